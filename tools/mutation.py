@@ -93,7 +93,7 @@ AREAS: Final = {
         (
             f"{ENGINE}/workloads/disruption/*.py",
             f"{ENGINE}/framework/preemption/disruption_budget.py",
-            "src/fairlead/apiserver/registry/eviction.py",
+            "src/fairlead/apiserver/registry/subresource/eviction.py",
         ),
         (
             "tests/unit/engine/workloads/disruption",

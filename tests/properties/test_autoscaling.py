@@ -13,8 +13,10 @@ import pytest
 from fairlead.api.codec import decode_as
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import DEPLOYMENT, NODE, POD
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
+    NodeGroupSpec,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.options import parse_options
-from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import NodeGroupSpec
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig

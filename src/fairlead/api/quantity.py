@@ -56,6 +56,8 @@ _BINARY_SUFFIXES: Final = ("", *_BINARY_EXPONENTS)
 _EXA: Final = 18
 
 
+_BINARY_RESOURCES: Final = ("memory", "ephemeral-storage", "hugepages-")
+
 # upstream: quantity.go:ErrFormatWrong, ErrSuffix, ErrNumeric
 NO_QUANTITY: Final = f"quantities must match the regular expression '{UPSTREAM_FORM}'"
 NO_SUFFIX: Final = "unable to parse quantity's suffix"
@@ -154,6 +156,14 @@ def canonical(quantity: Quantity, family: Format | None = None) -> str:
     if chosen is Format.BINARY_SI and _has_binary_form(quantity):
         return _canonical_binary(quantity.nano // NANOS_PER_UNIT)
     return _canonical_decimal(quantity.nano, exponential=chosen is Format.DECIMAL_EXPONENT)
+
+
+def amount_text(name: str, amount: int) -> str:
+    """Return `amount` of resource `name` (cpu in milli) as a quantity, such as 250m or 1536Mi."""
+    if name == "cpu":
+        return canonical(Quantity(nano=amount * NANOS_PER_MILLI))
+    family = Format.BINARY_SI if name.startswith(_BINARY_RESOURCES) else Format.DECIMAL_SI
+    return canonical(Quantity(nano=amount * NANOS_PER_UNIT, format=family))
 
 
 def _interpret(suffix: str, written: str) -> tuple[int, int, Format]:

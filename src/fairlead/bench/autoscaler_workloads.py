@@ -32,11 +32,11 @@ from fairlead.apiserver.kind import DEPLOYMENT, NODE, POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.bench.measurement import KIB_PER_MIB, IncompleteRunError, Measurement
 from fairlead.bench.templates import affinity_term, requests, required
-from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
-from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import (
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
     NodeGroupSpec,
     SimulatedProvider,
 )
+from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import StaticAutoscaler
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.autoscaling.karpenter.apis import NodePool

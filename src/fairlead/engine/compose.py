@@ -27,11 +27,11 @@ from fairlead.engine.workloads.compose import (
     volume_controller,
     workload_controllers,
 )
+from fairlead.engine.workloads.deletion.namespace_deletion import NamespaceDeletion
 from fairlead.engine.workloads.devices.device_taint_eviction import DeviceTaintEviction
 from fairlead.engine.workloads.devices.resource_claims import ResourceClaims
 from fairlead.engine.workloads.drain.controller import Drain
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrains
-from fairlead.engine.workloads.namespace_deletion import NamespaceDeletion
 from fairlead.engine.workloads.resource_quota import ResourceQuotas
 from fairlead.engine.workloads.volumes.external_provisioner import ExternalProvisioner
 

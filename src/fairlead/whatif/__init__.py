@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
     from fairlead.whatif.explain.pod import Explanation, explain_pod, explanation_json
     from fairlead.whatif.input.error import InputError
-    from fairlead.whatif.outcome.difference import Difference, Move
+    from fairlead.whatif.outcome.comparison.difference import Difference, Move
     from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
     from fairlead.whatif.question import Conditions, WhatIfAnswer, what_if
     from fairlead.whatif.result.result_json import simulation_result, whatif_result
@@ -81,13 +81,13 @@ _MODULES: Final = {
     "BatchOptions": "fairlead.whatif.configuration.batch.options",
     "ClusterChange": "fairlead.whatif.change.cluster_change",
     "Conditions": "fairlead.whatif.question",
-    "Difference": "fairlead.whatif.outcome.difference",
+    "Difference": "fairlead.whatif.outcome.comparison.difference",
     "Experiment": "fairlead.whatif.run.experiment",
     "Explanation": "fairlead.whatif.explain.pod",
     "Failures": "fairlead.whatif.change.node_outage.node_failure",
     "FinishedRun": "fairlead.whatif.run.experiment_run",
     "InputError": "fairlead.whatif.input.error",
-    "Move": "fairlead.whatif.outcome.difference",
+    "Move": "fairlead.whatif.outcome.comparison.difference",
     "PodEnd": "fairlead.whatif.outcome.run_outcome",
     "RunOutcome": "fairlead.whatif.outcome.run_outcome",
     "Snapshot": "fairlead.whatif.snapshot.snapshot",

@@ -50,8 +50,8 @@ from fairlead.whatif.outcome.assessment.certainty import (
     seed_outcome,
 )
 from fairlead.whatif.outcome.assessment.verdict import Verdict, verdict_of
-from fairlead.whatif.outcome.difference import Difference
-from fairlead.whatif.outcome.effect import Effect, effect_of
+from fairlead.whatif.outcome.comparison.difference import Difference
+from fairlead.whatif.outcome.comparison.effect import Effect, effect_of
 from fairlead.whatif.outcome.outage import OutageOutcome
 from fairlead.whatif.outcome.packing import PackingRow, packing
 from fairlead.whatif.outcome.run_outcome import RunOutcome
@@ -59,9 +59,15 @@ from fairlead.whatif.outcome.start_time import StartTimes
 from fairlead.whatif.run.allocation import nodes_in
 from fairlead.whatif.run.experiment import HORIZON_DEFAULT, Experiment, with_batch
 from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
+from fairlead.whatif.run.pod_timing.runtime import (
+    Runtimes,
+    StatedRuntime,
+    coverage,
+    runtimes_in,
+    unmatched,
+)
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
-from fairlead.whatif.run.runtime import Runtimes, StatedRuntime, coverage, runtimes_in, unmatched
 from fairlead.whatif.run.simulated_kubelet import SimulatedKubelets, read_stages, simulated_kubelets
 from fairlead.whatif.run.start_time import start_times
 from fairlead.whatif.snapshot.dump_note import dump_notes
@@ -320,7 +326,7 @@ def _stated_runtimes(conditions: Conditions) -> tuple[StatedRuntime, ...]:
     """Return the runtimes of the file of --runtimes. Raises InputError."""
     if conditions.runtimes is None:
         return ()
-    from fairlead.whatif.run.runtime_file import read_runtimes  # noqa: PLC0415
+    from fairlead.whatif.run.pod_timing.runtime_file import read_runtimes  # noqa: PLC0415
 
     return read_runtimes(conditions.runtimes)
 

@@ -15,11 +15,11 @@ from fairlead.apiserver.admission.suspension import Suspendable, WebhookCalls, r
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, RESOURCE_QUOTA, Kind, find_kind, kind_of
-from fairlead.apiserver.registry.binding import bind
 from fairlead.apiserver.registry.deletion import Deletion
-from fairlead.apiserver.registry.eviction import evict
 from fairlead.apiserver.registry.precondition import require_uid
 from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.subresource.binding import bind
+from fairlead.apiserver.registry.subresource.eviction import evict
 from fairlead.engine.core.command import (
     ApplyStatus,
     Bind,

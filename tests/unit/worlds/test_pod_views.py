@@ -10,10 +10,10 @@ from fairlead.api.codec import decode, decode_stored
 from fairlead.apiserver.admission.write import PLAIN
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.api_server import API_SERVER
-from fairlead.apiserver.registry.binding import bind
 from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.simulation import SIMULATION
 from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.subresource.binding import bind
 from fairlead.worlds.local.field_manager import controllers_write
 from fairlead.worlds.pod_views import PodViews
 from fairlead.worlds.seeded_ids import SeededIds

@@ -7,8 +7,13 @@ from typing import Annotated
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import Names, named, repeatable
-from fairlead.cli.options.plan import AutoscalerRule, DrainPace, SnapshotSource
-from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
+from fairlead.cli.options.plan import (
+    PRESENT_DEFAULTS,
+    AutoscalerRule,
+    DrainPace,
+    PresentOptions,
+    SnapshotSource,
+)
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fairlead.api.objects import PodDisruptionBudget
 from fairlead.apiserver.kind import NODE
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
-from fairlead.cli.options.present import PresentOptions
+from fairlead.cli.options.plan import PresentOptions
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom

@@ -9,8 +9,12 @@ from cyclopts import Parameter
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import integer, repeatable
-from fairlead.cli.options.plan import AutoscalerRule, SnapshotSource
-from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
+from fairlead.cli.options.plan import (
+    PRESENT_DEFAULTS,
+    AutoscalerRule,
+    PresentOptions,
+    SnapshotSource,
+)
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 

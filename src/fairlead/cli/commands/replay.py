@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import named
-from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
+from fairlead.cli.options.plan import PRESENT_DEFAULTS, PresentOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from cyclopts import Parameter
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import Names, integer, named, repeatable
-from fairlead.cli.options.plan import SnapshotSource
-from fairlead.cli.options.present import PRESENT_DEFAULTS, PresentOptions
+from fairlead.cli.options.plan import PRESENT_DEFAULTS, PresentOptions, SnapshotSource
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 EFFORT: Final = 3

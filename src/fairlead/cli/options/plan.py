@@ -1,12 +1,15 @@
-"""Option types of the commands that plan: fit, consolidate, drain-plan, size and others."""
+"""Options of the commands that plan: fit, consolidate, drain-plan, size and others."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
-from fairlead.cli.options.parameter import integer
+from fairlead.cli.options.input import MaxInput
+from fairlead.cli.options.parameter import integer, named
+from fairlead.cli.options.plugin import AllowExtenders, Plugins
 
 SnapshotSource = Annotated[str | None, Parameter(allow_leading_hyphen=True, show_default=False)]
 """The positional SNAPSHOT; None if a connection names a cluster instead."""
@@ -17,3 +20,24 @@ DrainPace = Annotated[int | None, Parameter(help=_PACE_HELP, metavar="N", conver
 
 AutoscalerRule = Literal["annotations", "local-storage", "unmanaged", "system-pods"]
 """A rule by which autoscalers keep a pod where it is."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class PresentOptions:
+    """The scheduler that runs in the cluster today: its configuration, and a seed for choices."""
+
+    config: Annotated[
+        str | None,
+        named("FILE", "Current KubeSchedulerConfiguration (default: kube-scheduler's defaults)."),
+    ] = None
+    plugin: Plugins = ()
+    max_input: MaxInput = None
+    allow_extenders: AllowExtenders = False
+    seed: Annotated[
+        int,
+        Parameter(help="Seed for tie-breaking and other random choices.", converter=integer),
+    ] = 0
+
+
+PRESENT_DEFAULTS: Final = PresentOptions()

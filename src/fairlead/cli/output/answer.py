@@ -37,12 +37,12 @@ from fairlead.whatif.outcome.assessment.certainty import RECOVERED
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.outcome.assessment.verdict import Severity
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
-from fairlead.whatif.outcome.difference import Difference
-from fairlead.whatif.outcome.node_pool import NodePoolOutcome, node_pools
+from fairlead.whatif.outcome.comparison.difference import Difference
+from fairlead.whatif.outcome.comparison.node_pool import NodePoolOutcome, node_pools
+from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, short_cause
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import NODE_DELETED, Undrained
 from fairlead.whatif.outcome.scheduling_message import short_reason
-from fairlead.whatif.outcome.workload_effect import WorkloadEffect, short_cause
 from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.result.tabular_answer import counted
 

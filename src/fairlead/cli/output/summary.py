@@ -29,7 +29,7 @@ from fairlead.cli.output.summary_table import (
 )
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.outcome.difference import moves_within
+from fairlead.whatif.outcome.comparison.difference import moves_within
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.run.experiment import Experiment

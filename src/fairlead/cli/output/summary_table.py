@@ -11,7 +11,7 @@ from fairlead.cli.output.console.amount import amount_text, percent_text
 from fairlead.cli.output.console.terminal import print_table
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.outcome.difference import Move
+from fairlead.whatif.outcome.comparison.difference import Move
 from fairlead.whatif.outcome.run_outcome import (
     Complaint,
     Evicted,

@@ -14,7 +14,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.requests import pod_requests
 from fairlead.conformance.autoscaler.instant import to_ms
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import (
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
     CREATING,
     Instance,
     InstanceError,

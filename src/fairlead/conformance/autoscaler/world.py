@@ -37,7 +37,7 @@ from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.conformance.autoscaler.fleet import Fleet, FleetGroup
 from fairlead.conformance.autoscaler.instant import at_ms, text_at, to_ms
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import Instance
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import Instance
 from fairlead.engine.autoscaling.cluster_autoscaler.options import parse_options
 from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import StaticAutoscaler
 from fairlead.engine.core.command import EvictPod, PatchObject, RecordEvent

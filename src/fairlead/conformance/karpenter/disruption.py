@@ -14,8 +14,8 @@ from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
     DisruptionClass,
     total_price,
 )
-from fairlead.engine.autoscaling.karpenter.disruption.consolidation import by_cost
 from fairlead.engine.autoscaling.karpenter.disruption.method import DisruptionMethod
+from fairlead.engine.autoscaling.karpenter.disruption.methods.consolidation import by_cost
 
 _PREFIXES_MAX = 12
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
-from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
-from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import (
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
     NodeGroupSpec,
     SimulatedProvider,
 )
+from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.core.instant import Instant
 
 if TYPE_CHECKING:

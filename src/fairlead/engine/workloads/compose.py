@@ -5,11 +5,11 @@ from __future__ import annotations
 from fairlead.engine.core.controller import Controller
 from fairlead.engine.workloads.config import VolumesConfig, WorkloadsConfig
 from fairlead.engine.workloads.controller import Workloads
+from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.disruption.budget_status import full_conditions
 from fairlead.engine.workloads.disruption.controller import Disruption
 from fairlead.engine.workloads.environment import served_environment, simulated_environment
 from fairlead.engine.workloads.event_sink import Events, NoEvents
-from fairlead.engine.workloads.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
 from fairlead.engine.workloads.job.tracking_finalizer import EndedJobPods, JobOrphans
@@ -26,11 +26,11 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
         )
     # A simulation has none of these, and importing them is slow (a tenth of a small run).
     from fairlead.engine.workloads.cron_job.controller import CronJobs  # noqa: PLC0415
+    from fairlead.engine.workloads.deletion.in_use_protection import InUseProtection  # noqa: PLC0415
     from fairlead.engine.workloads.endpoints.controller import ServiceEndpoints  # noqa: PLC0415
     from fairlead.engine.workloads.endpoints.endpoint_slice_mirroring import (  # noqa: PLC0415
         EndpointMirroring,
     )
-    from fairlead.engine.workloads.in_use_protection import InUseProtection  # noqa: PLC0415
     from fairlead.engine.workloads.job.ttl_after_finished import (  # noqa: PLC0415
         TtlAfterFinished,
     )

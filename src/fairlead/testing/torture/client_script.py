@@ -12,8 +12,8 @@ from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, Kind, find_kind
 from fairlead.apiserver.registry.deletion import Deletion
-from fairlead.apiserver.registry.eviction import evict
 from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.subresource.eviction import evict
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.workloads.annotation import DRAIN
 from fairlead.testing.torture.scenario import (

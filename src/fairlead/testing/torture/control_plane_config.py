@@ -11,18 +11,20 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.api.well_known_label import ZONE
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
+    NodeGroupSpec,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.options import parse_options
-from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import NodeGroupSpec
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.batch.configuration_file import shipped_configuration
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.testing.torture.in_process_extender import CONFIGURATION
+from fairlead.testing.torture.fault.in_process_extender import CONFIGURATION
+from fairlead.testing.torture.fault.unreliable_plugin import NAME, UnreliablePlugin
 from fairlead.testing.torture.karpenter_scenario import KARPENTER, karpenter_config
 from fairlead.testing.torture.scenario import ControlPlaneOptions
-from fairlead.testing.torture.unreliable_plugin import NAME, UnreliablePlugin
 from fairlead.worlds.local.control_plane import OBSERVED
 
 CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"

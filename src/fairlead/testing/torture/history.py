@@ -8,7 +8,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
-from fairlead.testing.torture.in_process_webhooks import MARK
+from fairlead.testing.torture.fault.in_process_webhooks import MARK
 from fairlead.testing.torture.law import Law, LawBrokenError
 
 _FINAL: Final = ("Succeeded", "Failed")

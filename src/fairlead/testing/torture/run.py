@@ -32,12 +32,12 @@ from fairlead.engine.engine import Engine
 from fairlead.testing.torture.auditor import Auditor
 from fairlead.testing.torture.client_script import ClientScript, ProcessKilledError
 from fairlead.testing.torture.control_plane_config import engine_config
-from fairlead.testing.torture.fault_plan import FaultPlan
-from fairlead.testing.torture.faulty_world import EndlessInstantError, FaultyWorld
+from fairlead.testing.torture.fault.fault_plan import FaultPlan
+from fairlead.testing.torture.fault.faulty_world import EndlessInstantError, FaultyWorld
+from fairlead.testing.torture.fault.in_process_extender import InProcessExtender
+from fairlead.testing.torture.fault.in_process_webhooks import InProcessWebhooks
 from fairlead.testing.torture.final_state import FinalState, is_volatile
 from fairlead.testing.torture.history import StoreHistory
-from fairlead.testing.torture.in_process_extender import InProcessExtender
-from fairlead.testing.torture.in_process_webhooks import InProcessWebhooks
 from fairlead.testing.torture.law import Law, LawBrokenError
 from fairlead.testing.torture.scenario import Fault, TortureScenario
 from fairlead.worlds.driver import CommandSource, LivelockError, World

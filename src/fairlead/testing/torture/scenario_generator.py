@@ -16,7 +16,8 @@ from fairlead.engine.batch.info.group import GROUP_NAME_ANNOTATION
 from fairlead.engine.workloads.annotation import DRAIN
 from fairlead.testing.random_cluster import Chance
 from fairlead.testing.torture.control_plane_config import CLUSTER_AUTOSCALER, ZONES
-from fairlead.testing.torture.in_process_webhooks import configurations
+from fairlead.testing.torture.fault.in_process_webhooks import configurations
+from fairlead.testing.torture.fault.unreliable_plugin import RAISES, WAITS
 from fairlead.testing.torture.karpenter_scenario import (
     KARPENTER,
     karpenter_changes,
@@ -34,7 +35,6 @@ from fairlead.testing.torture.scenario import (
     TortureScenario,
     WatchCut,
 )
-from fairlead.testing.torture.unreliable_plugin import RAISES, WAITS
 
 NODES: Final = 20
 CHAOS_MS: Final = 3_600_000

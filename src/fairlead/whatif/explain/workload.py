@@ -30,7 +30,7 @@ from fairlead.whatif.result.tabular_answer import (
     counted,
     listed,
 )
-from fairlead.whatif.run.startup_time import startup_times
+from fairlead.whatif.run.pod_timing.startup_time import startup_times
 from fairlead.whatif.run.wanted_pods import wanted_pods
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest

@@ -11,10 +11,10 @@ from fairlead.whatif.outcome.assessment.certainty import CertaintyRow
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.outcome.assessment.verdict import Verdict
 from fairlead.whatif.outcome.budget import BudgetOutcome
-from fairlead.whatif.outcome.node_pool import NodePoolOutcome, node_pools
+from fairlead.whatif.outcome.comparison.node_pool import NodePoolOutcome, node_pools
+from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.start_time import StartTimeRow, StartTimes
 from fairlead.whatif.outcome.workload import WorkloadReadiness
-from fairlead.whatif.outcome.workload_effect import WorkloadEffect
 from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.run.allocation import PODS
 

@@ -15,7 +15,7 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
-from fairlead.whatif.outcome.difference import Difference, Move, PodUpdate, moves_within
+from fairlead.whatif.outcome.comparison.difference import Difference, Move, PodUpdate, moves_within
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import Evicted, PdbBreach, PodEnd, Preempted, RunOutcome
 from fairlead.whatif.question import WhatIfAnswer

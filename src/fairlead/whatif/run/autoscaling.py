@@ -8,9 +8,11 @@ from dataclasses import replace
 from typing import Final
 
 from fairlead.api.well_known_label import INSTANCE_TYPE
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
+    NodeGroupSpec,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
 from fairlead.engine.autoscaling.cluster_autoscaler.history import NodeArrival, NodeDeparture
-from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import NodeGroupSpec
 from fairlead.engine.autoscaling.karpenter.controller import Karpenter
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE
 from fairlead.engine.core.instant import Instant, to_seconds

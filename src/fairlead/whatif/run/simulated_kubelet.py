@@ -20,7 +20,7 @@ from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.whatif.configuration.kwok_stage import is_stage, with_stages
 from fairlead.whatif.input.document import read
 from fairlead.whatif.run.experiment import QUIET
-from fairlead.whatif.run.startup_time import NO_TIMES, StartupTimes, startup_times
+from fairlead.whatif.run.pod_timing.startup_time import NO_TIMES, StartupTimes, startup_times
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 
 _STARTING: Final = seconds(60)

@@ -26,8 +26,8 @@ from fairlead.whatif.outcome.start_time import StartTimeRow, StartTimes
 from fairlead.whatif.outcome.workload import POD
 from fairlead.whatif.run.experiment import QUIET, Experiment
 from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.run.pod_timing.runtime import RuntimeCoverage, RuntimeDraw, Runtimes
 from fairlead.whatif.run.progress import Progress
-from fairlead.whatif.run.runtime import RuntimeCoverage, RuntimeDraw, Runtimes
 
 LOOK_AHEAD: Final = seconds(24 * 3600)
 Starts = Mapping[str, DurationNs]

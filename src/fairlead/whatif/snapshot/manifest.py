@@ -45,14 +45,14 @@ from fairlead.whatif.input.error import InputError, one_line
 from fairlead.whatif.input.listing import Listing
 from fairlead.whatif.input.pod_columns import KIND as SNAPSHOT
 from fairlead.whatif.input.pod_columns import ColumnError, objects_of
-from fairlead.whatif.snapshot.dump_decoder import DumpDecoder
+from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
+from fairlead.whatif.snapshot.decoder.newest_timestamp import timestamps
+from fairlead.whatif.snapshot.decoder.simulator_export import exported_objects, is_simulator_export
 from fairlead.whatif.snapshot.fairlead_annotation import (
     FIELD,
     node_annotation_problem,
     pod_annotation_problem,
 )
-from fairlead.whatif.snapshot.newest_timestamp import timestamps
-from fairlead.whatif.snapshot.simulator_export import exported_objects, is_simulator_export
 
 DEFAULT_NAMESPACE: Final = "default"
 

@@ -27,9 +27,9 @@ from fairlead.whatif.input.content import BYTES_MAX, OnRead, read_silently
 from fairlead.whatif.input.document import STDIN, Document, parse_listings, read_listings
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.api_refusal import as_input_error
+from fairlead.whatif.snapshot.decoder.newest_timestamp import plausible_instant
 from fairlead.whatif.snapshot.dump_command import dump_command
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
-from fairlead.whatif.snapshot.newest_timestamp import plausible_instant
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 
 DEFAULT_START: Final[Instant] = parse_timestamp("2026-01-01T00:00:00Z")

@@ -8,9 +8,11 @@ import pytest
 
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import NODE, find_kind
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
+    NodeGroupSpec,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
 from fairlead.engine.autoscaling.cluster_autoscaler.options import parse_options
-from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import NodeGroupSpec
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig

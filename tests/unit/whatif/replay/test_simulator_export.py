@@ -13,7 +13,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.replay.answer import replay_answer
 from fairlead.whatif.replay.replay import as_simulator_export, replay_simulator_export
 from fairlead.whatif.run.progress import NoProgress
-from fairlead.whatif.snapshot.simulator_export import selected_node
+from fairlead.whatif.snapshot.decoder.simulator_export import selected_node
 from fairlead.whatif.snapshot.snapshot import parse_snapshot
 
 FILE = Path(__file__).parents[4] / "examples" / "replay" / "simulator-export.json"

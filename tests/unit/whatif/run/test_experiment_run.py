@@ -7,7 +7,7 @@ import pytest
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.outcome.difference import moves_within
+from fairlead.whatif.outcome.comparison.difference import moves_within
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario

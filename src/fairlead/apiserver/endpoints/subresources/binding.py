@@ -17,7 +17,7 @@ from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.request_error import unreadable
 from fairlead.apiserver.negotiation.status import done
-from fairlead.apiserver.registry.binding import bind
+from fairlead.apiserver.registry.subresource.binding import bind
 from fairlead.apiserver.request import Response
 
 BINDING: Final = Kind("", "v1", "Binding", "bindings")

@@ -16,7 +16,7 @@ from fairlead.apiserver.endpoints.subresources.request_body import object_member
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.status import done
-from fairlead.apiserver.registry.eviction import evict
+from fairlead.apiserver.registry.subresource.eviction import evict
 from fairlead.apiserver.request import Response
 
 EVICTION: Final = Kind("policy", "v1", "Eviction", "evictions")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from fairlead.api.resource_amount import amount_text
+from fairlead.api.quantity import amount_text
 from fairlead.cli.output.console.terminal import print_line, print_table
 from fairlead.cli.output.jobs_summary import amounts_text
 from fairlead.engine.batch.explanation.explanation import GroupExplanation, Obstacle

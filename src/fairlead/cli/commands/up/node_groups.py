@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import ZONE
-from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import NodeGroupSpec
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
+    NodeGroupSpec,
+)
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.configuration.autoscaling.autoscaler import (

@@ -9,7 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from fairlead.api.objects import Node
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import CloudProvider, NodeGroup
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
+    CloudProvider,
+    NodeGroup,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.registry import (
     ClusterStateRegistry,
 )

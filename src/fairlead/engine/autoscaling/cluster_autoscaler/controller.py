@@ -11,6 +11,10 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Node
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
+    NodeGroupSpec,
+    SimulatedProvider,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.status_config_map import (
     StatusConfigMap,
 )
@@ -18,10 +22,6 @@ from fairlead.engine.autoscaling.cluster_autoscaler.history import AutoscalerHis
 from fairlead.engine.autoscaling.cluster_autoscaler.object_change import is_read, is_visible_change
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import created_at
-from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import (
-    NodeGroupSpec,
-    SimulatedProvider,
-)
 from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import (
     LoopRecord,
     StaticAutoscaler,

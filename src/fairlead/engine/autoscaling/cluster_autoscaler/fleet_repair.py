@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import NodeGroup, ProviderError
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
+    NodeGroup,
+    ProviderError,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
 from fairlead.engine.autoscaling.cluster_autoscaler.event import NORMAL, WARNING
 from fairlead.engine.core.instant import Instant

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fairlead.api.objects import Node
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import CloudProvider
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
+    CloudProvider,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import (
     UnremovableReason,
 )

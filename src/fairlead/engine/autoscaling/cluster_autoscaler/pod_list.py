@@ -13,7 +13,9 @@ from msgspec.structs import replace
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminating
 from fairlead.api.timestamp import parse_duration
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import GPU_RESOURCES
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
+    GPU_RESOURCES,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
     ANNOTATION_PREFIX,

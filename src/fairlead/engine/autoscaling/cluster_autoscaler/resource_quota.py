@@ -11,7 +11,7 @@ from typing import Final
 
 from fairlead.api.objects import Node
 from fairlead.api.quantity import whole_value
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import (
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
     GPU_RESOURCES,
     CloudProvider,
 )

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.api.objects import ApiObject, DaemonSet, Node, Pod
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import CloudProvider
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
+    CloudProvider,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness import (
     is_ready_and_schedulable,
     with_starting_nodes_unready,

@@ -29,7 +29,10 @@ from fairlead.api.well_known_label import (
     REGION,
     ZONE,
 )
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import CloudProvider, NodeGroup
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
+    CloudProvider,
+    NodeGroup,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness import (
     node_readiness,
 )

@@ -9,10 +9,12 @@ from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
     InstanceTypeTable,
 )
+from fairlead.engine.autoscaling.karpenter.cloudprovider.unavailable_offerings import (
+    UnavailableOfferings,
+)
 from fairlead.engine.autoscaling.karpenter.history import KarpenterHistory
 from fairlead.engine.autoscaling.karpenter.served_resources import ServedResources
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
-from fairlead.engine.autoscaling.karpenter.unavailable_offerings import UnavailableOfferings
 from fairlead.engine.core.command import Command, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import Instant
 

@@ -17,6 +17,9 @@ from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Node, Pod, Unstructured
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
+from fairlead.engine.autoscaling.karpenter.cloudprovider.unavailable_offerings import (
+    UnavailableOfferings,
+)
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.context import KarpenterContext, pod_ref
 from fairlead.engine.autoscaling.karpenter.disruption.loop import DisruptionController
@@ -32,7 +35,6 @@ from fairlead.engine.autoscaling.karpenter.served_resources import (
     karpenter_view,
 )
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster, KarpenterObject
-from fairlead.engine.autoscaling.karpenter.unavailable_offerings import UnavailableOfferings
 from fairlead.engine.core.command import (
     Command,
     CreateObject,

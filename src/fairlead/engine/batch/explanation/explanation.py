@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from fairlead.api.pods.facts import workload
-from fairlead.api.resource_amount import amount_text
+from fairlead.api.quantity import amount_text
 from fairlead.engine.batch.compose import Composition
 from fairlead.engine.batch.explanation.start_estimate import estimate_starts
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo

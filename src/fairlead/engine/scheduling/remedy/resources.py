@@ -8,8 +8,7 @@ import msgspec
 
 from fairlead.api.objects import Container, Pod, ResourceRequirements
 from fairlead.api.pods.requests import pod_requests
-from fairlead.api.quantity import milli_value, whole_value
-from fairlead.api.resource_amount import amount_text
+from fairlead.api.quantity import amount_text, milli_value, whole_value
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.scheduling.preemption.candidate import importance

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 from fairlead.api.objects import Pod
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.workloads.garbage_collector import WHY_OWNER_DELETED
+from fairlead.engine.workloads.deletion.garbage_collector import WHY_OWNER_DELETED
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
 from fairlead.engine.workloads.pod_control.pod_template import template_of
 from fairlead.engine.workloads.pod_control.rule import NOTHING, DesiredPod, OwnerRule, Plan

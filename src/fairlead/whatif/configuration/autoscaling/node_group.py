@@ -16,13 +16,13 @@ import msgspec
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
 from fairlead.apiserver.kind import NODE
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
+    NodeGroupSpec,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.options import (
     AutoscalingOptions,
     OptionError,
     parse_options,
-)
-from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import (
-    NodeGroupSpec,
 )
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.whatif.configuration.autoscaling.group_limit import GroupLimits

@@ -14,15 +14,15 @@ from msgspec import Meta
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
+    DELETION_TIME,
+    PROVISION_TIME,
+    NodeGroupSpec,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.options import (
     NodeGroupOptions,
     OptionError,
     parse_options,
-)
-from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import (
-    DELETION_TIME,
-    PROVISION_TIME,
-    NodeGroupSpec,
 )
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.core.instant import DurationNs

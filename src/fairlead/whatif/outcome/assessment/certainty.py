@@ -17,7 +17,7 @@ from typing import Final
 
 from fairlead.engine.core.instant import DurationNs, to_seconds
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind, Verdict
-from fairlead.whatif.outcome.effect import Effect
+from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.percentile import percentile
 
 VERDICT: Final = "verdict"

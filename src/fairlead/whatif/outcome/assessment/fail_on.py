@@ -24,8 +24,8 @@ from typing import Final, Protocol
 from fairlead.api.text.integer import parse_int64
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.outcome.budget import BudgetResult
-from fairlead.whatif.outcome.effect import Effect
-from fairlead.whatif.outcome.workload_effect import WorkloadEffect
+from fairlead.whatif.outcome.comparison.effect import Effect
+from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 
 SOURCE: Final = "--fail-on"
 LOOP: Final = "loop"

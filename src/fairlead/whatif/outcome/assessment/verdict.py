@@ -16,13 +16,13 @@ from typing import Final
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetResult
-from fairlead.whatif.outcome.effect import Effect
+from fairlead.whatif.outcome.comparison.effect import Effect
+from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.outage import LossCause
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
 from fairlead.whatif.outcome.run_outcome import PodEnd
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import POD
-from fairlead.whatif.outcome.workload_effect import WorkloadEffect
 
 NAMES_MAX: Final = 2
 _CORDONED: Final = "node(s) were unschedulable"

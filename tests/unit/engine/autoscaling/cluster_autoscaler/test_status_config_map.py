@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import yaml
 
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
+    NodeGroupSpec,
+    SimulatedProvider,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.registry import (
     ClusterStateRegistry,
 )
@@ -12,10 +16,6 @@ from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.status_config_m
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.event import EventLog
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
-from fairlead.engine.autoscaling.cluster_autoscaler.simulated_provider import (
-    NodeGroupSpec,
-    SimulatedProvider,
-)
 from fairlead.engine.core.command import CreateObject, PatchObject
 from fairlead.engine.core.instant import seconds
 

@@ -9,8 +9,8 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import CommandFailed, FailureReason
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.cron_job.controller import CronJobs
+from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.environment import served_environment
-from fairlead.engine.workloads.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.job.ttl_after_finished import TtlAfterFinished
 
 

@@ -18,8 +18,8 @@ from fairlead.engine.workloads.daemon_set.rule import (
     node_eligibility,
     target_node,
 )
+from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.environment import served_environment
-from fairlead.engine.workloads.garbage_collector import GarbageCollector
 
 OWNER = ("DaemonSet", "agent", "ds")
 

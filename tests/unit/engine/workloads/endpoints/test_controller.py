@@ -8,8 +8,8 @@ from fairlead.api.codec import decode
 from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason, ObjectChanged
+from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.endpoints.controller import ServiceEndpoints
-from fairlead.engine.workloads.garbage_collector import GarbageCollector
 
 
 @pytest.fixture

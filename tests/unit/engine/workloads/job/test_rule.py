@@ -10,8 +10,8 @@ from fairlead.engine.core.command import PatchObject, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.workloads.controller import Workloads
+from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.environment import served_environment
-from fairlead.engine.workloads.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.job.index_set import format_indexes, parse_indexes
 from fairlead.engine.workloads.job.tracking_finalizer import JobOrphans
 

@@ -17,7 +17,7 @@ from fairlead.engine.core.stimulus import (
     ObjectsLoaded,
 )
 from fairlead.engine.workloads.controller import Workloads
-from fairlead.engine.workloads.garbage_collector import GarbageCollector
+from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollector
 
 
 @pytest.fixture

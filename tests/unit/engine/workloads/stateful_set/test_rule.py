@@ -9,8 +9,8 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.controller import Workloads
+from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.environment import served_environment
-from fairlead.engine.workloads.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.identity import ordinal_of
 
 OWNER = ("StatefulSet", "db", "sts")

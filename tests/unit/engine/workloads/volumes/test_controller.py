@@ -16,8 +16,8 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.workloads.config import VolumesConfig
 from fairlead.engine.workloads.controller import Workloads
-from fairlead.engine.workloads.garbage_collector import GarbageCollector
-from fairlead.engine.workloads.in_use_protection import FINALIZERS, InUseProtection
+from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollector
+from fairlead.engine.workloads.deletion.in_use_protection import FINALIZERS, InUseProtection
 from fairlead.engine.workloads.volumes.claim_event import ClaimEvents
 from fairlead.engine.workloads.volumes.controller import Volumes
 

@@ -9,7 +9,7 @@ import pytest
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, DrainFlag, KubectlDrain, RefusedDrain
 from fairlead.whatif.outcome.assessment.verdict import _TABLE, OutcomeKind, Severity, verdict_of
-from fairlead.whatif.outcome.effect import effect_of
+from fairlead.whatif.outcome.comparison.effect import effect_of
 from fairlead.whatif.outcome.outage import DrainProgress, LossCause, LostPod, OutageOutcome
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
 from fairlead.whatif.outcome.run_outcome import (

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import CloudProvider, Instance
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
+    CloudProvider,
+    Instance,
+)
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
 REFRESH_INTERVAL: Final[DurationNs] = seconds(120)

@@ -13,7 +13,9 @@ from msgspec.structs import replace
 from fairlead.api.objects import Node, NodeCondition
 from fairlead.api.quantity import whole_value
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import GPU_RESOURCES
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
+    GPU_RESOURCES,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.taint import TaintConfig
 from fairlead.engine.core.instant import Instant
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from fairlead.api.objects import Node
 from fairlead.api.timestamp import format_duration, parse_timestamp
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import (
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
     CREATING,
     DELETING,
     CloudProvider,

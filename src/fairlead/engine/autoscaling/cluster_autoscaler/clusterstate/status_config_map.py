@@ -16,7 +16,10 @@ import yaml
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import CloudProvider, NodeGroup
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
+    CloudProvider,
+    NodeGroup,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.registry import (
     AcceptableRange,
     ClusterStateRegistry,

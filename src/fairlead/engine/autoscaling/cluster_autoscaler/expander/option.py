@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import NodeGroup
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import NodeGroup
 from fairlead.engine.autoscaling.cluster_autoscaler.template import Template
 from fairlead.engine.state.pod_info import PodInfo
 

@@ -12,7 +12,9 @@ from typing import Final
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Node, Pod
 from fairlead.api.quantity import milli_value
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import CloudProvider
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
+    CloudProvider,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.expander.option import Option
 
 # Reduces the influence of small prices: a pod of half a core and 500 MiB.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import NodeGroup
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import NodeGroup
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,9 @@ from typing import Final
 
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import GPU_RESOURCES
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
+    GPU_RESOURCES,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
     is_daemon_set_pod,
     is_long_terminating,

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import ProviderError
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
+    ProviderError,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
 from fairlead.engine.autoscaling.cluster_autoscaler.event import NORMAL, WARNING
 from fairlead.engine.autoscaling.cluster_autoscaler.nodegroupset.balancing import ScaleUpInfo

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import NodeGroup
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import NodeGroup
 from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
 from fairlead.engine.autoscaling.cluster_autoscaler.estimator.binpacking import estimate
 from fairlead.engine.autoscaling.cluster_autoscaler.event import WARNING

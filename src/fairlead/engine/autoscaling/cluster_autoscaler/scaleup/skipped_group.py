@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import NodeGroup
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import NodeGroup
 from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
 from fairlead.engine.autoscaling.cluster_autoscaler.resource_quota import QuotaTracker
 from fairlead.engine.autoscaling.cluster_autoscaler.template import Template

@@ -22,25 +22,25 @@ from fairlead.engine.autoscaling.karpenter.context import KarpenterContext, node
 from fairlead.engine.autoscaling.karpenter.disruption.budget import allowed_disruptions
 from fairlead.engine.autoscaling.karpenter.disruption.candidate import Candidates, TypesOfPool
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
-from fairlead.engine.autoscaling.karpenter.disruption.drift import Drift
-from fairlead.engine.autoscaling.karpenter.disruption.emptiness import Emptiness
 from fairlead.engine.autoscaling.karpenter.disruption.method import (
     DisruptionContext,
     DisruptionMethod,
 )
-from fairlead.engine.autoscaling.karpenter.disruption.multinodeconsolidation import (
+from fairlead.engine.autoscaling.karpenter.disruption.methods.drift import Drift
+from fairlead.engine.autoscaling.karpenter.disruption.methods.emptiness import Emptiness
+from fairlead.engine.autoscaling.karpenter.disruption.methods.multinodeconsolidation import (
     MultiNodeConsolidation,
 )
+from fairlead.engine.autoscaling.karpenter.disruption.methods.singlenodeconsolidation import (
+    SingleNodeConsolidation,
+)
+from fairlead.engine.autoscaling.karpenter.disruption.methods.staticdrift import StaticDrift
 from fairlead.engine.autoscaling.karpenter.disruption.queue import (
     RETRY_NS,
     CommandProgress,
     DisruptionQueue,
     QueuedCommand,
 )
-from fairlead.engine.autoscaling.karpenter.disruption.singlenodeconsolidation import (
-    SingleNodeConsolidation,
-)
-from fairlead.engine.autoscaling.karpenter.disruption.staticdrift import StaticDrift
 from fairlead.engine.autoscaling.karpenter.nodeclaim.lifecycle import NodeClaimLifecycle
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner

@@ -30,6 +30,9 @@ from fairlead.engine.autoscaling.karpenter.apis import (
     NodePool,
 )
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType, Offering
+from fairlead.engine.autoscaling.karpenter.cloudprovider.unavailable_offerings import (
+    UnavailableOfferings,
+)
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.labels import (
     INITIALIZED,
@@ -43,7 +46,6 @@ from fairlead.engine.autoscaling.karpenter.nodeclaim.standalone_claim import (
     with_custom_labels,
 )
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
-from fairlead.engine.autoscaling.karpenter.unavailable_offerings import UnavailableOfferings
 from fairlead.engine.autoscaling.provision_time import provision_time
 from fairlead.engine.core.command import CreateObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds

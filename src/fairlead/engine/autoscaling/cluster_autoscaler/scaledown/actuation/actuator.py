@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.objects import Node, Pod, PodDisruptionBudget
-from fairlead.engine.autoscaling.cluster_autoscaler.cloud_provider import ProviderError
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
+    ProviderError,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
 from fairlead.engine.autoscaling.cluster_autoscaler.event import NORMAL, WARNING
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import is_expendable

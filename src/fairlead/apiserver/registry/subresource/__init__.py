@@ -1,0 +1,1 @@
+"""Subresources of pods: `binding` assigns a pod to a node, `eviction` deletes it if allowed."""

@@ -1,0 +1,1 @@
+"""The cloud provider: the port through which node groups are resized, and its simulation."""

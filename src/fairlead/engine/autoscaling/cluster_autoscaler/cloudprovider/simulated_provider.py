@@ -1,0 +1,354 @@
+"""SimulatedProvider: node groups whose machines become Nodes after a delay.
+
+    increase ──▶ Creating ── provision time ──▶ Node is created, Ready
+    delete   ──▶ the machine is removed at once, its Node after the deletion time
+
+The provision time of a machine is between 3/4 and 5/4 of the group's, depending on seed, group and
+number. While a group is out of capacity, or a CapacityOutage affects its nodes, its new machines
+fail.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+from zlib import crc32
+
+from msgspec.structs import replace
+
+from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
+from fairlead.api.objects import Node, Pod
+from fairlead.api.pods.requests import pod_requests
+from fairlead.api.timestamp import format_timestamp
+from fairlead.api.well_known_label import HOSTNAME
+from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
+    CREATING,
+    Instance,
+    InstanceError,
+    ProviderError,
+)
+from fairlead.engine.autoscaling.provision_time import provision_time
+from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.timer_queue import TimerQueue
+
+PROVISION_TIME: Final[DurationNs] = seconds(90)
+DELETION_TIME: Final[DurationNs] = seconds(60)
+_ERROR_AFTER: Final[DurationNs] = seconds(10)
+_RETRY_AFTER: Final[DurationNs] = seconds(10)
+_WHY_DELETED: Final = "machine deleted"
+_SCHEME: Final = "simulated"
+_CORE_PRICE: Final = 0.03
+_GIB_PRICE: Final = 0.004
+_NO_CAPACITY: Final = InstanceError("OutOfResource", "STOCKOUT", "insufficient capacity")
+_NOT_IN_NAME: Final = re.compile(r"[^a-z0-9.-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeGroupSpec:
+    """A node group as a dump or a file describes it.
+
+    Nodes with all `labels` and `annotations` belong to it. `template` is a Node as JSON, None if
+    nothing is known about its nodes. `price` is per hour. `out_of_capacity` are periods relative to
+    the start of the run. `overrides` are options by flag name.
+    """
+
+    id: str
+    minimum: int
+    maximum: int
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    template: Json | None = None
+    price: float | None = None
+    provision_time: DurationNs = PROVISION_TIME
+    deletion_time: DurationNs = DELETION_TIME
+    out_of_capacity: tuple[tuple[DurationNs, DurationNs], ...] = ()
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def node_labels(self) -> dict[str, str]:
+        """The labels that all new nodes of the group have."""
+        metadata = (self.template or {}).get("metadata") or {}
+        return {**(metadata.get("labels") or {}), **self.labels}
+
+    def owns(self, node: Node) -> bool:
+        """Return True if `node` belongs to the group."""
+        meta = node.metadata
+        return (self.labels or self.annotations) != {} and all(
+            found.get(key) == value
+            for wanted, found in ((self.labels, meta.labels), (self.annotations, meta.annotations))
+            for key, value in wanted.items()
+        )
+
+
+class SimulatedNodeGroup:
+    """One group of a `SimulatedProvider`."""
+
+    def __init__(self, spec: NodeGroupSpec, provider: SimulatedProvider) -> None:
+        """Start without machines."""
+        self.spec = spec
+        self.target = 0
+        self.machines: dict[str, Instance] = {}
+        self.created = 0
+        self._provider = provider
+        self._template = None if spec.template is None else decode_as(Node, spec.template)
+
+    @property
+    def id(self) -> str:
+        """The name of the group."""
+        return self.spec.id
+
+    @property
+    def min_size(self) -> int:
+        """The fewest nodes the group may have."""
+        return self.spec.minimum
+
+    @property
+    def max_size(self) -> int:
+        """The most nodes the group may have."""
+        return self.spec.maximum
+
+    @property
+    def overrides(self) -> Mapping[str, Any]:
+        """The options of the group, by flag name."""
+        return self.spec.overrides
+
+    def target_size(self) -> int:
+        """Return the target size of the group."""
+        return self.target
+
+    def template_node(self) -> Node | None:
+        """Return a node as the group creates it."""
+        return self._template
+
+    def instances(self) -> Sequence[Instance]:
+        """Return all machines, oldest first."""
+        return list(self.machines.values())
+
+    def increase_size(self, delta: int, now: Instant) -> None:
+        """Create machines. Raises ProviderError above the maximum."""
+        if self.target + delta > self.max_size:
+            raise ProviderError(
+                f"size increase is too large, desired:{self.target + delta} max:{self.max_size}"
+            )
+        self.target += delta
+        for _ in range(delta):
+            self._provider.begin(self, now)
+
+    def decrease_target_size(self, delta: int, now: Instant) -> None:
+        """Remove the newest machines without a Node. Raises ProviderError if there are too few."""
+        waiting = [one for one, machine in self.machines.items() if machine.state == CREATING]
+        existing = len(self.machines) - len(waiting)
+        if self.target + delta < existing:
+            raise ProviderError(
+                f"attempt to delete existing nodes targetSize:{self.target} delta:{delta} "
+                f"existingNodes: {existing}"
+            )
+        self.target += delta
+        for provider_id in waiting[delta:]:
+            del self.machines[provider_id]
+
+    def delete_nodes(
+        self, provider_ids: Sequence[str], now: Instant, *, force: bool = False
+    ) -> None:
+        """Delete machines. Raises ProviderError if the group would fall below its minimum."""
+        known = [one for one in provider_ids if one in self.machines]
+        if not force and self.target - len(known) < self.min_size:
+            raise ProviderError("min size reached, nodes will not be deleted")
+        self.target -= len(known)
+        for one in known:
+            del self.machines[one]
+            self._provider.end(self, one, now)
+
+
+class SimulatedProvider:
+    """All groups; `commands` collects the Nodes to create and to delete."""
+
+    gpu_label = "nvidia.com/gpu.product"
+
+    def __init__(
+        self,
+        specs: Sequence[NodeGroupSpec],
+        outages: Sequence[CapacityOutage] = (),
+        *,
+        seed: int,
+        start: Instant,
+    ) -> None:
+        """Create groups in the order of `specs`; `seed` determines provision times."""
+        self._outages = outages
+        self.undelivered: dict[str, int] = {}  # failed machines by group
+        self._groups = {spec.id: SimulatedNodeGroup(spec, self) for spec in specs}
+        self._seed = seed
+        self._start = start
+        self._names: dict[str, str] = {}  # by the providerID of the Node
+        self._of_machine: dict[str, str] = {}
+        self._gone: set[str] = set()
+        self._timers: TimerQueue[Callable[[Instant], None]] = TimerQueue()
+        self.commands: list[Command] = []
+
+    # --- the port --------------------------------------------------------------------------
+
+    def node_groups(self) -> Sequence[SimulatedNodeGroup]:
+        """Return all groups."""
+        return list(self._groups.values())
+
+    def node_group_for(self, provider_id: str) -> SimulatedNodeGroup | None:
+        """Return the group of a machine."""
+        group = self._of_machine.get(provider_id)
+        return None if group is None else self._groups[group]
+
+    def has_instance(self, provider_id: str) -> bool:
+        """Return False if the machine was deleted."""
+        return provider_id not in self._gone
+
+    def node_price(self, node: Node) -> float | None:
+        """Return the price of the group that `node` belongs to."""
+        found = next((one.spec for one in self._groups.values() if one.spec.owns(node)), None)
+        return None if found is None else found.price
+
+    def pod_price(self, pod: Pod) -> float:
+        """Return a price by requested cores and memory; only the ratio between pods matters."""
+        wanted = pod_requests(pod)
+        memory = wanted.get("memory", 0) / (1 << 30)
+        return wanted.get("cpu", 0) / 1000.0 * _CORE_PRICE + memory * _GIB_PRICE
+
+    # --- nodes -----------------------------------------------------------------------------
+
+    def adopt(self, node: Node) -> Node:
+        """Register a new node as a machine of its group; return it with a providerID."""
+        name, provider_id = node.metadata.name, node.spec.provider_id
+        if not provider_id:
+            provider_id = f"{_SCHEME}:///{name}"
+            node = replace(node, spec=replace(node.spec, provider_id=provider_id))
+        if provider_id not in self._names:
+            self._names[provider_id] = name
+            group = next((one for one in self._groups.values() if one.spec.owns(node)), None)
+            if group is not None and not self._is_machine(provider_id):
+                self._of_machine[provider_id] = group.id
+                self._gone.discard(provider_id)  # a Node of that name may have been deleted before
+                group.machines[provider_id] = Instance(provider_id)
+                group.target += 1
+        return node
+
+    def _is_machine(self, provider_id: str) -> bool:
+        group = self.node_group_for(provider_id)
+        return group is not None and provider_id in group.machines
+
+    def lose(self, node: Node) -> None:
+        """Remove the machine of an adopted Node that was deleted, and lower the target."""
+        provider_id = node.spec.provider_id
+        self._names.pop(provider_id, None)
+        group = self.node_group_for(provider_id)
+        if group is not None and group.machines.pop(provider_id, None) is not None:
+            group.target -= 1
+
+    # --- machines --------------------------------------------------------------------------
+
+    def begin(self, group: SimulatedNodeGroup, now: Instant) -> None:
+        """Start a machine of `group`."""
+        name, provider_id = self._next_name(group)
+        self._of_machine[provider_id] = group.id
+        group.machines[provider_id] = Instance(provider_id, CREATING)
+        if not self._delivers(group.spec, now - self._start):
+            self._timers.add(now + _ERROR_AFTER, partial(self._fail, group, provider_id))
+            return
+        machine = crc32(group.id.encode()) << 32 | group.created
+        due = now + provision_time(group.spec.provision_time, self._seed, machine)
+        self._timers.add(due, partial(self._register, group, provider_id, name))
+
+    def _next_name(self, group: SimulatedNodeGroup) -> tuple[str, str]:
+        """Return a name that no machine has, and its providerID.
+
+        Names of Nodes that an earlier process created are skipped, too.
+        """
+        stem = _NOT_IN_NAME.sub("-", group.id.lower()).strip("-.")
+        while True:
+            group.created += 1
+            name = f"{stem}-new-{group.created}"
+            provider_id = f"{_SCHEME}:///{name}"
+            if provider_id not in self._names:
+                return name, provider_id
+
+    def _delivers(self, spec: NodeGroupSpec, elapsed: DurationNs) -> bool:
+        if any(begin <= elapsed < end for begin, end in spec.out_of_capacity):
+            return False
+        active = [one for one in self._outages if one.is_active(elapsed)]
+        return not any(one.affects(spec.id, spec.node_labels) for one in active)
+
+    def _fail(self, group: SimulatedNodeGroup, provider_id: str, _now: Instant) -> None:
+        if provider_id in group.machines:
+            group.machines[provider_id] = Instance(provider_id, CREATING, _NO_CAPACITY)
+            self.undelivered[group.id] = self.undelivered.get(group.id, 0) + 1
+
+    def _register(
+        self, group: SimulatedNodeGroup, provider_id: str, name: str, now: Instant
+    ) -> None:
+        """Create the Node of a machine, unless the machine was deleted meanwhile."""
+        if provider_id not in group.machines or group.spec.template is None:
+            return
+        group.machines[provider_id] = Instance(provider_id)
+        template = group.spec.template
+        metadata, status = template.get("metadata") or {}, template.get("status") or {}
+        labels = {**group.spec.node_labels, HOSTNAME: name}
+        annotations = {**(metadata.get("annotations") or {}), **group.spec.annotations}
+        at = format_timestamp(now)
+        ready = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "KubeletReady",
+            "message": "kubelet is posting ready status",
+            "lastTransitionTime": at,
+            "lastHeartbeatTime": at,
+        }
+        manifest = {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": labels, "annotations": annotations},
+            "spec": {**(template.get("spec") or {}), "providerID": provider_id},
+            "status": {**status, "conditions": [ready]},
+        }
+        self._names[provider_id] = name
+        self.commands.append(CreateObject(manifest))
+
+    def end(self, group: SimulatedNodeGroup, provider_id: str, now: Instant) -> None:
+        """Delete a machine; its Node is deleted later."""
+        self._gone.add(provider_id)
+        name = self._names.get(provider_id)
+        if name is not None:
+            due = now + group.spec.deletion_time
+            self._timers.add(due, partial(self._delete, provider_id, name))
+
+    def _delete(self, provider_id: str, name: str, _now: Instant) -> None:
+        if self._names.get(provider_id) == name:
+            self.commands.append(DeleteObject(ObjectRef("Node", "", name), why=_WHY_DELETED))
+
+    def refused(self, command: CreateObject | DeleteObject, now: Instant) -> None:
+        """Repeat a refused registration or deletion of a machine's Node."""
+        if self._is_wanted(command):
+            self._timers.add(now + _RETRY_AFTER, partial(self._repeat, command))
+
+    def _repeat(self, command: CreateObject | DeleteObject, _now: Instant) -> None:
+        if self._is_wanted(command):
+            self.commands.append(command)
+
+    def _is_wanted(self, command: CreateObject | DeleteObject) -> bool:
+        if isinstance(command, DeleteObject):
+            return command.why == _WHY_DELETED and command.target.name in self._names.values()
+        provider_id = command.manifest["spec"].get("providerID", "")
+        return self._is_machine(provider_id)
+
+    # --- time ------------------------------------------------------------------------------
+
+    def next_due(self) -> Instant | None:
+        """Return when the next machine changes its state."""
+        return self._timers.next_due()
+
+    def run_due(self, now: Instant) -> None:
+        """Advance the machines that are due."""
+        for event in self._timers.pop_due(now):
+            event(now)

@@ -1,0 +1,1 @@
+"""The disruption methods: one module for each, and the searches that consolidation uses."""

@@ -1,0 +1,135 @@
+"""MultiNodeConsolidation: removes several nodes at once, and adds at most one.
+
+The candidates are ordered by cost; a binary search looks for a long prefix that works. The result
+is the last prefix that worked, which need not be the longest.
+
+upstream: pkg/controllers/disruption/multinodeconsolidation.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import NO_PRICE
+from fairlead.engine.autoscaling.karpenter.disruption.budget import UNDERUTILIZED
+from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
+    DisruptionCandidate,
+    DisruptionClass,
+)
+from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
+from fairlead.engine.autoscaling.karpenter.disruption.method import DisruptionContext, Waiting
+from fairlead.engine.autoscaling.karpenter.disruption.methods.consolidation import (
+    Consolidation,
+    by_cost,
+    cheaper_than,
+    should_consolidate,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
+from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import (
+    ConsolidationMemory,
+)
+from fairlead.engine.core.instant import Instant
+
+_BATCH_MAX: Final = 100
+
+
+class MultiNodeConsolidation:
+    """A search over prefixes of the candidates, sorted by cost."""
+
+    name = "multi"
+    reason = UNDERUTILIZED
+    disruption_class = DisruptionClass.GRACEFUL
+
+    def __init__(self, context: DisruptionContext, memory: ConsolidationMemory) -> None:
+        """Use `context`; `memory` tells whether a search can find anything new."""
+        self._consolidation = Consolidation(context, memory, self.name)
+
+    def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
+        """Return whether the node may be consolidated, or the reason why not."""
+        return should_consolidate(candidate)
+
+    def batch(
+        self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int]
+    ) -> tuple[list[DisruptionCandidate], bool]:
+        """Return the candidates with pods within the budgets, by cost.
+
+        Also returns whether a budget excluded a candidate.
+        """
+        found: list[DisruptionCandidate] = []
+        is_constrained = False
+        for one in by_cost(candidates):
+            if allowed[one.pool.name] == 0:
+                is_constrained = True
+            elif one.pods:
+                allowed[one.pool.name] -= 1
+                found.append(one)
+        return found, is_constrained
+
+    def prefix(
+        self, candidates: Sequence[DisruptionCandidate], now: Instant
+    ) -> DisruptionCommand | None:
+        """Return the command for exactly these candidates, None if it is not worthwhile."""
+        if self._consolidation.needs_several(candidates, now):
+            return None
+        command = self._consolidation.compute(candidates, now)
+        if isinstance(command, str):
+            return None
+        if not command.replacements:
+            return command
+        kept = _without_same_type(command.replacements[0], candidates)
+        return replace(command, replacements=(kept,)) if kept is not None else None
+
+    def search(
+        self, batch: Sequence[DisruptionCandidate], now: Instant
+    ) -> DisruptionCommand | None:
+        """Return the last prefix that worked in a binary search over prefixes of two or more."""
+        # upstream: multinodeconsolidation.go:firstNConsolidationOption
+        low, high = 1, min(len(batch) - 1, _BATCH_MAX)
+        found: DisruptionCommand | None = None
+        while low <= high:
+            middle = (low + high) // 2
+            command = self.prefix(batch[: middle + 1], now)
+            if command is None:
+                high = middle - 1
+            else:
+                found = command
+                low = middle + 1
+        return found
+
+    def commands(
+        self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
+    ) -> Waiting:
+        """Yield the command found, if it is still valid after a wait."""
+        return self._consolidation.commands(partial(self.longest, candidates, allowed), now)
+
+    def longest(
+        self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
+    ) -> tuple[DisruptionCommand | None, bool]:
+        """Return the command for the longest prefix found, and whether a budget excluded a node."""
+        batch, is_constrained = self.batch(candidates, allowed)
+        return self.search(batch, now), is_constrained
+
+
+def _without_same_type(
+    request: NodeClaimRequest, candidates: Sequence[DisruptionCandidate]
+) -> NodeClaimRequest | None:
+    """Return the request without types that save no more than deleting all candidates but one.
+
+    If the type of a removed node is an option, all options that cost at least as much as the
+    cheapest removed node of such a type are dropped: [large, large, small] -> small is the same as
+    deleting large twice.
+    """
+    # upstream: multinodeconsolidation.go:filterOutSameInstanceType
+    prices: dict[str, float] = {}
+    for one in candidates:
+        if one.instance_type is not None and one.price is not None:
+            name = one.instance_type.name
+            prices[name] = min(one.price, prices.get(name, NO_PRICE))
+    removed = {one.instance_type.name for one in candidates if one.instance_type is not None}
+    names = [one.name for one in request.instance_types if one.name in removed]
+    limit = min((prices.get(name, 0.0) for name in names), default=NO_PRICE)
+    found = cheaper_than(request, limit)
+    return None if isinstance(found, str) else found

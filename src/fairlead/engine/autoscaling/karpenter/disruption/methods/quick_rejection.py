@@ -1,0 +1,359 @@
+"""QuickRejection: rejects removals that a simulation would reject, without simulating them.
+
+Most candidates of a search are rejected, because their pods need a new node that is not cheaper. If
+all pods that take part are plain (no spread, affinity to pods, volumes, ports or preferences), a
+pass consists of two independent parts:
+
+    1. each pod, in the order of the queue, takes the first existing node with room for it
+    2. the pods that are left share new NodeClaims, whatever the existing nodes are
+
+Part 2 depends only on the sequence of specs that are left, so its result is kept for all candidates
+that leave the same sequence. A running pod on a node that has not initialized rejects the removal.
+A removal that might be accepted, or that leaves a pod without any node, is simulated. So every
+rejection here is one that the simulation would return.
+
+    nodes of 4 cores, pods of 1 core; free: one core on node-7
+    candidate with 3 pods  -> node-7 takes one, two are left  -> [web, web] needs one new node
+    the next with 3 pods   -> the same sequence: no new pass, only its price is compared
+    node-7 still starts    -> node-7 takes one, which is the reason against the removal
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from typing import Final
+
+from fairlead.api.objects import Pod, PodSpec
+from fairlead.engine.autoscaling.karpenter.apis import NodePool
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
+    InstanceTypeTable,
+)
+from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
+    DisruptionCandidate,
+    total_price,
+)
+from fairlead.engine.autoscaling.karpenter.disruption.methods.plain_placement import (
+    NodeRoom,
+    Placed,
+    PlainPlacement,
+    PlainPod,
+    PlainPods,
+    plain_pods,
+)
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import (
+    Simulated,
+    uninitialized_error,
+)
+from fairlead.engine.autoscaling.karpenter.pdb import PodBudgets
+from fairlead.engine.autoscaling.karpenter.pod import is_provisionable
+from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
+from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import (
+    Provisioner,
+    currently_reschedulable,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode import (
+    free_resources,
+)
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod import PendingPod
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.queue import queue_order
+from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
+from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
+from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
+from fairlead.engine.core.instant import Instant
+
+_SEQUENCES_MAX: Final = 1 << 14
+
+Sequenced = tuple[tuple[int, int], ...]
+"""Runs of equal specs: the identity of their facts, and how many pods follow each other."""
+
+
+@dataclass(slots=True)
+class _KnownPod:
+    """A pod as `PlainPod`, None if it is not plain."""
+
+    pod: Pod
+    plain: PlainPod | None
+
+
+@dataclass(slots=True)
+class RejectionMemory:
+    """Results of a search that later searches use again: rows, pods and NodeClaims.
+
+    `own` maps nodes to the pods that their removal moves, None if one of them is not plain.
+    `requests` maps the sequence of pods that is left to its NodeClaims, or to None if there were
+    errors. `compared` maps that sequence, with the candidates' price and capacity types, to the
+    reason against a replacement, or to None. All are emptied when a NodePool, the instance types
+    or the DaemonSets' pods have changed.
+    """
+
+    pools: list[NodePool] = field(default_factory=list)
+    tables: list[InstanceTypeTable] = field(default_factory=list)
+    daemons: list[PodSpec] = field(default_factory=list)
+    rows: dict[str, NodeRoom] = field(default_factory=dict)
+    pods: dict[str, _KnownPod] = field(default_factory=dict)
+    own: dict[str, tuple[PodsOnNode, PlainPods | None]] = field(default_factory=dict)
+    requests: dict[Sequenced, tuple[NodeClaimRequest, ...] | None] = field(default_factory=dict)
+    compared: dict[tuple[Sequenced, float, tuple[str, ...]], str | None] = field(
+        default_factory=dict
+    )
+
+    def renew(
+        self, pools: list[NodePool], tables: list[InstanceTypeTable], daemons: list[PodSpec]
+    ) -> None:
+        """Drop the results that depend on pools, types or DaemonSets if these have changed."""
+        is_same = _are_same(self.pools, pools) and _are_same(self.tables, tables)
+        if not is_same or self.daemons != daemons or len(self.requests) > _SEQUENCES_MAX:
+            self.requests.clear()
+            self.compared.clear()
+            self.rows.clear()
+            self.pods.clear()
+            self.own.clear()
+        self.pools, self.tables, self.daemons = pools, tables, daemons
+
+
+def _are_same(some: Sequence[object], others: Sequence[object]) -> bool:
+    return len(some) == len(others) and all(
+        one is other for one, other in zip(some, others, strict=True)
+    )
+
+
+Compare = Callable[[Sequence[DisruptionCandidate], NodeClaimRequest], NodeClaimRequest | str]
+"""Returns the request with only cheaper types, or upstream's reason why there is none."""
+
+
+class QuickRejection:
+    """Rejects removals of one search, during which the cluster does not change."""
+
+    def __init__(
+        self,
+        cluster: KarpenterCluster,
+        provisioner: Provisioner,
+        memory: RejectionMemory,
+        now: Instant,
+    ) -> None:
+        """Read the nodes, the pending pods, and the pods of nodes that are being removed."""
+        self._cluster = cluster
+        self._provisioner = provisioner
+        self._memory = memory
+        self._now = now
+        self._budgets = PodBudgets(cluster.budgets.values())
+        self._pools = provisioner.usable_pools()
+        self._has_limits = any(pool.spec.limits for pool in self._pools)
+        self._nodes = cluster.nodes(now)
+        daemons = provisioner.daemons()
+        tables = [provisioner.types_of(pool) for pool in self._pools]
+        memory.renew(self._pools, tables, [one.spec for one in daemons])
+        if len(memory.pods) > 2 * len(cluster.pods):
+            memory.pods.clear()
+        if len(memory.own) > 2 * len(self._nodes):
+            memory.own.clear()
+        self._has_pending = False
+        rows = self._current_rows(daemons)
+        common = self._common_pods()
+        self._placement = None if common is None else PlainPlacement(rows, plain_pods(common))
+        self._last: tuple[Sequence[DisruptionCandidate], _Outcome | None] | None = None
+
+    def _current_rows(self, daemons: Sequence[Pod]) -> list[NodeRoom]:
+        """Return the rows of all nodes that are not being removed, in the order of trying them."""
+        known, current = self._memory.rows, {}
+        for node in self._nodes:
+            on_node = self._cluster.pods_on(node.node_name)
+            row = known.get(node.key)
+            if row is None or row.state is not node or row.on_node is not on_node:
+                own = self._provisioner.daemons_on(node, daemons)
+                row = NodeRoom(node, on_node, free_resources(node, on_node, own))
+            current[node.key] = row
+        self._memory.rows = current
+        staying = [row for row in current.values() if not row.state.marked_for_deletion]
+        staying.sort(key=lambda row: (not row.state.initialized, row.state.name))
+        # If any amount is negative, no pod fits.
+        return [row for row in staying if all(amount >= 0 for amount in row.free.values())]
+
+    def _common_pods(self) -> list[PlainPod] | None:
+        """Return the pods that take part in every simulation; None if one is not plain."""
+        if self._cluster.anti_affinity_pods:
+            return None
+        pending = self._provisioner.pending_pods()[0]
+        self._has_pending = bool(pending)
+        found = [self._plain(pod) for pod in pending]
+        for node in self._nodes:
+            if node.marked_for_deletion:
+                found += [self._plain(pod) for pod in self._reschedulable(node)]
+        return _all_plain(found)
+
+    def _reschedulable(self, node: StateNode) -> list[Pod]:
+        return currently_reschedulable(self._cluster, node, self._now, self._budgets)
+
+    def _plain(self, pod: Pod) -> PlainPod | None:
+        known = self._memory.pods.get(pod.key)
+        if known is None or known.pod is not pod:
+            pending = self._provisioner.pending(pod)
+            plain = PlainPod(pod, pending, queue_order(pending)) if _is_plain(pending) else None
+            known = self._memory.pods[pod.key] = _KnownPod(pod, plain)
+        return known.plain
+
+    def _own_pods(self, node: StateNode) -> PlainPods | None:
+        """Return the pods that the removal of a node moves; None if one of them is not plain."""
+        on_node = self._cluster.pods_on(node.node_name)
+        known = self._memory.own.get(node.key)
+        if known is not None and known[0] is on_node:
+            return known[1]
+        plain = _all_plain([self._plain(pod) for pod in self._reschedulable(node)])
+        found = None if plain is None else plain_pods(plain)
+        # Annotations and budgets make the pods depend on more than the node.
+        if not on_node.annotated and not self._cluster.budgets:
+            self._memory.own[node.key] = on_node, found
+        return found
+
+    # --- answers -----------------------------------------------------------------------------
+
+    def reason(self, candidates: Sequence[DisruptionCandidate], compare: Compare) -> str | None:
+        """Return upstream's reason against removing `candidates`; None if a simulation decides.
+
+        `compare` compares the price of one new NodeClaim with that of the candidates.
+        """
+        outcome = self._place(candidates)
+        if outcome is None:
+            return None
+        requests = self._new_claims(candidates, outcome) if outcome.placed.left else ()
+        if requests is None:
+            return None
+        problem = self._problem(outcome)
+        if problem is not None:
+            return problem
+        if not requests:
+            return None
+        if len(requests) > 1:
+            return f"Can't remove without creating {len(requests)} candidates"
+        if self._has_limits:
+            return _text(compare(candidates, requests[0]))
+        kinds = tuple(one.capacity_type for one in candidates)
+        key = outcome.sequence, total_price(candidates), kinds
+        if key not in self._memory.compared:
+            self._memory.compared[key] = _text(compare(candidates, requests[0]))
+        return self._memory.compared[key]
+
+    def needs_several(self, candidates: Sequence[DisruptionCandidate]) -> bool:
+        """Return whether the running pods that are left surely fit no single new node.
+
+        Pending pods may stay without a node, which rejects nothing.
+        """
+        outcome = self._place(candidates)
+        if outcome is None or not outcome.placed.left:
+            return False
+        left = outcome.placed.left
+        if self._has_pending:
+            left = tuple(
+                (one.pending.facts, 1)
+                for one in outcome.left_pods()
+                if not is_provisionable(one.pod)
+            )
+        total: dict[str, int] = {}
+        for facts, count in left:
+            for name, amount in facts.requests.items():
+                total[name] = total.get(name, 0) + count * amount
+        return not any(table.fitting(total).any() for table in self._memory.tables)
+
+    def _place(self, candidates: Sequence[DisruptionCandidate]) -> _Outcome | None:
+        """Place the pods that take part on existing nodes; None if some are not plain."""
+        if self._last is None or self._last[0] is not candidates:
+            self._last = candidates, self._placed(candidates)
+        return self._last[1]
+
+    def _placed(self, candidates: Sequence[DisruptionCandidate]) -> _Outcome | None:
+        if self._placement is None or any(one.node.marked_for_deletion for one in candidates):
+            return None
+        own: list[PlainPods] = []
+        for one in candidates:
+            pods = self._own_pods(one.node)
+            if pods is None:
+                return None
+            own.append(pods)
+        leaving = {one.node.key for one in candidates}
+        return _Outcome(self._placement, own, self._placement.place(own, leaving))
+
+    def _problem(self, outcome: _Outcome) -> str | None:
+        """Return upstream's text about the candidates' pods on nodes that have not initialized."""
+        errors: dict[str, str] = {}
+        for size, runs in groupby(outcome.placed.starting, key=itemgetter(0)):
+            starting = list(runs)
+            ends = [end for _, _, end, _ in starting]
+            for place, key in outcome.placement.places(outcome.own, size):
+                # The run that ends first after the place is the only one that may contain it.
+                number = bisect_right(ends, place)
+                if number < len(starting) and starting[number][1] <= place:
+                    errors[key] = uninitialized_error(starting[number][3])
+        return Simulated((), (), errors).problem()
+
+    def _new_claims(
+        self, candidates: Sequence[DisruptionCandidate], outcome: _Outcome
+    ) -> tuple[NodeClaimRequest, ...] | None:
+        """Return the NodeClaims for the pods that are left; None if one of them cannot be placed.
+
+        Limits of NodePools depend on the nodes that stay, so with limits nothing is kept.
+        """
+        key = outcome.sequence
+        if not self._has_limits and key in self._memory.requests:
+            return self._memory.requests[key]
+        leaving = {one.node.key for one in candidates}
+        staying = [
+            one for one in self._nodes if not one.marked_for_deletion and one.key not in leaving
+        ]
+        pods = [one.pod for one in outcome.left_pods()]
+        result = self._provisioner.schedule(pods, staying, strict_reservations=False, onto=())
+        found = None if result.errors else tuple(result.requests)
+        if not self._has_limits:
+            self._memory.requests[key] = found
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """How the pods that take part were placed; `own` are the pods of the candidates."""
+
+    placement: PlainPlacement
+    own: list[PlainPods]
+    placed: Placed
+
+    @property
+    def sequence(self) -> Sequenced:
+        """The pods that are left."""
+        return tuple((id(facts), count) for facts, count in self.placed.left)
+
+    def left_pods(self) -> list[PlainPod]:
+        """Return the pods that are left, in the order of the queue."""
+        return [
+            one
+            for size, first, end in self.placed.left_places
+            for one in self.placement.pods(self.own, size)[first:end]
+        ]
+
+
+def _all_plain(pods: Sequence[PlainPod | None]) -> list[PlainPod] | None:
+    plain = [one for one in pods if one is not None]
+    return plain if len(plain) == len(pods) else None
+
+
+def _text(chosen: NodeClaimRequest | str) -> str | None:
+    return chosen if isinstance(chosen, str) else None
+
+
+def _is_plain(pod: PendingPod) -> bool:
+    """Return whether only requests, tolerations and required values of labels matter."""
+    spec, facts, affinity = pod.pod.spec, pod.facts, pod.pod.spec.affinity
+    return (
+        pod.volumes is None
+        and not facts.ports
+        and not facts.has_resource_claims
+        and facts.strict is facts.requirements
+        and not spec.topology_spread_constraints
+        and (affinity is None or not (affinity.pod_affinity or affinity.pod_anti_affinity))
+        and all(
+            one.values and not one.complement and one.gte is None and one.lte is None
+            for one in facts.requirements
+        )
+    )

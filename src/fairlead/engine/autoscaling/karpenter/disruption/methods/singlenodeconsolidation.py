@@ -1,0 +1,87 @@
+"""SingleNodeConsolidation: removes one node, or replaces it by a cheaper one.
+
+Candidates are examined by cost, in turn from each NodePool, so that no pool waits for another.
+
+upstream: pkg/controllers/disruption/singlenodeconsolidation.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import zip_longest
+
+from fairlead.engine.autoscaling.karpenter.disruption.budget import UNDERUTILIZED
+from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
+    DisruptionCandidate,
+    DisruptionClass,
+)
+from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
+from fairlead.engine.autoscaling.karpenter.disruption.method import DisruptionContext, Waiting
+from fairlead.engine.autoscaling.karpenter.disruption.methods.consolidation import (
+    Consolidation,
+    by_cost,
+    should_consolidate,
+)
+from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import (
+    ConsolidationMemory,
+)
+from fairlead.engine.core.instant import Instant
+
+
+class SingleNodeConsolidation:
+    """Finds the first candidate that can be removed."""
+
+    name = "single"
+    reason = UNDERUTILIZED
+    disruption_class = DisruptionClass.GRACEFUL
+
+    def __init__(self, context: DisruptionContext, memory: ConsolidationMemory) -> None:
+        """Use `context`; `memory` tells whether a search can find anything new."""
+        self._context = context
+        self._consolidation = Consolidation(context, memory, self.name)
+
+    def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
+        """Return whether the node may be consolidated, or the reason why not."""
+        return should_consolidate(candidate)
+
+    def order(self, candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandidate]:
+        """Return the candidates by cost, alternating between NodePools.
+
+        The pools are sorted by name; in upstream their order is random.
+        """
+        by_pool: dict[str, list[DisruptionCandidate]] = {}
+        for one in by_cost(candidates):
+            by_pool.setdefault(one.pool.name, []).append(one)
+        rounds = zip_longest(*(by_pool[name] for name in sorted(by_pool)))
+        return [one for turn in rounds for one in turn if one is not None]
+
+    def decide(self, candidate: DisruptionCandidate, now: Instant) -> DisruptionCommand | str:
+        """Return the command for one node, or upstream's reason against it."""
+        return self._consolidation.compute((candidate,), now)
+
+    def first(
+        self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
+    ) -> tuple[DisruptionCommand | None, bool]:
+        """Return the first candidate's command, and whether a budget excluded a candidate."""
+        is_constrained = False
+        for one in self.order(candidates):
+            if allowed[one.pool.name] == 0:
+                is_constrained = True
+            elif one.pods:
+                command = self.decide(one, now)
+                if not isinstance(command, str):
+                    return command, is_constrained
+                if command:
+                    self._context.notes[one.name] = command
+        return None, is_constrained
+
+    def commands(
+        self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
+    ) -> Waiting:
+        """Yield the command found, if it is still valid after a wait."""
+        search = partial(self.first, candidates, allowed)
+        return self._consolidation.commands(search, now, self._reject)
+
+    def _reject(self, command: DisruptionCommand, problem: str) -> None:
+        self._context.rejected += [(one.name, problem) for one in command.candidates]

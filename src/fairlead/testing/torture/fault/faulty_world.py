@@ -1,0 +1,313 @@
+"""FaultyWorld: stands between the engine and its world, and injects faults into both directions.
+
+    engine ──command──▶ fault? ──▶ LocalWorld ──changes, outcomes──▶ cut watch? ──▶ engine
+
+The changes of a scenario happen here too, as those of clients that write to the same store. A
+command that needs an admission webhook is performed when it answers, at once if the command has a
+fault. As in every world, the outcome of a command is reported after its effects, so outcomes wait
+behind the changes of a kind whose watch is cut, for at most HOLD_MAX.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+from typing import Final
+
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
+from fairlead.apiserver.admission.suspension import WebhookAnswer
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import Kind, find_kind
+from fairlead.engine.core.command import Issued, RecordEvent
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.stimulus import (
+    CollectionDeleted,
+    CommandFailed,
+    CommandSucceeded,
+    ExtenderAnswered,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    OwnersLookedUp,
+    Stimulus,
+)
+from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.testing.torture.client_script import ClientScript, ProcessKilledError
+from fairlead.testing.torture.fault.fault_plan import FaultPlan, target_of
+from fairlead.testing.torture.fault.in_process_webhooks import InProcessWebhooks
+from fairlead.testing.torture.scenario import Fault, FaultKind
+from fairlead.worlds.local.admission_gateway import PendingCommand
+from fairlead.worlds.local.world import LocalWorld
+
+HOLD_MAX: Final[DurationNs] = seconds(5)  # as in worlds/cluster/world.py
+COMMANDS_PER_INSTANT_MAX: Final = 20_000
+INJECTED: Final = "injected fault"
+
+
+class EndlessInstantError(Exception):
+    """More commands at one instant than a cluster of this size can need."""
+
+
+class FaultyWorld:
+    """A World with faults, around `world`."""
+
+    def __init__(
+        self,
+        world: LocalWorld,
+        plan: FaultPlan,
+        script: ClientScript,
+        tally: Counter[str],
+        *,
+        calm_at: Instant,
+        webhooks: InProcessWebhooks | None = None,
+    ) -> None:
+        """Inject the faults of `plan` until `calm_at`, and run `script`.
+
+        `tally` counts commands and faults. `webhooks` answers the calls of admission webhooks.
+        """
+        world.gateway.calls_webhooks = webhooks is not None
+        self._webhooks = webhooks
+        self.store = world.store
+        self.suspended_until: Instant = 0
+        self._world = world
+        self._plan = plan
+        self._script = script
+        self._tally = tally
+        self._calm_at = calm_at
+        self._ready: list[Stimulus] = []
+        self._late: TimerQueue[Callable[[Instant], None]] = TimerQueue()
+        self._cut: dict[str, bool] = {}
+        self._held: list[tuple[Instant, Stimulus]] = []
+        self._known: set[str] = set()
+        self._instant: Instant = 0
+        self._at_instant = 0
+
+    # --- World -----------------------------------------------------------------------------
+
+    def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
+        """Perform a command, with its fault if it has one."""
+        self._count(issued, now)
+        fault = self._plan.next_fault(issued.command) if now < self._calm_at else None
+        if fault is None:
+            outcome = self._world.perform(issued, now)
+            self._call_webhooks(now)
+            return outcome
+        self._tally[f"fault {fault.kind}"] += 1
+        return self._inject(fault, issued, now)
+
+    def poll(self, now: Instant) -> list[Stimulus]:
+        """Return the stimuli that have reached the engine by now."""
+        while True:
+            self._collect(now)
+            if self._ready:
+                stimuli, self._ready = self._ready, []
+                for one in stimuli:
+                    self._learn(one)
+                return stimuli
+            if now < self.suspended_until:
+                return []
+            due = self._late.pop_due(now)
+            for act in due:
+                act(now)
+            if not due and not self._script.perform_next(self, now):
+                return []
+
+    def next_event(self) -> Instant | None:
+        """Return when the next change, late command or held outcome is due."""
+        dues = (self._late.next_due(), self._script.next_due())
+        due = min((one for one in dues if one is not None), default=None)
+        return None if due is None else max(due, self.suspended_until)
+
+    # --- faults of commands ------------------------------------------------------------------
+
+    def _inject(self, fault: Fault, issued: Issued, now: Instant) -> Stimulus | None:
+        command = issued.command
+        match fault.kind:
+            case FaultKind.REFUSED:
+                return CommandFailed(command, FailureReason(fault.reason), INJECTED)
+            case FaultKind.LATE:
+                self._later(fault, now, lambda then: self._settle(issued, then))
+            case FaultKind.UNACKNOWLEDGED:
+                failure = CommandFailed(command, FailureReason.INTERNAL_ERROR, INJECTED)
+                self._report(failure if is_outcome(one) else one for one in self._do(issued, now))
+            case FaultKind.SLOW_ANSWER:
+                self._answer_later(fault, issued, now)
+            case FaultKind.TWICE:
+                self._report(one for one in self._do(issued, now) if not is_outcome(one))
+                self._settle(issued, now)
+            case FaultKind.TARGET_DELETED | FaultKind.TARGET_CHANGED:
+                self._overtake(fault, issued, now)
+                self._settle(issued, now)
+            case FaultKind.KILLED_BEFORE:
+                raise ProcessKilledError(now)
+            case FaultKind.KILLED_AFTER:
+                self._world.perform(issued, now)
+                raise ProcessKilledError(now)
+        return None
+
+    def _do(self, issued: Issued, now: Instant) -> list[Stimulus]:
+        """Perform a command; return the changes and its outcome, after all earlier stimuli."""
+        self._ready += self._world.poll(now)
+        outcome = self._world.perform(issued, now)
+        while self._webhooks is not None and self._world.gateway.pending:
+            waiting = self._world.gateway.pending.popleft()
+            self._world.resume(waiting, self._webhooks.call(waiting.call).answer, now)
+        return [*self._world.poll(now), *([] if outcome is None else [outcome])]
+
+    def _settle(self, issued: Issued, now: Instant) -> None:
+        self._report(self._do(issued, now))
+
+    def _report(self, stimuli: Iterable[Stimulus]) -> None:
+        self._ready += stimuli
+
+    def _later(self, fault: Fault, now: Instant, act: Callable[[Instant], None]) -> None:
+        self._late.add(now + fault.delay_ms * NANOSECONDS_PER_MILLISECOND, act)
+
+    def _answer_later(self, fault: Fault, issued: Issued, now: Instant) -> None:
+        for one in self._do(issued, now):
+            if is_outcome(one):
+                self._later(fault, now, lambda _, one=one: self._ready.append(one))  # type: ignore[misc]
+            else:
+                self._ready.append(one)
+
+    def _overtake(self, fault: Fault, issued: Issued, now: Instant) -> None:
+        """Change or delete the target of a command, as a client that was a moment faster."""
+        ref, store = target_of(issued.command), self.store
+        kind = find_kind(ref.kind)
+        if kind is None or not ref.name:
+            return
+        try:
+            if fault.kind is FaultKind.TARGET_DELETED and not _keeps_cluster(kind):
+                store.delete(kind, ref.namespace, ref.name, now)
+            else:
+                mark = {"metadata": {"annotations": {"torture": str(now)}}}
+                store.patch(kind, ref.namespace, ref.name, mark, now)
+        except ApiError:
+            return
+
+    # --- webhooks ----------------------------------------------------------------------------
+
+    def _call_webhooks(self, now: Instant) -> None:
+        """Let the commands wait that need a webhook, until it answers."""
+        pending = self._world.gateway.pending
+        while self._webhooks is not None and pending:
+            waiting = pending.popleft()
+            found = self._webhooks.call(waiting.call)
+            self._late.add(now + found.delay, partial(self._resume, waiting, found.answer))
+
+    def _resume(self, waiting: PendingCommand, answer: WebhookAnswer, now: Instant) -> None:
+        self._world.resume(waiting, answer, now)
+        self._call_webhooks(now)
+
+    # --- faults of watches -------------------------------------------------------------------
+
+    def cut(
+        self, kinds: Iterable[str], now: Instant, duration: DurationNs, *, compacted: bool
+    ) -> None:
+        """Show no changes of `kinds` for `duration`; if `compacted`, only the last ones then."""
+        self._collect(now)
+        for kind in kinds:
+            self._cut[kind] = self._cut.get(kind, False) or compacted
+            self._late.add(now + duration, partial(self._restore, kind))
+
+    def _restore(self, kind: str, now: Instant) -> None:
+        """Show what the watch of `kind` has missed."""
+        del now
+        if kind not in self._cut:
+            return
+        compacted = self._cut.pop(kind)
+        held, self._held = self._held, []
+        missed = [one for _, one in held if _kind_of(one) == kind]
+        for due, one in held:
+            if _kind_of(one) in self._cut:
+                self._held.append((due, one))
+        changes = [one for one in missed if not is_outcome(one)]
+        self._ready += _relisted(changes, self._known) if compacted else changes
+        self._ready += [one for one in missed if is_outcome(one)]
+
+    def _give_up(self, now: Instant) -> None:
+        """Report the outcomes that were held for too long."""
+        for due, one in self._held:
+            if due <= now and is_outcome(one):
+                self._ready.append(one)
+        self._held = [(due, one) for due, one in self._held if due > now or not is_outcome(one)]
+
+    def _collect(self, now: Instant) -> None:
+        """Take what the world reports; keep back what a cut watch would have shown."""
+        arrived = [*self._ready, *self._world.poll(now)]
+        self._ready = []
+        if not self._cut:
+            self._ready = arrived
+            return
+        for one in arrived:
+            if _kind_of(one) in self._cut:
+                self._held.append((now + HOLD_MAX, one))
+                if is_outcome(one):
+                    self._late.add(now + HOLD_MAX, self._give_up)
+            else:
+                self._ready.append(one)
+
+    def _learn(self, stimulus: Stimulus) -> None:
+        """Note which objects the engine knows."""
+        match stimulus:
+            case ObjectChanged(view):
+                self._known.add(view.metadata.uid)
+            case ObjectDeleted(view):
+                self._known.discard(view.metadata.uid)
+            case ObjectsLoaded(views):
+                self._known.update(view.metadata.uid for view in views)
+            case _:
+                pass
+
+    # --- bookkeeping -------------------------------------------------------------------------
+
+    def _count(self, issued: Issued, now: Instant) -> None:
+        name = "events" if isinstance(issued.command, RecordEvent) else "commands"
+        self._tally[name] += 1
+        if now != self._instant:
+            self._instant, self._at_instant = now, 0
+        self._at_instant += 1
+        if self._at_instant > COMMANDS_PER_INSTANT_MAX:
+            raise EndlessInstantError(f"over {COMMANDS_PER_INSTANT_MAX:,} commands at one instant")
+
+
+def is_outcome(stimulus: Stimulus) -> bool:
+    """Return whether `stimulus` is the answer to a command."""
+    return isinstance(
+        stimulus,
+        CommandSucceeded | CommandFailed | CollectionDeleted | OwnersLookedUp | ExtenderAnswered,
+    )
+
+
+def _kind_of(stimulus: Stimulus) -> str:
+    """Return the kind of the object that changed, or that a command was about."""
+    match stimulus:
+        case ObjectChanged(view) | ObjectDeleted(view):
+            return type(view).__name__
+        case CommandSucceeded(command) | CommandFailed(command, _, _) | ExtenderAnswered(command):
+            return target_of(command).kind.partition(".")[0]
+        case _:
+            return ""
+
+
+def _relisted(changes: Iterable[Stimulus], known: Collection[str]) -> Iterator[Stimulus]:
+    """Yield the differences that a new list shows, deletions first.
+
+    `known` are the uids of the objects that were there before.
+    """
+    last: dict[str, ObjectChanged | ObjectDeleted] = {}
+    for one in changes:
+        assert isinstance(one, ObjectChanged | ObjectDeleted)
+        last.pop(one.object.metadata.uid, None)
+        last[one.object.metadata.uid] = one
+    for uid, one in last.items():
+        if isinstance(one, ObjectDeleted) and uid in known:
+            yield one
+    yield from (one for one in last.values() if isinstance(one, ObjectChanged))
+
+
+def _keeps_cluster(kind: Kind) -> bool:
+    """Return whether objects of `kind` are not deleted by faults: only the scenario does that."""
+    return kind.kind in ("Node", "Namespace", "Lease", "ResourceQuota")

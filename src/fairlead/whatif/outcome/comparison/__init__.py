@@ -1,0 +1,1 @@
+"""Comparisons: the outcome of a run with a change against the outcome without it."""

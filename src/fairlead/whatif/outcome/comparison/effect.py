@@ -1,0 +1,72 @@
+"""Effect: the effect of a change at every level of an answer: pods, budgets and workloads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from fairlead.whatif.change.kubectl_drain import NO_DRAIN, KubectlDrain
+from fairlead.whatif.outcome.budget import BudgetOutcome, budget_outcomes
+from fairlead.whatif.outcome.comparison.difference import Difference, difference
+from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, workload_effects
+from fairlead.whatif.outcome.outage import LostPod
+from fairlead.whatif.outcome.packing import PackingRow
+from fairlead.whatif.outcome.run_outcome import Complaint, Recurrence, RunOutcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """Two runs and all differences between them.
+
+    `lost` pods were on failed nodes and do not run again, `loops` are repeated displacements,
+    `errors` are failures of controllers; each list has only entries that the change causes. `drain`
+    has the flags that `kubectl drain` needs for the drained nodes, and its refusals. `packing`
+    compares the placements of pods that both runs place anew.
+    """
+
+    without: RunOutcome
+    changed: RunOutcome
+    difference: Difference
+    workloads: tuple[WorkloadEffect, ...]
+    budgets: tuple[BudgetOutcome, ...]
+    lost: tuple[LostPod, ...]
+    loops: tuple[Recurrence, ...]
+    errors: tuple[Complaint, ...]
+    drain: KubectlDrain = NO_DRAIN
+    packing: tuple[PackingRow, ...] = ()
+
+
+def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO_DRAIN) -> Effect:
+    """Return the effect that `changed` has in comparison with `without`; `drain` as in Effect.
+
+    Node hours and costs of both runs are counted to the end of the longer one.
+    """
+    without, changed = _counted_to(changed, without), _counted_to(without, changed)
+    found = difference(without, changed)
+    budgets = budget_outcomes(without, changed, found.pdb_breaches)
+    lost = _lost(without, changed)
+    loops = {(one.kind, one.message) for one in without.recurrences}
+    return Effect(
+        without=without,
+        changed=changed,
+        difference=found,
+        workloads=tuple(workload_effects(without, changed, found, lost, budgets)),
+        budgets=tuple(budgets),
+        lost=lost,
+        loops=tuple(one for one in changed.recurrences if (one.kind, one.message) not in loops),
+        errors=tuple(one for one in changed.complaints if one not in without.complaints),
+        drain=drain,
+    )
+
+
+def _counted_to(other: RunOutcome, run: RunOutcome) -> RunOutcome:
+    """Return `run` with its node hours counted to the end of `other`, if that is later."""
+    if run.autoscaling is None or other.ended_at <= run.ended_at:
+        return run
+    return replace(run, autoscaling=run.autoscaling.prolonged(other.ended_at - run.ended_at))
+
+
+def _lost(without: RunOutcome, changed: RunOutcome) -> tuple[LostPod, ...]:
+    if changed.outage is None:
+        return ()
+    known = {one.pod for one in without.outage.lost} if without.outage else set()
+    return tuple(one for one in changed.outage.lost if one.pod not in known)

@@ -1,0 +1,244 @@
+"""WorkloadEffect: what a change does to one workload; the first table of an answer.
+
+The pods in each list of a difference count for their workloads. A workload has no row if none of
+its pods is listed and its number of ready pods never changes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from fairlead.engine.core.instant import seconds
+from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
+from fairlead.whatif.outcome.comparison.difference import Difference
+from fairlead.whatif.outcome.outage import LostPod
+from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
+from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.outcome.workload import DAEMON_SET, POD, WorkloadReadiness, WorkloadRef
+
+UNAVAILABLE_MIN: Final = seconds(60)
+"""A shorter time without a ready pod counts as a restart, a longer one as an outage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadEffect:
+    """What a change does to one workload; counts are pods.
+
+    `readiness` describes the run with the change. `reasons` say why `pending` pods wait, most
+    frequent first. `by` lists the workloads that preempted pods, and the causes of evictions.
+    `down` pods were on failed nodes and do not run again, `undrained` pods could not be evicted.
+    `budgets` are the outcomes of the budgets that cover its displaced or undrained pods.
+    """
+
+    workload: WorkloadRef
+    readiness: WorkloadReadiness
+    preempted: int = 0
+    evicted: int = 0
+    moved: int = 0
+    returned: int = 0
+    updated: int = 0
+    placed: int = 0
+    pending: int = 0
+    gone: int = 0
+    not_created: int = 0
+    removed: int = 0
+    down: int = 0
+    undrained: int = 0
+    reasons: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    budgets: tuple[tuple[str, BudgetResult], ...] = ()
+
+    @property
+    def is_harmed(self) -> bool:
+        """Whether pods are missing, none was ready at some time, or a budget was breached."""
+        left_over = self.pending + self.gone + self.not_created + self.undrained + self.down
+        is_breached = self.budget is BudgetResult.BREACHED
+        return bool(left_over or self._missing or self.had_no_ready_pod or is_breached)
+
+    @property
+    def had_no_ready_pod(self) -> bool:
+        """Whether none of its pods was ready at some time, although some were before."""
+        return self.readiness.lowest == 0 < self.readiness.before and self.readiness.wanted > 0
+
+    @property
+    def is_unavailable(self) -> bool:
+        """Whether it had no ready pod for UNAVAILABLE_MIN or to the end; Jobs serve no users."""
+        lasted = self.readiness.lowest_for
+        is_long = lasted is None or lasted >= UNAVAILABLE_MIN
+        return self.had_no_ready_pod and is_long and self.workload.is_permanent
+
+    @property
+    def budget(self) -> BudgetResult | None:
+        """The worst state of its budgets; None without a budget."""
+        return max((state for _, state in self.budgets), key=list(BudgetResult).index, default=None)
+
+    @property
+    def _missing(self) -> int:
+        return max(self.readiness.wanted - self.readiness.at_end, 0)
+
+    @property
+    def severity(self) -> tuple[int, ...]:
+        """A sort key: workloads without a ready pod come first, then those with the greatest loss.
+
+        DaemonSets come after the other harmed workloads: their pods go with their nodes.
+        """
+        return (
+            not self.is_harmed,
+            self.workload.kind == DAEMON_SET,
+            not self.is_unavailable,
+            -(self.pending + self.gone + self.not_created + self.undrained + self.down),
+            -self._missing,
+            -self.preempted,
+            -self.evicted,
+            -self.moved,
+        )
+
+    @property
+    def words(self) -> str:
+        """A one-line summary: `3 evicted (drain), 2 moved, 1 pending: Insufficient cpu`."""
+        return self._summary(is_short=False)
+
+    @property
+    def short_words(self) -> str:
+        """`words` for a narrow column: without reasons, and evictions that the rest implies.
+
+        Examples: `3 evicted (drain), 3 moved` becomes `3 moved (drain)`; `54 cannot be evicted, 7
+        pending: Insufficient cpu, 7 evicted (drain)` becomes `54 undrained, 7 pending`.
+        """
+        return self._summary(is_short=True)
+
+    def _summary(self, *, is_short: bool) -> str:
+        why = f": {', '.join(self.reasons)}" if self.reasons and not is_short else ""
+        preemptors = ", ".join(name for name in self.by if "/" in name and " " not in name)
+        causes = ", ".join(short_cause(name) for name in self.by if "/" not in name or " " in name)
+        cause = f" ({causes})" if causes else ""
+        lost = self.pending + self.gone + self.not_created + self.down
+        is_implied = is_short and self.preempted + self.evicted <= lost + self.moved + self.returned
+        is_all = is_implied and not lost
+        parts = (
+            (self.undrained, "undrained" if is_short else "cannot be evicted"),
+            (self.pending, f"pending{why}"),
+            (self.gone, "gone for good"),
+            (self.not_created, "not created again"),
+            (self.down, f"down{why if not self.pending else ''}"),
+            (self.preempted, f"preempted by {preemptors}" if preemptors else "preempted"),
+            (0 if is_implied else self.evicted, f"evicted{cause}"),
+            (self.moved, f"moved{cause if is_all else ''}"),
+            (self.returned, f"back on the same node{cause if is_all and not self.moved else ''}"),
+            (self.updated, "updated"),
+            (self.placed, "new"),
+            (self.removed, "removed"),
+        )
+        words = ", ".join(f"{count:,} {what}" for count, what in parts if count)
+        return words or "pods not ready for a time"
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Counts for one workload, keyed by the name of the field in WorkloadEffect."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    by: dict[str, None] = field(default_factory=dict)
+    budgets: dict[str, BudgetResult] = field(default_factory=dict)
+
+
+def workload_effects(
+    without: RunOutcome,
+    changed: RunOutcome,
+    found: Difference,
+    lost: Sequence[LostPod],
+    budgets: Sequence[BudgetOutcome],
+) -> list[WorkloadEffect]:
+    """Return a row for each workload that the change affects; the greatest losses come first.
+
+    `lost` are the pods of failed nodes that are lost because of the change.
+    """
+    tallies = _tallies(without, changed, found, lost)
+    _add_budgets(tallies, changed, found, budgets)
+    for ref, readiness in changed.workloads.items():
+        if readiness.lowest < readiness.before or readiness.at_end != readiness.before:
+            tallies.setdefault(ref, _Tally())
+    effects = [_effect(ref, tally, changed) for ref, tally in tallies.items()]
+    return sorted(effects, key=lambda one: (one.severity, one.workload))
+
+
+def _tallies(
+    without: RunOutcome, changed: RunOutcome, found: Difference, lost: Iterable[LostPod]
+) -> dict[WorkloadRef, _Tally]:
+    tallies: dict[WorkloadRef, _Tally] = defaultdict(_Tally)
+    for name, pods in _lists(changed, found):
+        for pod in {pod.key: pod for pod in pods}.values():  # one can be displaced repeatedly
+            tallies[pod.workload].counts[name] += 1
+    for victim in found.preempted:
+        by = changed.pods.get(victim.by)
+        tallies[victim.pod.workload].by[str(by.workload) if by else victim.by] = None
+    for evicted in found.evicted:
+        tallies[evicted.pod.workload].by[evicted.why] = None
+    for pod in found.pending:
+        tallies[pod.workload].reasons[short_reason(pod.reason)] += 1
+    for one in lost:
+        pod_lost = changed.pods.get(one.pod) or without.pods.get(one.pod)
+        if pod_lost is not None:
+            tally = tallies[pod_lost.workload]
+            tally.counts["down"] += one.pod not in {pod.key for pod in found.pending}
+            tally.reasons[one.cause.words] += 1
+    return tallies
+
+
+def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[PodEnd]]]:
+    yield "preempted", [one.pod for one in found.preempted]
+    yield "evicted", [one.pod for one in found.evicted]
+    yield "moved", [one.pod for one in found.moved]
+    yield "returned", list(found.returned)
+    yield "updated", [one.pod for one in found.updated]
+    yield "placed", list(found.placed)
+    yield "pending", list(found.pending)
+    yield "gone", list(found.gone)
+    yield "not_created", [one.pod for one in found.not_created]
+    yield "removed", list(found.removed)
+    yield "undrained", [one.pod for one in changed.undrained]
+
+
+def _add_budgets(
+    tallies: dict[WorkloadRef, _Tally],
+    changed: RunOutcome,
+    found: Difference,
+    budgets: Iterable[BudgetOutcome],
+) -> None:
+    states = {one.pdb: one.state for one in budgets}
+    owners = {pod.key: pod.workload for _, pods in _lists(changed, found) for pod in pods}
+    for history in changed.budgets:
+        for key in (*history.displaced, *history.refused):
+            if history.pdb in states and key in owners:
+                tallies[owners[key]].budgets[history.pdb] = states[history.pdb]
+
+
+def _effect(ref: WorkloadRef, tally: _Tally, changed: RunOutcome) -> WorkloadEffect:
+    readiness = changed.workloads.get(ref) or _unchanged(tally)
+    if ref.kind == POD and tally.counts["gone"]:  # a wanted pod, although it is not replaced
+        readiness = replace(readiness, wanted=1, lowest_for=None)
+    return WorkloadEffect(
+        workload=ref,
+        readiness=readiness,
+        **tally.counts,
+        reasons=tuple(reason for reason, _ in tally.reasons.most_common()),
+        by=tuple(tally.by),
+        budgets=tuple(tally.budgets.items()),
+    )
+
+
+def _unchanged(tally: _Tally) -> WorkloadReadiness:
+    """Return the readiness of a workload with undrained pods and no other changes."""
+    ready = tally.counts["undrained"]
+    return WorkloadReadiness(
+        wanted=ready, before=ready, lowest=ready, lowest_for=None, at_end=ready
+    )
+
+
+def short_cause(why: str) -> str:
+    """`taint node.kubernetes.io/unreachable:NoExecute` becomes `taint unreachable`."""
+    return why.replace("node.kubernetes.io/", "").replace(":NoExecute", "")

@@ -1,0 +1,207 @@
+"""GarbageCollector: what goes with its owner, before it, or not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.command import DeleteObject, PatchObject, PatchStatus
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.workloads.controller import Workloads
+from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollector
+from fairlead.engine.workloads.environment import served_environment
+
+OWNER = ("ReplicaSet", "web", "rs")
+
+
+@pytest.fixture
+def world(new_world):
+    return new_world(GarbageCollector())
+
+
+def thing(name, *owners, kind="ConfigMap", finalizers=(), deleted=False):
+    """`owners` are uids; one with a `!` before it is not to go before this."""
+    references = [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "name": f"name-of-{uid.removeprefix('!')}",
+            "uid": uid.removeprefix("!"),
+            **({"blockOwnerDeletion": True} if uid.startswith("!") else {}),
+        }
+        for uid in owners
+    ]
+    meta = {"name": name, "namespace": "ns", "uid": f"uid-of-{name}"}
+    if references:
+        meta["ownerReferences"] = references
+    if finalizers:
+        meta["finalizers"] = list(finalizers)
+    if deleted:
+        meta["deletionTimestamp"] = "2027-01-01T00:00:00Z"
+    return {"apiVersion": "v1", "kind": kind, "metadata": meta}
+
+
+def names(world):
+    return sorted(key[2] for key in world.objects)
+
+
+def end(world, name, finalizer, kind="ConfigMap"):
+    """Ask for a deletion with that finalizer, as the API server does."""
+    meta = {"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": [finalizer]}
+    world.patch(kind, name, {"metadata": meta})
+
+
+def test_dependents_go_after_their_owner(world):
+    """And theirs after them, whatever kinds they are of."""
+    world.load(
+        thing("a"),
+        thing("b", "uid-of-a", kind="Widget"),
+        thing("c", "uid-of-b"),
+        thing("d", "uid-of-x"),
+    )
+    world.delete("ConfigMap", "a")
+    assert names(world) == ["d"]
+
+
+def test_an_owner_that_nobody_saw_is_not_taken_for_deleted(world):
+    world.load(thing("a", "uid-of-nobody"))
+    assert world.log == []
+
+
+def test_with_another_owner_a_dependent_only_forgets_this_one(world):
+    world.load(thing("a"), thing("b"), thing("c", "uid-of-a", "uid-of-b"))
+    world.delete("ConfigMap", "a")
+    (left,) = world.get("ConfigMap", "c")["metadata"]["ownerReferences"]
+    assert left["uid"] == "uid-of-b"
+    world.delete("ConfigMap", "b")
+    assert names(world) == []
+
+
+def test_a_dependent_made_behind_its_owners_back_goes_at_once(world):
+    world.load(thing("a"))
+    world.delete("ConfigMap", "a")
+    world.create(thing("late", "uid-of-a"))
+    assert names(world) == []
+
+
+def test_in_the_foreground_dependents_go_first(world, build):
+    """The pod takes its time, and the owner waits for it."""
+    pod = build.pod("p", ("ConfigMap", "a", "uid-of-a"))
+    pod["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] = True
+    world.load(thing("a"), pod, thing("loose", "uid-of-a"))
+    end(world, "a", "foregroundDeletion")
+    assert names(world) == ["a", "p"]
+    assert "finalizers" in world.get("ConfigMap", "a")["metadata"]
+    world.delete("Pod", "p", grace=0)
+    assert "finalizers" not in world.get("ConfigMap", "a")["metadata"]
+
+
+def test_foreground_goes_on_below(world):
+    """A dependent with dependents of its own is deleted the same way."""
+    world.load(thing("a"), thing("b", "!uid-of-a"), thing("c", "!uid-of-b"))
+    end(world, "a", "foregroundDeletion")
+    deletion = world.sent(DeleteObject)[0]
+    assert (deletion.target.name, deletion.policy) == ("b", "Foreground")
+
+
+def test_without_dependents_nothing_is_waited_for(world):
+    world.load(thing("a", finalizers=["foregroundDeletion"], deleted=True))
+    assert "finalizers" not in world.get("ConfigMap", "a")["metadata"]
+
+
+def test_orphans_forget_their_owner_and_stay(world):
+    world.load(thing("a"), thing("b", "uid-of-a"))
+    end(world, "a", "orphan")
+    assert "finalizers" not in world.get("ConfigMap", "a")["metadata"]
+    assert "ownerReferences" not in world.get("ConfigMap", "b")["metadata"]
+    world.delete("ConfigMap", "a")
+    assert names(world) == ["b"]
+
+
+def test_an_orphan_of_which_the_release_is_refused_stays_and_is_released_later(new_world):
+    refused = []
+
+    def once(command):
+        if isinstance(command, PatchObject) and command.target.name == "b" and not refused:
+            return refused.append(command) or FailureReason.INTERNAL_ERROR
+        return None
+
+    world = new_world(GarbageCollector(), refuse=once)
+    world.load(thing("a"), thing("b", "uid-of-a"))
+    end(world, "a", "orphan")
+    world.delete("ConfigMap", "a")
+    world.run(seconds(1))
+    assert names(world) == ["b"]
+    assert "ownerReferences" not in world.get("ConfigMap", "b")["metadata"]
+    assert len(refused) == 1
+
+
+def test_a_refused_deletion_is_repeated_with_backoff(new_world):
+    tries = []
+
+    def refuse(command):
+        if command.target.name == "b":
+            return tries.append(command) or FailureReason.TOO_MANY_REQUESTS
+        return None
+
+    world = new_world(GarbageCollector(), refuse=refuse)
+    world.load(thing("a"), thing("b", "uid-of-a"))
+    world.delete("ConfigMap", "a")
+    world.run(seconds(1))
+    assert 4 < len(tries) < 12
+    world.refuse = lambda _: None
+    world.run(seconds(2))
+    assert names(world) == []
+
+
+def test_other_finalizers_are_left_to_others(world):
+    world.load(thing("a"))
+    world.patch("ConfigMap", "a", {"metadata": {"finalizers": ["example.com/mine"]}})
+    end(world, "a", "example.com/mine")
+    assert world.get("ConfigMap", "a")["metadata"]["finalizers"] == ["example.com/mine"]
+    assert world.log == []
+
+
+def test_pods_of_a_replica_set_that_is_orphaning_are_neither_deleted_nor_replaced(new_world, build):
+    world = new_world(Workloads(), GarbageCollector())
+    owner = build.owned("ReplicaSet", "web", 1, uid="rs")
+    world.load(owner, build.pod("web-a", ("ReplicaSet", "web", "rs")))
+    end(world, "web", "orphan", kind="ReplicaSet")
+    world.delete("ReplicaSet", "web")
+    assert set(world.pods()) == {"web-a"}
+
+
+def test_a_dependent_is_deleted_once(world):
+    world.load(thing("a"), thing("b", "uid-of-a", finalizers=["example.com/mine"]))
+    world.delete("ConfigMap", "a")
+    world.patch("ConfigMap", "b", {"metadata": {"labels": {"x": "y"}}})
+    assert len(world.sent(DeleteObject)) == 1
+
+
+def test_a_dependent_that_is_made_while_its_owner_waits_goes_too(new_world):
+    world = new_world(GarbageCollector(), refuse=lambda command: _refused_for(command, "b"))
+    world.load(thing("a"), thing("b", "!uid-of-a"))
+    end(world, "a", "foregroundDeletion")
+    world.create(thing("c", "!uid-of-a"))
+    assert names(world) == ["a", "b"]
+
+
+def test_where_it_is_observed_an_owner_tells_first_what_became_of_it(new_world, build):
+    """The ReplicaSet's status knows of its new generation before its pods are deleted."""
+    world = new_world(
+        Workloads(environment=served_environment()), GarbageCollector(looks_up_owners=True)
+    )
+    pod = build.pod("w", OWNER)
+    pod["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] = True
+    world.load(build.owned("ReplicaSet", "web", 1, uid="rs"), pod)
+    world.log.clear()
+    meta = {"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": ["foregroundDeletion"]}
+    world.patch("ReplicaSet", "web", {"metadata": {**meta, "generation": 2}})
+    acts = [one for one in world.log if isinstance(one, PatchStatus | DeleteObject)]
+    assert acts[0].fields["observedGeneration"] == 2
+    assert acts[1].target.kind == "Pod"
+
+
+def _refused_for(command, name):
+    is_about = isinstance(command, DeleteObject) and command.target.name == name
+    return FailureReason.CONFLICT if is_about else None

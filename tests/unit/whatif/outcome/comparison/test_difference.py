@@ -1,0 +1,160 @@
+"""One outcome minus another: which facts are news."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.instant import seconds
+from fairlead.whatif.outcome.comparison.difference import difference, moves_within
+from fairlead.whatif.outcome.run_outcome import (
+    Evicted,
+    NodeEnd,
+    PdbBreach,
+    PodEnd,
+    Preempted,
+    RunOutcome,
+)
+from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
+
+
+def pod(name, node="", **fields):
+    started = seconds(fields.pop("started_s")) if "started_s" in fields else None
+    return PodEnd(namespace="ns", name=name, node=node, started_at=started, **fields)
+
+
+def evicted(name, node, at_s=1):
+    return Evicted(pod=pod(name, node), node=node, at=seconds(at_s), why="drain")
+
+
+def preempted(name, node):
+    return Preempted(
+        pod=pod(name, node), node=node, at=0, by="ns/by", by_priority=9, rule="r", candidates=1
+    )
+
+
+def outcome(*pods, nodes=("a", "b"), **fields):
+    ends = [
+        NodeEnd(name=name, zone="", unschedulable=False, allocatable={}, requested={}, pods=())
+        for name in nodes
+    ]
+    facts = {
+        "started_at": 0, "ended_at": seconds(60), "settled": True, "preempted": (), "evicted": (),
+        "pdb_breaches": (), "undrained": (), "skipped": (), "complaints": (), "recurrences": (),
+        "allocations": (),
+        "priority_names": {}, "samples": (), "choices_among_equals": 0,
+    }  # fmt: skip
+    pods_by_key = {each.key: each for each in pods}
+    return RunOutcome(pods=pods_by_key, nodes=tuple(ends), **{**facts, **fields})
+
+
+def keys(pods):
+    return [each.key for each in pods]
+
+
+def test_equal_outcomes_do_not_differ():
+    one = outcome(pod("p", "a"), pod("q"), evicted=(evicted("p", "b"),))
+    assert difference(one, one).is_empty
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "field"),
+    [
+        ([], [pod("p", "a")], "placed"),
+        ([pod("p")], [pod("p", "a")], "placed"),
+        ([pod("p", "a")], [pod("p")], "pending"),
+        ([], [pod("p")], "pending"),
+        ([pod("p", "a")], [], "removed"),
+        ([pod("p")], [], "removed"),
+    ],
+)
+def test_a_pods_end_is_news_in_one_list(before, after, field):
+    found = difference(outcome(*before), outcome(*after))
+    assert keys(getattr(found, field)) == ["ns/p"]
+    others = {"placed", "pending", "removed", "moved", "preempted", "evicted"} - {field}
+    assert not any(getattr(found, other) for other in others)
+    assert not found.is_empty
+
+
+def test_a_pod_on_another_node_has_moved():
+    [move] = difference(outcome(pod("p", "a")), outcome(pod("p", "b"))).moved
+    assert (move.origin, move.target) == ("a", "b")
+
+
+def test_a_completed_pod_is_neither_placed_nor_removed():
+    done = pod("p", "a", phase="Succeeded")
+    assert difference(outcome(done), outcome()).is_empty
+    assert difference(outcome(), outcome(done)).is_empty
+
+
+def test_only_additional_displacements_count():
+    before = outcome(evicted=(evicted("p", "a"),), preempted=(preempted("q", "a"),))
+    after = outcome(
+        evicted=(evicted("p", "a", 5), evicted("p", "a", 6), evicted("p", "b")),
+        preempted=(preempted("q", "a"), preempted("q", "b")),
+    )
+    found = difference(before, after)
+    assert [(one.node, one.at) for one in found.evicted] == [("a", seconds(6)), ("b", seconds(1))]
+    assert [one.node for one in found.preempted] == ["b"]
+
+
+def test_only_additional_breaches_count():
+    breach = PdbBreach(pdb="ns/b", pod="ns/p", by="ns/x", at=0)
+    found = difference(outcome(pdb_breaches=(breach,)), outcome(pdb_breaches=(breach, breach)))
+    assert found.pdb_breaches == (breach,)
+    assert not found.is_empty
+
+
+def test_displaced_pods_lost_a_node_they_would_have():
+    before = outcome(pod("moved", "a"), pod("waits", "a"), pod("always"), pod("scaled", "a"),
+                     pod("orphan", "gone"), nodes=("a", "b", "gone"))  # fmt: skip
+    after = outcome(pod("moved", "b"), pod("waits"), pod("always"), pod("new"),
+                    evicted=(evicted("evicted", "a"),))  # fmt: skip
+    found = difference(before, after)
+    assert keys(found.displaced) == ["ns/evicted", "ns/moved", "ns/waits", "ns/orphan"]
+
+
+@pytest.mark.parametrize(
+    ("after", "recovered_s"),
+    [
+        ([pod("p", "b", started_s=31), pod("q", "a", started_s=99)], 31),  # q is not concerned
+        ([pod("p", "b"), pod("q", "a")], None),  # p has a node, and does not run yet
+        ([pod("p"), pod("q", "a")], None),
+        ([pod("q", "a")], None),  # p is gone for good
+        ([pod("p", "b", phase="Succeeded"), pod("q", "a")], 0),
+    ],
+)
+def test_recovery_is_when_the_last_pod_concerned_runs(after, recovered_s):
+    before = outcome(pod("p", "a"), pod("q", "a"))
+    found = difference(before, outcome(*after, evicted=(evicted("p", "a"),)))
+    expected = None if recovered_s is None else seconds(recovered_s)
+    assert found.recovered_after == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted", "fate"),
+    [
+        pytest.param("Deployment", 1, "removed", id="scaled to the one that is left"),
+        pytest.param("Deployment", 2, "not_created", id="one is missing"),
+        pytest.param("Job", 1, "gone", id="no replicas"),
+    ],
+)
+def test_an_evicted_pod_that_its_workload_does_not_want_is_removed(kind, wanted, fate):
+    workload = WorkloadRef(kind, "ns", "web")
+    left, evictee = pod("left", "a", owner=workload), pod("p", "b", owner=workload)
+    ready = WorkloadReadiness(wanted=wanted, before=2, lowest=1, lowest_for=None, at_end=1)
+    one = Evicted(pod=evictee, node="b", at=seconds(1), why="Karpenter")
+    after = outcome(left, evicted=(one,), workloads={workload: ready})
+    found = difference(outcome(left, evictee), after)
+    fates = {name: getattr(found, name) for name in ("removed", "gone")}
+    fates["not_created"] = tuple(one.pod for one in found.not_created)
+    assert {name for name, pods in fates.items() if pods} == {fate}
+    assert (found.recovered_after is None) == (fate != "removed")
+    assert keys(found.displaced) == ["ns/p"]
+
+
+def test_one_runs_moves_begin_where_a_pod_was_first_displaced():
+    one = outcome(
+        pod("p", "c"), pod("back", "a"), pod("waits"),
+        evicted=(evicted("p", "a"), evicted("p", "b"), evicted("back", "a"), evicted("waits", "a")),
+    )  # fmt: skip
+    assert [(m.pod.key, m.origin, m.target) for m in moves_within(one)] == [("ns/p", "a", "c")]
