@@ -2,24 +2,38 @@
 
 Admission adds admitted objects to the quota's status and enforces the limits. This controller sets
 the status of a new quota, subtracts deleted objects, and corrects errors. It only determines when
-to recount; the API server's evaluators count (`UpdateQuotaStatus`).
+to recount; the API server's evaluators count (`UpdateQuotaStatus`). A refused write is repeated.
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Final
-
-from fairlead.api.objects import ApiObject, Unstructured
-from fairlead.engine.core.command import Command, ObjectRef, UpdateQuotaStatus
+from dataclasses import dataclass
+from dataclasses import field
+from typing import ClassVar
+from typing import Final
+from fairlead.api.objects import ApiObject
+from fairlead.api.objects import Unstructured
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.command import UpdateQuotaStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
-from fairlead.engine.core.issuer import Issuer, controller_account
-from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.core.issuer import Issuer
+from fairlead.engine.core.issuer import controller_account
+from fairlead.engine.core.stimulus import ObjectChanged
+from fairlead.engine.core.stimulus import ObjectDeleted
+from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.core.stimulus import Stimulus
+from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import CommandFailed
+from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.core.timer_queue import TimerQueue
 
 AT_ONCE: Final[Instant] = 0
+RETRY_AFTER: Final[DurationNs] = seconds(1)
 _KIND: Final = "ResourceQuota"
 
 
@@ -28,10 +42,11 @@ class ResourceQuotas:
     """The quota controller; a change in a namespace without quotas costs one lookup."""
 
     issuer: ClassVar[Issuer] = controller_account("resourcequota-controller")
-    interest: ClassVar[Interest] = Interest(succeeded=(), failed=())
+    interest: ClassVar[Interest] = Interest(succeeded=(), failed=(UpdateQuotaStatus,))
 
     _quotas: dict[str, dict[str, ObjectRef]] = field(default_factory=dict)  # by namespace, name
     _changed: dict[str, None] = field(default_factory=dict)  # namespaces
+    _retries: TimerQueue[str] = field(default_factory=TimerQueue)  # namespaces
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Record the namespaces whose usage may have changed."""
@@ -43,17 +58,21 @@ class ResourceQuotas:
             case ObjectsLoaded(objects):
                 for one in objects:
                     self._see(one, is_gone=False)
+            case CommandFailed(UpdateQuotaStatus(target), reason):
+                if reason is not FailureReason.NOT_FOUND:
+                    self._retries.add(now + RETRY_AFTER, target.namespace)
             case _:
                 pass
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return 0 (immediately) if usage may have changed."""
-        return AT_ONCE if self._changed else None
+        """Return 0 (immediately) if usage may have changed, else when a write is repeated."""
+        return AT_ONCE if self._changed else self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Recount usage in the recorded namespaces."""
-        changed, self._changed = self._changed, {}
+        changed = self._changed | dict.fromkeys(self._retries.pop_due(now))
+        self._changed = {}
         quotas = (ref for name in changed for ref in self._quotas.get(name, {}).values())
         return [UpdateQuotaStatus(ref) for ref in quotas]
 

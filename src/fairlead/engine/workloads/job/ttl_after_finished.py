@@ -5,17 +5,29 @@ upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
-
-from fairlead.api.objects import ApiObject, Job
+from typing import ClassVar
+from typing import Final
+from fairlead.api.objects import ApiObject
+from fairlead.api.objects import Job
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.engine.core.command import Command, DeleteObject, ObjectRef
-from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.command import DeleteObject
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.interest import Interest
-from fairlead.engine.core.issuer import Issuer, controller_account
-from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.core.issuer import Issuer
+from fairlead.engine.core.issuer import controller_account
+from fairlead.engine.core.stimulus import ObjectChanged
+from fairlead.engine.core.stimulus import ObjectDeleted
+from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.core.stimulus import Stimulus
 from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.core.stimulus import CommandFailed
+from fairlead.engine.core.stimulus import FailureReason
 
+RETRY_AFTER: Final[DurationNs] = seconds(1)
 WHY: Final = "its time to live after it finished is over"
 ENDS: Final = ("Complete", "Failed")
 
@@ -24,7 +36,9 @@ class TtlAfterFinished:
     """The TTL-after-finished controller: deletes finished Jobs."""
 
     issuer: ClassVar[Issuer] = controller_account("ttl-after-finished-controller")
-    interest: ClassVar[Interest] = Interest(changed=(Job,), deleted=(Job,), succeeded=(), failed=())
+    interest: ClassVar[Interest] = Interest(
+        changed=(Job,), deleted=(Job,), succeeded=(), failed=(DeleteObject,)
+    )
 
     def __init__(self) -> None:
         """Start empty."""
@@ -32,7 +46,7 @@ class TtlAfterFinished:
         self._timers: TimerQueue[ObjectRef] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Schedule the deletion of finished Jobs."""
+        """Schedule the deletion of finished Jobs, again if it was refused."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -41,6 +55,9 @@ class TtlAfterFinished:
             case ObjectsLoaded(objects):
                 for one in objects:
                     self._see(one)
+            case CommandFailed(DeleteObject(target), reason) if target.uid in self._dues:
+                if reason is not FailureReason.NOT_FOUND:
+                    self._timers.add(now + RETRY_AFTER, target)
             case _:
                 pass
         return []

@@ -33,7 +33,7 @@ from fairlead.api.objects import (
 from fairlead.api.pods.facts import controller_of, is_static, is_terminal
 from fairlead.api.selector import map_selector, selector_matches
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.engine.core.stimulus import (
@@ -43,12 +43,14 @@ from fairlead.engine.core.stimulus import (
     ObjectsLoaded,
     Stimulus,
 )
+from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.pod_control.pod_template import controller_reference
 
 Adopter = ReplicaSet | ReplicationController | DaemonSet | StatefulSet | Deployment
 Child = Pod | ReplicaSet
 
+RETRY_AFTER: Final[DurationNs] = seconds(1)
 POD_OWNERS: Final = (ReplicaSet, ReplicationController, DaemonSet, StatefulSet)
 OWNERS: Final = (*POD_OWNERS, Deployment)
 
@@ -73,6 +75,8 @@ class Adoption:
         self._asked: dict[
             str, OwnerReference | None
         ] = {}  # uid of a child -> its owner after the patch in flight
+        self._unanswered: dict[str, Child] = {}  # by uid, their newest versions
+        self._retries: TimerQueue[str] = TimerQueue()  # uids
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Adopt and release objects after `stimulus`."""
@@ -83,19 +87,22 @@ class Adoption:
                 self._forget(one)
             case ObjectsLoaded(objects):
                 return self._load(list(objects))
-            case CommandFailed(PatchObject(target)):
-                self._asked.pop(target.uid, None)
+            case CommandFailed(PatchObject(target)) if target.uid in self._asked:
+                del self._asked[target.uid]
+                self._retries.add(now + RETRY_AFTER, target.uid)
             case _:
                 pass
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return None: the controller has no deadlines."""
-        return None
+        """Return when a refused patch is decided again."""
+        return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return no commands."""
-        return []
+        """Decide again about the children whose patches were refused."""
+        due = dict.fromkeys(self._retries.pop_due(now))
+        children = [one for uid in due if (one := self._unanswered.get(uid)) is not None]
+        return [command for one in children for command in self._see_child(one)]
 
     def _load(self, objects: list[ApiObject]) -> list[Command]:
         """Load owners first, so that no object seems to be an orphan."""
@@ -122,8 +129,10 @@ class Adoption:
         key = (type(one).__name__, meta.name)
         reference = controller_of(meta)
         if self._asked.get(meta.uid, reference) != reference:
+            self._unanswered[meta.uid] = one
             return []  # the patch in flight will change it
         self._asked.pop(meta.uid, None)
+        self._unanswered.pop(meta.uid, None)
         if reference is None:
             namespace.orphans[key] = one
             return self._adopt(one, namespace.owners.values())
@@ -131,7 +140,7 @@ class Adoption:
         owner = namespace.owners.get(reference.uid)
         if owner is None or _is_ending(owner) or _selects(owner, one):
             return []
-        self._asked[meta.uid] = None
+        self._asked[meta.uid], self._unanswered[meta.uid] = None, one
         kept = [as_json(each) for each in meta.owner_references if each.uid != reference.uid]
         return [PatchObject(_ref(one), {"metadata": {"ownerReferences": kept or None}})]
 
@@ -142,7 +151,7 @@ class Adoption:
         for owner in owners:
             if not _is_ending(owner) and _may_own(owner, child) and _selects(owner, child):
                 reference = _reference(owner)
-                self._asked[meta.uid] = reference
+                self._asked[meta.uid], self._unanswered[meta.uid] = reference, child
                 references = [as_json(each) for each in meta.owner_references]
                 patch = {"ownerReferences": [*references, controller_reference(reference)]}
                 return [PatchObject(_ref(child), {"metadata": patch})]
@@ -153,6 +162,7 @@ class Adoption:
         namespace.owners.pop(one.metadata.uid, None)
         namespace.orphans.pop((type(one).__name__, one.metadata.name), None)
         self._asked.pop(one.metadata.uid, None)
+        self._unanswered.pop(one.metadata.uid, None)
 
     def _namespace(self, one: ApiObject) -> _Namespace:
         return self._namespaces.setdefault(one.metadata.namespace, _Namespace())

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import pytest
-
-from fairlead.engine.core.command import CreateObject, DeleteObject, PatchStatus
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.command import DeleteObject
+from fairlead.engine.core.command import PatchStatus
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.stimulus import CommandFailed, FailureReason
+from fairlead.engine.core.stimulus import CommandFailed
+from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.cron_job.controller import CronJobs
 from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.environment import served_environment
 from fairlead.engine.workloads.job.ttl_after_finished import TtlAfterFinished
-
 
 @pytest.fixture
 def world(new_world):
@@ -264,6 +265,20 @@ def test_a_job_lives_as_long_as_it_should(world, build):
     world.run(seconds(1))
     assert jobs(world) == []
     assert world.pods(alive=False) == {}
+
+
+def test_a_refused_deletion_of_a_finished_job_is_repeated(world, build):
+    job = build.owned("Job", "sum", uid="job", version="batch/v1", ttlSecondsAfterFinished=100)
+    world.create(job)
+    finish(world)
+    refusals = [FailureReason.INTERNAL_ERROR]
+    world.refuse = lambda one: (
+        refusals.pop() if isinstance(one, DeleteObject) and refusals else None
+    )
+    world.run(seconds(100))
+    assert jobs(world) == ["sum"]
+    world.run(seconds(1))
+    assert jobs(world) == []
 
 
 def test_a_job_that_changes_is_no_news(world, build):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.core.command import PatchObject
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.workloads.compose import workload_controllers
 from fairlead.engine.workloads.config import WorkloadsConfig
 
@@ -29,6 +31,16 @@ def test_an_orphan_is_adopted_instead_of_making_another(world, build):
     world.create(replica_set(build))
     assert owner_of(world, "Pod", "lonely") == "web"
     assert len(world.pods()) == 1
+
+
+def test_a_refused_adoption_is_repeated(world, build):
+    world.create(build.pod("lonely"))
+    refusals = [FailureReason.INTERNAL_ERROR]
+    world.refuse = lambda one: refusals.pop() if isinstance(one, PatchObject) and refusals else None
+    world.create(replica_set(build))
+    assert owner_of(world, "Pod", "lonely") is None
+    world.run(seconds(2))
+    assert owner_of(world, "Pod", "lonely") == "web"
 
 
 def test_an_orphan_that_comes_later_is_adopted_and_one_too_many(world, build):
