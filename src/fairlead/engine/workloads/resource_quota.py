@@ -9,27 +9,22 @@ upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResource
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from dataclasses import field
-from typing import ClassVar
-from typing import Final
-from fairlead.api.objects import ApiObject
-from fairlead.api.objects import Unstructured
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.core.command import UpdateQuotaStatus
-from fairlead.engine.core.instant import Instant
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+from fairlead.api.objects import ApiObject, Unstructured
+from fairlead.engine.core.command import Command, ObjectRef, UpdateQuotaStatus
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest
-from fairlead.engine.core.issuer import Issuer
-from fairlead.engine.core.issuer import controller_account
-from fairlead.engine.core.stimulus import ObjectChanged
-from fairlead.engine.core.stimulus import ObjectDeleted
-from fairlead.engine.core.stimulus import ObjectsLoaded
-from fairlead.engine.core.stimulus import Stimulus
-from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.stimulus import CommandFailed
-from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.core.issuer import Issuer, controller_account
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
 from fairlead.engine.core.timer_queue import TimerQueue
 
 AT_ONCE: Final[Instant] = 0

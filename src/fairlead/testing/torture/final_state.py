@@ -354,8 +354,9 @@ def _essence(obj: Json) -> Json:
     """Return what a new process must not change.
 
     A Karpenter that starts sees every pod as created, which sets lastPodEventTime of all NodeClaims
-    with pods. upstream: pkg/controllers/nodeclaim/podevents/controller.go: Register, whose
-    predicate has no CreateFunc
+    with pods; so they become Consolidatable again after consolidateAfter, at another time.
+    upstream: pkg/controllers/nodeclaim/podevents/controller.go: Register, whose predicate has no
+    CreateFunc; nodeclaim/disruption/consolidation.go: Reconcile
     """
     meta = {
         key: value
@@ -365,7 +366,11 @@ def _essence(obj: Json) -> Json:
     if obj["kind"] != "NodeClaim":
         return {**obj, "metadata": meta}
     status = {key: one for key, one in obj["status"].items() if key != "lastPodEventTime"}
-    return {**obj, "metadata": meta, "status": status}
+    conditions = [
+        {**one, "lastTransitionTime": ""} if one["type"] == "Consolidatable" else one
+        for one in status.get("conditions", ())
+    ]
+    return {**obj, "metadata": meta, "status": {**status, "conditions": conditions}}
 
 
 def _is_ending(obj: Json) -> bool:

@@ -5,27 +5,23 @@ upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go
 
 from __future__ import annotations
 
-from typing import ClassVar
-from typing import Final
-from fairlead.api.objects import ApiObject
-from fairlead.api.objects import Job
+from typing import ClassVar, Final
+
+from fairlead.api.objects import ApiObject, Job
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import DeleteObject
-from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.command import Command, DeleteObject, ObjectRef
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest
-from fairlead.engine.core.issuer import Issuer
-from fairlead.engine.core.issuer import controller_account
-from fairlead.engine.core.stimulus import ObjectChanged
-from fairlead.engine.core.stimulus import ObjectDeleted
-from fairlead.engine.core.stimulus import ObjectsLoaded
-from fairlead.engine.core.stimulus import Stimulus
+from fairlead.engine.core.issuer import Issuer, controller_account
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.core.stimulus import CommandFailed
-from fairlead.engine.core.stimulus import FailureReason
 
 RETRY_AFTER: Final[DurationNs] = seconds(1)
 WHY: Final = "its time to live after it finished is over"

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from fairlead.engine.core.command import CreateObject
-from fairlead.engine.core.command import DeleteObject
-from fairlead.engine.core.command import PatchStatus
+
+from fairlead.engine.core.command import CreateObject, DeleteObject, PatchStatus
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.stimulus import CommandFailed
-from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.core.stimulus import CommandFailed, FailureReason
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.cron_job.controller import CronJobs
 from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.environment import served_environment
 from fairlead.engine.workloads.job.ttl_after_finished import TtlAfterFinished
+
 
 @pytest.fixture
 def world(new_world):
