@@ -5,7 +5,7 @@ upstream: pkg/utils/pdb/pdb.go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from fairlead.api.objects import Pod, PodDisruptionBudget
 from fairlead.api.pods.facts import condition
@@ -17,17 +17,48 @@ from fairlead.engine.core.instant import Instant
 class PodBudgets:
     """The budgets of all namespaces, in the order of their names."""
 
-    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
-        """Store the budgets; their status states how many disruptions they allow."""
+    def __init__(
+        self, budgets: Iterable[PodDisruptionBudget], before: PodBudgets | None = None
+    ) -> None:
+        """Store the budgets; their status states how many disruptions they allow.
+
+        In `before`, which is an earlier version, many budgets may have the same selectors.
+        """
         self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
         for one in sorted(budgets, key=lambda one: one.key):
             self._by_namespace.setdefault(one.metadata.namespace, []).append(one)
+        # The positions of the budgets that select a pod, by its namespace and labels.
+        self._selecting: dict[str, dict[Hashable, tuple[int, ...]]] = {}
+        for namespace, mine in self._by_namespace.items():
+            known = None if before is None else before.selecting(namespace, mine)
+            self._selecting[namespace] = {} if known is None else known
+
+    def selecting(
+        self, namespace: str, budgets: Sequence[PodDisruptionBudget]
+    ) -> dict[Hashable, tuple[int, ...]] | None:
+        """Return which budgets select which labels, None if `budgets` have other selectors."""
+        mine = self._by_namespace.get(namespace, ())
+        if len(mine) == len(budgets) and all(
+            one.spec.selector == other.spec.selector
+            for one, other in zip(mine, budgets, strict=True)
+        ):
+            return self._selecting[namespace]
+        return None
 
     def _matching(self, pod: Pod) -> list[PodDisruptionBudget]:
         mine = self._by_namespace.get(pod.metadata.namespace)
         if not mine:
             return []
-        return [one for one in mine if selector_matches(one.spec.selector, pod.metadata.labels)]
+        labels = pod.metadata.labels
+        selecting, shape = self._selecting[pod.metadata.namespace], frozenset(labels.items())
+        found = selecting.get(shape)
+        if found is None:
+            found = selecting[shape] = tuple(
+                number
+                for number, one in enumerate(mine)
+                if selector_matches(one.spec.selector, labels)
+            )
+        return [mine[number] for number in found]
 
     def blocking(self, pod: Pod, now: Instant) -> str | None:
         """Return upstream's text about the budgets that block the eviction, None if none does."""
@@ -43,9 +74,9 @@ class PodBudgets:
         self, pod: Pod, blocks: Callable[[PodDisruptionBudget], bool], now: Instant
     ) -> str | None:
         # upstream: pdb.go:isEvictable
-        if not self._by_namespace or not is_evictable(pod, now):
-            return None
         matching = self._matching(pod)
+        if not matching or not is_evictable(pod, now):
+            return None
         if len(matching) > 1:
             keys = " ".join(one.key for one in matching)
             return f"eviction does not support multiple PDBs (PodDisruptionBudget(s)=[{keys}])"

@@ -111,7 +111,7 @@ class Candidates:
         return known[1]
 
     def _all(self, disruption_class: DisruptionClass, now: Instant) -> _Found:
-        budgets = PodBudgets(self._cluster.budgets.values())
+        budgets = self._cluster.pod_budgets
         found: list[DisruptionCandidate] = []
         blocked: dict[str, str] = {}
         for node in sorted(self._cluster.nodes(now), key=lambda one: one.name):

@@ -5,20 +5,20 @@ upstream: pkg/controllers/provisioning/provisioner.go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Final
 
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as, without_nulls
-from fairlead.api.objects import Affinity, DaemonSet, NodeAffinity, Pod
+from fairlead.api.objects import Affinity, DaemonSet, NodeAffinity, Pod, WorkloadSpec
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
     InstanceTypeTable,
 )
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
-from fairlead.engine.autoscaling.karpenter.pdb import PodBudgets
 from fairlead.engine.autoscaling.karpenter.pod import (
     has_do_not_disrupt,
     has_resource_claims,
@@ -38,7 +38,10 @@ from fairlead.engine.autoscaling.karpenter.provisioning.pod_validation import (
     avoids_karpenter,
     pod_problem,
 )
-from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode import ExistingNode
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode import (
+    ExistingNode,
+    free_resources,
+)
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.instance_type_filter import (
     FilterFailure,
     filter_instance_types,
@@ -69,7 +72,11 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
 from fairlead.engine.autoscaling.karpenter.scheduling.taints import untolerated
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
 from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
-from fairlead.engine.autoscaling.karpenter.state.usage import host_ports, requests_of
+from fairlead.engine.autoscaling.karpenter.state.usage import (
+    PodsOnNode,
+    host_ports,
+    requests_of,
+)
 from fairlead.engine.core.instant import Instant
 
 NO_TYPES: Final = "NodePool requirements filtered out all compatible available instance types"
@@ -97,6 +104,28 @@ class Provisioned:
     has_pools: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class _FreeResources:
+    """The free resources of a node, and what they were computed from."""
+
+    node: StateNode
+    on_node: PodsOnNode
+    daemons: Sequence[Pod]
+    amounts: Mapping[str, int]
+
+
+_KNOWN_MIN: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _DaemonPod:
+    """The pod of a DaemonSet in passes, and the spec and the newest pod that it is made of."""
+
+    spec: WorkloadSpec
+    newest: Pod | None
+    pod: Pod
+
+
 class Provisioner:
     """Decides which nodes the pending pods need."""
 
@@ -111,6 +140,9 @@ class Provisioner:
         self.types_of = types_of
         self._options = options
         self._facts = PodFactsCache(options)
+        self._daemons: tuple[int, list[Pod]] = (-1, [])  # as of a version of the cluster
+        self._daemon_pods: dict[str, _DaemonPod] = {}
+        self._free: dict[str, _FreeResources] = {}
 
     def provision(self, now: Instant) -> Provisioned:
         """Run one pass over the pending pods and the pods of nodes that are being removed."""
@@ -175,7 +207,7 @@ class Provisioner:
         for one in pending:
             topology.update(one)
         existing = [
-            ExistingNode(node, self._cluster, topology, self.daemons_on(node, daemons))
+            ExistingNode(node, self._cluster, topology, self.free_on(node, daemons))
             for node in (nodes if onto is None else onto)
         ]
         scheduler = ProvisioningScheduler(
@@ -240,10 +272,16 @@ class Provisioner:
     # --- daemons ---------------------------------------------------------------------------------
 
     def daemons(self) -> list[Pod]:
-        """Return one pod for every DaemonSet."""
+        """Return one pod for every DaemonSet; the same list while they are the same pods."""
+        version, known = self._daemons
+        if version == self._cluster.version:
+            return known
         found = [self._daemon_pod(one) for one in self._cluster.daemon_sets.values()]
         if self._options.ignore_dra_requests:
-            return [pod for pod in found if not has_resource_claims(pod)]
+            found = [pod for pod in found if not has_resource_claims(pod)]
+        if len(found) == len(known) and all(map(is_, found, known)):
+            found = known
+        self._daemons = self._cluster.version, found
         return found
 
     def _daemon_pod(self, owner: DaemonSet) -> Pod:
@@ -251,20 +289,29 @@ class Provisioner:
 
         Without pods, returns the template.
         """
-        template = without_nulls(owner.spec.template)
-        from_template = decode_as(Pod, {"spec": template.get("spec", {})})
         pods = sorted(self._cluster.daemon_pods(owner), key=_pod_order)
-        if not pods:
-            return from_template
-        newest = max(pods, key=lambda pod: pod.metadata.creation_timestamp)
-        affinity = from_template.spec.affinity
-        node_affinity = affinity.node_affinity if affinity is not None else None
-        if node_affinity is None:
-            return newest
-        required = node_affinity.required_during_scheduling_ignored_during_execution
-        if required is None:
-            return newest
-        return _with_required_node_affinity(newest, node_affinity)
+        newest = max(pods, key=lambda pod: pod.metadata.creation_timestamp, default=None)
+        known = self._daemon_pods.get(owner.key)
+        if known is None or known.spec is not owner.spec or known.newest is not newest:
+            found = _as_templated(owner, newest)
+            known = self._daemon_pods[owner.key] = _DaemonPod(owner.spec, newest, found)
+        return known.pod
+
+    def free_on(self, node: StateNode, daemons: Sequence[Pod]) -> Mapping[str, int]:
+        """Return the resources that are free for pods on a node; `daemons` is `daemons()`."""
+        on_node = self._cluster.pods_on(node.node_name)
+        known = self._free.get(node.key)
+        if (
+            known is None
+            or known.node is not node
+            or known.on_node is not on_node
+            or known.daemons is not daemons
+        ):
+            if len(self._free) > 2 * len(self._cluster.node_claims) + _KNOWN_MIN:
+                self._free.clear()
+            amounts = free_resources(node, on_node, self.daemons_on(node, daemons))
+            known = self._free[node.key] = _FreeResources(node, on_node, daemons, amounts)
+        return known.amounts
 
     def daemons_on(self, node: StateNode, daemons: Sequence[Pod]) -> list[Pod]:
         """Return the pods among `daemons` that run, or will run, on a node."""
@@ -275,6 +322,20 @@ class Provisioner:
             if untolerated(node.taints, pod.spec.tolerations) is None
             and labels.compatible(pod_requirements(pod, preferred=False))
         ]
+
+
+def _as_templated(owner: DaemonSet, newest: Pod | None) -> Pod:
+    """Return `newest`, or a pod of the template if it is None, with the template's affinity."""
+    template = without_nulls(owner.spec.template)
+    from_template = decode_as(Pod, {"spec": template.get("spec", {})})
+    if newest is None:
+        return from_template
+    affinity = from_template.spec.affinity
+    node_affinity = affinity.node_affinity if affinity is not None else None
+    if node_affinity is None:
+        return newest
+    required = node_affinity.required_during_scheduling_ignored_during_execution
+    return newest if required is None else _with_required_node_affinity(newest, node_affinity)
 
 
 def _with_required_node_affinity(pod: Pod, stated: NodeAffinity) -> Pod:
@@ -313,20 +374,16 @@ def _runs_on(template: NodeClaimTemplate, daemon: Pod) -> bool:
         pod = step[0]
 
 
-def currently_reschedulable(
-    cluster: KarpenterCluster, node: StateNode, now: Instant, budgets: PodBudgets | None = None
-) -> list[Pod]:
+def currently_reschedulable(cluster: KarpenterCluster, node: StateNode, now: Instant) -> list[Pod]:
     """Return the pods of a node that would be rescheduled at the moment.
 
     Pods with do-not-disrupt, and pods whose budget never allows a disruption, are left out.
-    `budgets` are the cluster's budgets; if None, they are computed.
     """
     # upstream: pkg/utils/pod/scheduling.go:IsCurrentlyReschedulable
     on_node = cluster.pods_on(node.node_name)
     if not on_node.annotated and not cluster.budgets:
         return list(on_node.reschedulable)
-    if budgets is None:
-        budgets = PodBudgets(cluster.budgets.values())
+    budgets = cluster.pod_budgets
     return [
         pod
         for pod in on_node.reschedulable

@@ -25,9 +25,11 @@ from fairlead.api.objects import (
 )
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
 from fairlead.engine.autoscaling.karpenter.labels import INITIALIZED
+from fairlead.engine.autoscaling.karpenter.pdb import PodBudgets
 from fairlead.engine.autoscaling.karpenter.pod import has_required_anti_affinity
 from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import ConsolidationMemory
 from fairlead.engine.autoscaling.karpenter.state.joined_nodes import JoinedNodes
+from fairlead.engine.autoscaling.karpenter.state.running_pods import RunningPods
 from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 from fairlead.engine.autoscaling.karpenter.state.storage import StorageObjects
 from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
@@ -79,6 +81,9 @@ class KarpenterCluster:
         self._on_node: dict[str, dict[str, Pod]] = {}
         self._pods_on: dict[str, PodsOnNode] = {}
         self._daemon_pods: dict[str, dict[str, Pod]] = {}
+        self._running_pods: RunningPods | None = None  # None: a pod or node changed
+        self._pod_budgets = PodBudgets(())
+        self._are_budgets_current = True
 
     def put(self, obj: KarpenterObject, now: Instant) -> None:
         """Store the newest version of an object; kinds that Karpenter does not read are ignored."""
@@ -93,6 +98,7 @@ class KarpenterCluster:
             case _ if (store := self._stores.get(type(obj))) is not None:
                 old = store.get(obj.key)
                 store[obj.key] = obj
+                self._are_budgets_current &= store is not self.budgets
                 if isinstance(obj, NodePool):
                     self._changed_claims |= set(self.node_claims)
                 if isinstance(obj, _RECONSIDERED) and (old is None or old.spec != obj.spec):
@@ -105,6 +111,7 @@ class KarpenterCluster:
             case Pod():
                 self._drop_pod(obj.key)
             case Node():
+                self._running_pods = None
                 self.node_objects.pop(obj.key, None)
                 self._joined.node_removed()
             case NodeClaim():
@@ -112,10 +119,12 @@ class KarpenterCluster:
                 self._joined.claim_removed(obj)
             case _ if (store := self._stores.get(type(obj))) is not None:
                 store.pop(obj.key, None)
+                self._are_budgets_current &= store is not self.budgets
                 return
         self.memory.change(now)
 
     def _put_node(self, node: Node, now: Instant) -> None:
+        self._running_pods = None
         old = self.node_objects.get(node.metadata.name)
         self.node_objects[node.metadata.name] = node
         self._joined.node_put(node, old)
@@ -144,6 +153,7 @@ class KarpenterCluster:
         if pod.spec.node_name and (old is None or not old.spec.node_name):
             self.memory.change(now)
         self._drop_pod(key)
+        self._running_pods = None
         self.pods[key] = pod
         if pod.spec.node_name:
             self._on_node.setdefault(pod.spec.node_name, {})[key] = pod
@@ -160,6 +170,7 @@ class KarpenterCluster:
         old = self.pods.pop(key, None)
         if old is None:
             return
+        self._running_pods = None
         on_node = self._on_node.get(old.spec.node_name)
         if on_node is not None:
             on_node.pop(key, None)
@@ -192,6 +203,21 @@ class KarpenterCluster:
             ordered = sorted(pods.values(), key=lambda pod: (pod.metadata.namespace, pod.key))
             found = self._pods_on[node_name] = PodsOnNode(tuple(ordered))
         return found
+
+    @property
+    def running_pods(self) -> RunningPods:
+        """The pods that run on nodes, as of now."""
+        if self._running_pods is None:
+            self._running_pods = RunningPods(map(self.pods_on, self.node_objects))
+        return self._running_pods
+
+    @property
+    def pod_budgets(self) -> PodBudgets:
+        """The disruption budgets, as of now."""
+        if not self._are_budgets_current:
+            self._pod_budgets = PodBudgets(self.budgets.values(), self._pod_budgets)
+            self._are_budgets_current = True
+        return self._pod_budgets
 
     def daemon_pods(self, owner: DaemonSet) -> Iterator[Pod]:
         """Return the existing pods of a DaemonSet."""

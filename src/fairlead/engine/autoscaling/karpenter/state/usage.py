@@ -37,6 +37,11 @@ class PodsOnNode:
         return tuple(pod for pod in self.pods if not is_terminal(pod))
 
     @cached_property
+    def lasting(self) -> tuple[Pod, ...]:
+        """The pods that have not terminated and are not terminating."""
+        return tuple(pod for pod in self.running if not is_terminating(pod))
+
+    @cached_property
     def requests(self) -> Mapping[str, int]:
         """The sum of all requests."""
         return requests_of(self.running)

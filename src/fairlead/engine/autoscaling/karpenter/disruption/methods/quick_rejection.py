@@ -48,15 +48,11 @@ from fairlead.engine.autoscaling.karpenter.disruption.simulation import (
     Simulated,
     uninitialized_error,
 )
-from fairlead.engine.autoscaling.karpenter.pdb import PodBudgets
 from fairlead.engine.autoscaling.karpenter.pod import is_provisionable
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import (
     Provisioner,
     currently_reschedulable,
-)
-from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode import (
-    free_resources,
 )
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod import PendingPod
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.queue import queue_order
@@ -140,7 +136,6 @@ class QuickRejection:
         self._provisioner = provisioner
         self._memory = memory
         self._now = now
-        self._budgets = PodBudgets(cluster.budgets.values())
         self._pools = provisioner.usable_pools()
         self._has_limits = any(pool.spec.limits for pool in self._pools)
         self._nodes = cluster.nodes(now)
@@ -164,8 +159,7 @@ class QuickRejection:
             on_node = self._cluster.pods_on(node.node_name)
             row = known.get(node.key)
             if row is None or row.state is not node or row.on_node is not on_node:
-                own = self._provisioner.daemons_on(node, daemons)
-                row = NodeRoom(node, on_node, free_resources(node, on_node, own))
+                row = NodeRoom(node, on_node, self._provisioner.free_on(node, daemons))
             current[node.key] = row
         self._memory.rows = current
         staying = [row for row in current.values() if not row.state.marked_for_deletion]
@@ -186,7 +180,7 @@ class QuickRejection:
         return _all_plain(found)
 
     def _reschedulable(self, node: StateNode) -> list[Pod]:
-        return currently_reschedulable(self._cluster, node, self._now, self._budgets)
+        return currently_reschedulable(self._cluster, node, self._now)
 
     def _plain(self, pod: Pod) -> PlainPod | None:
         known = self._memory.pods.get(pod.key)

@@ -32,16 +32,13 @@ class ExistingNode:
         state: StateNode,
         cluster: KarpenterCluster,
         topology: Topology,
-        daemons: list[Pod],
+        free: Mapping[str, int],
     ) -> None:
-        """Start with the node's state.
-
-        `daemons` are DaemonSet pods that run, or will run, on it.
-        """
+        """Start with the node's state and its `free_resources`."""
         self.state = state
         self.pods: list[PendingPod] = []
         on_node = cluster.pods_on(state.node_name)
-        self.remaining = free_resources(state, on_node, daemons)
+        self.remaining = free
         # If any amount is negative, no pod fits, so only growing amounts need a recheck.
         self.is_overcommitted = any(amount < 0 for amount in self.remaining.values())
         self.requirements = state.requirements

@@ -9,7 +9,6 @@ upstream: pkg/controllers/provisioning/scheduling/topology.go
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +25,7 @@ from fairlead.api.objects import (
     Taint,
     TopologySpreadConstraint,
 )
-from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.pods.facts import is_terminal
 from fairlead.api.selector import selector_matches
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod import PendingPod
@@ -150,9 +149,13 @@ class Topology:
             group.register(domain)
         return group
 
-    def _term_group(self, kind: int, pod: Pod, term: PodAffinityTerm) -> TopologyGroup:
+    def _term_group(
+        self, kind: int, pod: Pod, term: PodAffinityTerm, *, is_inverse: bool = False
+    ) -> TopologyGroup:
         namespaces = self._namespaces(pod, term)
         group = TopologyGroup(kind, term.topology_key, namespaces, term.label_selector)
+        if group.identity in (self.inverse if is_inverse else self.groups):
+            return group  # the caller takes the one that exists
         for domain in self._domains.of(term.topology_key):
             group.register(domain)
         return group
@@ -189,7 +192,7 @@ class Topology:
         found = []
         required = affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
         for term in required:
-            group = self._term_group(ANTI_AFFINITY, pod, term)
+            group = self._term_group(ANTI_AFFINITY, pod, term, is_inverse=True)
             existing = self.inverse.get(group.identity)
             if existing is None:
                 existing = self.inverse[group.identity] = group
@@ -204,7 +207,9 @@ class Topology:
             domain = state.labels.get(group.key)
             if state.node is not None and domain is not None and self._counts(group, state.node):
                 group.register(domain)
-        running = self._running(group)
+        running = self._cluster.running_pods.counts(
+            group.namespaces, group.selector, group.selection, self._moved_pods
+        )
         for name in [one for one in self._cluster.node_objects if one in running]:
             node = self._cluster.node_objects[name]
             domain = node.metadata.labels.get(group.key, name if group.key == HOSTNAME else None)
@@ -218,26 +223,10 @@ class Topology:
         labels = label_requirements(node.metadata.labels)
         return group.node_filter.matches(node.spec.taints, labels)
 
-    def _running(self, group: TopologyGroup) -> Counter[str]:
-        """Return how many pods the group counts, by node; without a selector it counts all."""
-        selector = group.selector
-        return Counter(
-            pod.spec.node_name
-            for namespace in group.namespaces
-            for pod in self._running_pods.get(namespace, ())
-            if selector is None or selector_matches(selector, pod.metadata.labels)
-        )
-
     @cached_property
-    def _running_pods(self) -> Mapping[str, Sequence[Pod]]:
-        """The pods on nodes that groups may count, by namespace."""
-        found: dict[str, list[Pod]] = {}
-        for name in self._cluster.node_objects:
-            for pod in self._cluster.pods_on(name).pods:
-                is_ending = is_terminal(pod) or is_terminating(pod)
-                if not is_ending and pod.key not in self._moved:
-                    found.setdefault(pod.metadata.namespace, []).append(pod)
-        return found
+    def _moved_pods(self) -> Sequence[Pod]:
+        """The pods of the pass that run on nodes."""
+        return self._cluster.running_pods.find(self._moved)
 
     # --- placing ---------------------------------------------------------------------------------
 

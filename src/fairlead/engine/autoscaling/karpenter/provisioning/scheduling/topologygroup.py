@@ -52,14 +52,9 @@ class TopologyGroup:
         self.max_skew = max_skew
         self.min_domains = min_domains
         self.node_filter = node_filter
-        self.identity: Hashable = (
-            kind,
-            key,
-            namespaces,
-            max_skew,
-            node_filter.identity,
-            _selector_identity(selector),
-        )
+        # equal for groups that select the same pods
+        self.selection: Hashable = (namespaces, _selector_identity(selector))
+        self.identity: Hashable = (kind, key, max_skew, node_filter.identity, self.selection)
         self.counts: dict[str, int] = {}
         self.occupied: dict[str, None] = {}
         self._selected: dict[Hashable, bool] = {}

@@ -1,0 +1,65 @@
+"""RunningPods: counts the running pods that a selector matches, by node.
+
+Each simulation of a disruption asks for the same counts without the few pods that it moves. So the
+counts of a selector are kept, and the moved pods are subtracted.
+
+Example: a selector matches three pods on node-1 and one on node-2. Without a pod of node-2, which
+is moved, the counts are {node-1: 3}.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping
+
+from fairlead.api.objects import LabelSelector, Pod
+from fairlead.api.selector import selector_matches
+from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
+
+
+class RunningPods:
+    """The pods on nodes, except those that have terminated or are terminating."""
+
+    def __init__(self, nodes: Iterable[PodsOnNode]) -> None:
+        """Group the pods on `nodes` by namespace; they must not change afterwards."""
+        self._by_namespace: dict[str, list[Pod]] = {}
+        for on_node in nodes:
+            for pod in on_node.lasting:
+                self._by_namespace.setdefault(pod.metadata.namespace, []).append(pod)
+        self._by_key: dict[str, Pod] | None = None
+        self._counts: dict[Hashable, Counter[str]] = {}
+
+    def find(self, keys: Iterable[str]) -> list[Pod]:
+        """Return the pods with these keys that are among the running ones."""
+        if self._by_key is None:
+            self._by_key = {pod.key: pod for pods in self._by_namespace.values() for pod in pods}
+        known = self._by_key
+        return [known[key] for key in keys if key in known]
+
+    def counts(
+        self,
+        namespaces: Collection[str],
+        selector: LabelSelector | None,
+        identity: Hashable,
+        without: Iterable[Pod],
+    ) -> Mapping[str, int]:
+        """Return the number of pods in `namespaces` that `selector` matches, by node.
+
+        None matches all. Pods in `without`, which must be running, do not count. `identity` is
+        equal for equal namespaces and selectors.
+        """
+        found = self._counts.get(identity)
+        if found is None:
+            found = self._counts[identity] = Counter(
+                pod.spec.node_name
+                for namespace in namespaces
+                for pod in self._by_namespace.get(namespace, ())
+                if selector is None or selector_matches(selector, pod.metadata.labels)
+            )
+        moved = [
+            pod.spec.node_name
+            for pod in without
+            if pod.metadata.namespace in namespaces
+            and (selector is None or selector_matches(selector, pod.metadata.labels))
+        ]
+        return found - Counter(moved) if moved else found
