@@ -16,6 +16,7 @@ saves memory and lets later stages compare them by identity.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any, Final, TypeVar
@@ -46,7 +47,7 @@ from fairlead.apiserver.admission.plugins.default_toleration_seconds import (
     NO_EXECUTE,
     TOLERATED_TAINTS,
 )
-from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.kind import POD, Kind
 from fairlead.apiserver.registry.simulation import SIMULATION
 from fairlead.apiserver.validation.core.pod.affinity import check_affinity
 from fairlead.apiserver.validation.core.pod.spec import check_scheduled_pod
@@ -85,6 +86,12 @@ _SHARED: Final = (
     "tolerations",
     "topology_spread_constraints",
 )
+
+
+# Valid names of pods, which are almost all of them: a DNS subdomain without dots. Each name occurs
+# once, so a cache of checked names would not help.
+_usual_pod_name: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,251}[a-z0-9])?").fullmatch
+_SURE_DIGITS: Final = 18  # numbers with that many digits fit into 64 bits
 
 
 class StoredForm:
@@ -135,7 +142,8 @@ class StoredForm:
             return False
         if kind.namespaced != bool(meta.namespace) or not _is_version(meta.resource_version):
             return False
-        if SIMULATION.rules(kind).name(meta.name):
+        is_usual = kind is POD and _usual_pod_name(meta.name) is not None
+        if not is_usual and SIMULATION.rules(kind).name(meta.name):
             return False
         shares_owners_of_like = (
             like is not None
@@ -274,7 +282,10 @@ def _are_texts(amounts: ResourceList) -> bool:
 
 def _is_version(text: str) -> bool:
     """Return whether loading keeps the resourceVersion `text`."""
-    return text.isdecimal() and parse_int64(text) is not None
+    if not text.isdecimal():
+        return False
+    is_short = len(text) <= _SURE_DIGITS and text.isascii()
+    return is_short or parse_int64(text) is not None
 
 
 def _is_time(text: str) -> bool:
