@@ -69,7 +69,7 @@ def split(data: Bytes) -> Listing | None:
 
 def _items(found: _List) -> Sequence[ItemText] | None:
     if found.kind == SNAPSHOT and bytes(found.pods):
-        return with_pods(found.items, found.pods)
+        return with_pods(found.api_version, found.items, found.pods)
     return found.items if found.kind.endswith("List") else None
 
 

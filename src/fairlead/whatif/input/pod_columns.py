@@ -66,11 +66,17 @@ _kind_of: Final = msgspec.json.Decoder(_Kind).decode
 # --- reading -------------------------------------------------------------------------------------
 
 
-def with_pods(items: Iterable[msgspec.Raw], pods: msgspec.Raw) -> list[ItemText]:
+def with_pods(
+    api_version: object, items: Iterable[msgspec.Raw], pods: msgspec.Raw
+) -> list[ItemText]:
     """Return all objects of a snapshot in order: `items`, with the pods of `pods` between them.
 
-    Raises ColumnError, and msgspec.DecodeError if `pods` has another form.
+    Raises ColumnError, also for an `api_version` that another version of Fairlead wrote, and
+    msgspec.DecodeError if `pods` has another form.
     """
+    if api_version != API_VERSION:
+        problem = f"{api_version!r} is not {API_VERSION!r}, which this version of Fairlead reads"
+        raise ColumnError("apiVersion", problem)
     at: dict[int, ItemText] = {}
     for number, group in enumerate(_decode(pods)):
         field = f"pods[{number}]"
@@ -93,7 +99,9 @@ def objects_of(value: Json) -> list[Any]:
         raise ColumnError("items", "is not a list")
     try:
         texts = with_pods(
-            (msgspec.Raw(msgspec.json.encode(one)) for one in items), msgspec.Raw(pods)
+            value.get("apiVersion"),
+            (msgspec.Raw(msgspec.json.encode(one)) for one in items),
+            msgspec.Raw(pods),
         )
         return [msgspec.json.decode(bytes(text)) for text in texts]
     except msgspec.DecodeError as cause:

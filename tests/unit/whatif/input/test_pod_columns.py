@@ -96,6 +96,15 @@ def test_columns_that_do_not_fit_are_refused(tmp_path, change, said):
     assert str(refusal.value).startswith(f"{path}: {said}")
 
 
+def test_a_snapshot_of_another_version_is_refused(tmp_path):
+    path = changed(tmp_path, lambda _: None)
+    path.write_text(path.read_text().replace("fairlead.dev/v1", "fairlead.dev/v2"))
+    with pytest.raises(InputError) as refusal:
+        read_listings(str(path))
+    problem = "'fairlead.dev/v2' is not 'fairlead.dev/v1', which this version of Fairlead reads"
+    assert str(refusal.value) == f"{path}: apiVersion: {problem}"
+
+
 def test_a_file_that_a_program_has_indented_is_the_same(tmp_path):
     path = changed(tmp_path, lambda _: None)
     path.write_text(json.dumps(json.loads(path.read_text()), indent=2))
