@@ -139,8 +139,8 @@ class Auditor:
                 case DeleteObject(why=why) as deletion if why.startswith("taint"):
                     self._check_taint_eviction(deletion)
                 case PatchObject(ObjectRef(kind="Node", name=name), patch):
-                    is_lost = any(map(_is_of_outage, patch.get("spec", {}).get("taints") or ()))
-                    if is_lost and self._shown_late.get(name) != self.now:
+                    adds = self._adds_outage(name, patch.get("spec", {}).get("taints") or ())
+                    if adds and self._shown_late.get(name) != self.now:
                         self._taint_sent.setdefault(name, []).append(self.now)
                     self._unseen_writes.setdefault(name, self.now)
                 case RecordEvent(regarding=cron_job, reason="UnexpectedJob", note=note):
@@ -151,6 +151,15 @@ class Auditor:
             self._check_gang(group)
         self._karpenter.check(issued)
         return issued
+
+    def _adds_outage(self, node: str, taints: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether the list has an outage's taint that the node was not shown with.
+
+        A write that removes another taint repeats those that stay, and takes no turn.
+        """
+        known = self._nodes.get(node)
+        keys = {one.key for one in known.spec.taints if one.effect == "NoExecute"} if known else ()
+        return any(_is_of_outage(one) and one["key"] not in keys for one in taints)
 
     # --- Reporter ---------------------------------------------------------------------------
 

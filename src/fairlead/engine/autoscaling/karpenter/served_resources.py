@@ -93,6 +93,8 @@ def _hashed(one: NodePool | NodeClaim | NodeOverlay) -> NodePool | NodeClaim | N
     template: Any = as_json(one.spec.template)
     for ignored in ("requirements", "resources"):
         template.get("spec", {}).pop(ignored, None)
+    # The encoder omits a default only if it is the same object, which a decoded text may be or not.
+    template.setdefault("spec", {})["expireAfter"] = one.spec.template.spec.expire_after
     text = json.dumps(template, sort_keys=True)
     hashes = {NODE_POOL_HASH: str(crc32(text.encode())), NODE_POOL_HASH_VERSION: _HASH_VERSION}
     annotations = {**one.metadata.annotations, **hashes}
