@@ -55,6 +55,10 @@ class Feasibility(Struct, eq=False):
         """Return the indexes in `plan.rows` of the feasible nodes, ascending."""
         if self.rejected is not None:
             return np.zeros(0, np.int64)
+        if self.is_cached and self.plan.node_names is None:
+            rows = self.plan.rows  # each row is at its own position
+            if self.count() == len(rows):
+                return rows
         return np.flatnonzero(self.codes == 0)
 
     def count(self) -> int:

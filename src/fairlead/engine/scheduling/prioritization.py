@@ -95,7 +95,8 @@ def _prioritize(
     """Score the feasible nodes with the plugins `asked`, and add the cached scores."""
     plan = found.plan
     positions = found.positions()
-    result = Prioritization(positions, plan.total[positions])
+    is_whole = positions is plan.rows
+    result = Prioritization(positions, plan.total.copy() if is_whole else plan.total[positions])
     for point in plan.live:
         raw = plan.raw_scores[point.name][positions]
         scores = point.normalize(found.state, pod, raw)
@@ -114,7 +115,9 @@ def _add_cluster_scores(
     asked: list[ScorePoint],
     result: Prioritization,
 ) -> None:
-    rows = found.plan.rows[result.positions]
+    rows = found.plan.rows
+    if result.positions is not rows:
+        rows = rows[result.positions]
     for point in asked:
         result.error = plans.framework.run_pre_score(found.state, pod, point.name, rows)
         if result.error is not None:
@@ -131,7 +134,8 @@ def _add_cluster_scores(
         if result.error is not None:
             return
         result.by_plugin[point.name] = scores
-        result.totals = result.totals + point.weight * scores
+        weighted = scores if point.weight == 1 else point.weight * scores
+        result.totals = result.totals + weighted
 
 
 def explain_scores(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Prioritization:

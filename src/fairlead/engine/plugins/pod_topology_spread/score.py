@@ -26,12 +26,14 @@ Mask = npt.NDArray[np.bool_]
 class SpreadScoreState:
     """The data of PreScore; valid within the cycle that computed it.
 
-    `_by_domain` holds, for each constraint, the rows' domains and the amount that each domain adds
-    to the score (the last entry, 0.0, is for ABSENT). `_ignored` marks the feasible rows that lack
-    a key; None if no row does.
+    `_by_domain` holds, for each constraint, the amount that each domain adds to the score (the last
+    entry, 0.0, is for ABSENT). `_ignored` marks the feasible rows that lack
+    a key; None if no row does. With a single constraint, the scores follow from the domains, which
+    are few: `_single` holds the scores that `scores` returned, the domain of each, and the score of
+    each domain.
     """
 
-    __slots__ = ("_by_domain", "_ignored")
+    __slots__ = ("_by_domain", "_ignored", "_single")
 
     def __init__(self, live: SpreadCounts, rows: Rows) -> None:
         """Compute the amount that each domain adds for the feasible `rows`.
@@ -40,7 +42,8 @@ class SpreadScoreState:
         """
         self._ignored = _without_key(live, rows)
         kept = rows if self._ignored is None else rows[~self._ignored]
-        self._by_domain = [_added(one, kept) for one in live.constraints]
+        self._by_domain = [(one, _added(one, kept)) for one in live.constraints]
+        self._single: tuple[Scores, Ids, Scores] | None = None
 
     def score(self, row: int) -> int:
         """Return the raw score of one feasible row."""
@@ -48,51 +51,65 @@ class SpreadScoreState:
 
     def scores(self, rows: Rows) -> Scores:
         """Return the raw scores of feasible rows."""
+        if len(self._by_domain) == 1 and self._ignored is None:
+            counts, added = self._by_domain[0]
+            domains, by_domain = counts.labels_of(rows)[0], _rounded(added)
+            self._single = by_domain.take(domains), domains, by_domain
+            return self._single[0]
         total: Floats = np.zeros(len(rows))
-        for labels, added in self._by_domain:
-            total += added.take(labels.take(rows))
+        for counts, added in self._by_domain:
+            total += added.take(counts.labels.take(rows))
         if self._ignored is not None:
-            for labels, _ in self._by_domain:
-                total[labels[rows] == ABSENT] = 0.0
-        whole = np.floor(total)
-        whole += total - whole >= 0.5  # rounds half away from zero, as math.Round; never negative
-        return whole.astype(np.int64)
+            for counts, _ in self._by_domain:
+                total[counts.labels[rows] == ABSENT] = 0.0
+        return _rounded(total)
 
     def normalize(self, raw: Scores) -> Scores:
         """Scale the scores: the best node gets 100, the worst 100 × lowest ÷ highest."""
+        if self._single is not None and raw is self._single[0]:
+            _, domains, by_domain = self._single
+            return _reverse(by_domain, int(raw.min()), int(raw.max())).take(domains)
         if self._ignored is None:
-            return _reverse(raw)
+            return _reverse(raw, int(raw.min()), int(raw.max()))
         scores = np.zeros_like(raw)
         kept = ~self._ignored
         if kept.any():
-            scores[kept] = _reverse(raw[kept])
+            left = raw[kept]
+            scores[kept] = _reverse(left, int(left.min()), int(left.max()))
         return scores
+
+
+def _rounded(amounts: Floats) -> Scores:
+    """Round half away from zero, as math.Round; the amounts are never negative."""
+    whole = np.floor(amounts)
+    whole += amounts - whole >= 0.5
+    return whole.astype(np.int64)
 
 
 def _without_key(live: SpreadCounts, rows: Rows) -> Mask | None:
     if not live.requires_all_keys:
         return None
-    ignored = np.zeros(len(rows), np.bool_)
+    ignored: Mask | None = None
     for one in live.constraints:
-        ignored |= one.labels.take(rows) == ABSENT
-    return ignored if ignored.any() else None
+        labels, lacks = one.labels_of(rows)
+        if lacks:
+            missing: Mask = labels == ABSENT
+            ignored = missing if ignored is None else ignored | missing
+    return ignored
 
 
-def _added(one: ConstraintCounts, kept: Rows) -> tuple[Ids, Floats]:
-    """Return the domains of all rows by label, and each domain's contribution to the score."""
+def _added(one: ConstraintCounts, kept: Rows) -> Floats:
+    """Return each domain's contribution to the score."""
     constraint = one.constraint
-    if constraint.topology_key == HOSTNAME:
-        domains = len(kept)
-    else:
-        domains = int(np.count_nonzero(np.bincount(one.ids.take(kept))))
+    is_by_node = constraint.topology_key == HOSTNAME
+    domains = len(kept) if is_by_node else one.number_of_domains(kept)
     added: Floats = one.counts.sums * np.float64(log(domains + 2))
     added += constraint.max_skew - 1
     added[-1] = 0.0
-    return one.labels, added
+    return added
 
 
-def _reverse(raw: Scores) -> Scores:
-    lowest, highest = int(raw.min()), int(raw.max())
+def _reverse(raw: Scores, lowest: int, highest: int) -> Scores:
     if not highest:
         return np.full_like(raw, SCORE_MAX)
     # Far below 2^53, truncating the float quotient is exact, and much faster than integer division.

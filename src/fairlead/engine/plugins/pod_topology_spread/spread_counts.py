@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Rows
 from fairlead.engine.plugins.node_affinity import NodeAffinity
 from fairlead.engine.plugins.pod_topology_spread.constraint import Constraint
 from fairlead.engine.plugins.taint_toleration import TaintToleration
@@ -35,7 +36,16 @@ class ConstraintCounts:
     the domains with an included node, ascending. Valid after `SpreadCounts.refresh`.
     """
 
-    __slots__ = ("constraint", "counts", "ids", "included", "labels", "present")
+    __slots__ = (
+        "_labels",
+        "_number",
+        "constraint",
+        "counts",
+        "ids",
+        "included",
+        "labels",
+        "present",
+    )
 
     def __init__(self, constraint: Constraint, counts: DomainCounts) -> None:
         """Start without domains; `take` stores them whenever nodes have changed."""
@@ -43,12 +53,37 @@ class ConstraintCounts:
         self.counts = counts
         nothing: Ids = np.zeros(0, np.int64)
         self.labels = self.ids = self.included = self.present = nothing
+        self._labels: tuple[Rows, Ids, bool] | None = None
+        self._number: tuple[Rows, int] | None = None
 
     def take(self, labels: Ids, ids: Ids, included: Ids, size: int) -> Domains:
         """Store the domains computed from the nodes."""
         self.labels, self.ids, self.included = labels, ids, included
+        self._labels = self._number = None
         self.present = np.flatnonzero(np.bincount(included[included >= 0], minlength=size))
         return Domains(included, size)
+
+    def labels_of(self, rows: Rows) -> tuple[Ids, bool]:
+        """Return the domain of each row by label, and whether a row has none.
+
+        Kept for an array that cannot change, such as that of all rows; so is `number_of_domains`.
+        """
+        if self._labels is not None and self._labels[0] is rows:
+            return self._labels[1:]
+        labels = self.labels.take(rows)
+        lacks = bool(np.minimum.reduce(labels, initial=0) < 0)
+        if not rows.flags.writeable:
+            self._labels = rows, labels, lacks
+        return labels, lacks
+
+    def number_of_domains(self, rows: Rows) -> int:
+        """Return the number of domains used for counting in which one of `rows` is."""
+        if self._number is not None and self._number[0] is rows:
+            return self._number[1]
+        number = int(np.count_nonzero(np.bincount(self.ids.take(rows))))
+        if not rows.flags.writeable:
+            self._number = rows, number
+        return number
 
 
 class SpreadCounts:
