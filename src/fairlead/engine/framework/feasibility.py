@@ -65,7 +65,7 @@ class Feasibility(Struct, eq=False):
         """Return the number of feasible nodes."""
         if self.rejected is not None:
             return 0
-        if self.is_cached:
+        if self.codes is self.plan.codes:
             return self.plan.count_feasible()
         return len(self.codes) - int(np.count_nonzero(self.codes))
 
@@ -172,7 +172,7 @@ def _filter_by_cluster(pod: PodInfo, found: Feasibility) -> None:
     for point in plan.split.cluster_filters:
         if point.name in skipped:
             continue
-        if not np.count_nonzero(found.codes):
+        if found.count() == len(found.codes):
             codes = plan.ask(point, found.state, pod, plan.rows)
             found.codes = codes if np.count_nonzero(codes) else found.codes
             continue

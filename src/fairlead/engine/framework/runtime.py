@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
-from fairlead.engine.core.status import Code, Status
+from fairlead.engine.core.status import SKIP, Code, Status
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import (
     BindPlugin,
@@ -146,7 +146,10 @@ class Framework:
             answer = plugin.pre_filter(state, pod)
         except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
             return crashed(plugin, cause)
-        if answer is None or not isinstance(answer, Status):
+        if answer is SKIP:  # by far the most frequent answer of plugins that are not cached
+            state.skipped_filters[plugin.name] = None
+            return None
+        if not isinstance(answer, Status):
             return answer
         if answer.code is Code.SKIP:
             state.skipped_filters[plugin.name] = None

@@ -11,7 +11,7 @@ from fairlead.engine.state.resource_columns import (
     ResourceColumns,
     allocatable_amount,
 )
-from fairlead.engine.state.shape import HostPort
+from fairlead.engine.state.shape import HostPort, Shape
 
 
 class NodeInfo:
@@ -67,20 +67,19 @@ class NodeInfo:
     def add_pod(self, pod: PodInfo) -> None:
         """Add `pod` to the sums. Undone by `remove_pod`."""
         self.pods[pod.id] = pod
-        self._count(pod, 1)
+        self._count(pod.shape, 1)
         for port in pod.shape.host_ports:
             self.used_ports[port] = None
 
     def remove_pod(self, pod: PodInfo) -> None:
         """Remove `pod` from the sums; the exact inverse of `add_pod`."""
         del self.pods[pod.id]
-        self._count(pod, -1)
+        self._count(pod.shape, -1)
         for port in pod.shape.host_ports:
             self.used_ports.pop(port, None)
 
-    def _count(self, pod: PodInfo, sign: int) -> None:
-        shape, requested = pod.shape, self.requested
-        load = shape.load
+    def _count(self, shape: Shape, sign: int) -> None:
+        requested, load = self.requested, shape.load
         if load and load[-1][0] >= len(requested):
             requested.extend([0] * (load[-1][0] + 1 - len(requested)))
         for column, amount in load:

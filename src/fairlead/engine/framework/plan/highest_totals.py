@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -43,7 +42,7 @@ class HighestTotals:
         """Search all totals at the next `find`."""
         self._positions = _nowhere()
 
-    def find(self, totals: Scores) -> Sequence[int]:
+    def find(self, totals: Scores) -> array[int]:
         """Return the positions of the highest of `totals`, ascending; valid until the next call.
 
         `totals` must have an entry at least, and contain every change in the log.

@@ -27,6 +27,7 @@ Plugins of Locality CLUSTER are not cached; each scheduling cycle calls them
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Sequence
 from typing import Final
 
@@ -178,7 +179,7 @@ class ShapePlan:
             if self.matrix is not None:
                 self.matrix.rebase(self)
 
-    def best_positions(self) -> Rows | Sequence[int]:
+    def best_positions(self) -> Rows | array[int]:
         """Return the positions of the highest total, ascending, if any node is feasible."""
         if self.node_names is None:
             return self._highest.find(self.total)

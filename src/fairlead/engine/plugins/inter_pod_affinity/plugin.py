@@ -154,7 +154,10 @@ class InterPodAffinity:
         if sources is None or 2 * len(rows) < table.size:
             return Verdicts(found.codes(rows), STATUSES)
         # Rows may come in any order. `wrap` avoids the bounds check: every row is below table.size.
-        return Verdicts(self._cache.of(found, sources).take(rows, mode="wrap"), STATUSES)
+        codes = self._cache.of(found, sources)
+        if rows is table.every_row():
+            return Verdicts(codes[: table.size], STATUSES)
+        return Verdicts(codes.take(rows, mode="wrap"), STATUSES)
 
     def reach(self, state: CycleState) -> frozenset[str] | None:
         """Return the topology keys whose domains contain all pods that can affect a node's verdict.

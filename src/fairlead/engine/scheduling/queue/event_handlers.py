@@ -91,14 +91,16 @@ class EventHandlers:
         """Handle a change of a pod without a node."""
         if self.cluster.is_assumed(new) or not self._is_ours(new):
             return
-        self._renominate(old, new)
         if old is None:
+            if nomination_of(new):
+                self.nominator.nominate(new, nomination_of(new))
             self.queue.add(new, now)
             if self.pod_groups:
                 self.queue.wake(ClusterEvent(EventKind.UNSCHEDULED_POD_ADD, None, new), now)
-        else:
-            self.queue.update(new, now, list(waiting_pod_events(old, new)))
-        if old is not None and nomination_of(old) not in ("", nomination_of(new)):
+            return
+        self._renominate(old, new)
+        self.queue.update(new, now, list(waiting_pod_events(old, new)))
+        if nomination_of(old) not in ("", nomination_of(new)):
             self.queue.wake_after_nomination(old, now)
 
     def _is_ours(self, pod: PodInfo) -> bool:
@@ -116,9 +118,9 @@ class EventHandlers:
         elif nomination_of(old):
             self.queue.wake_after_nomination(old, now)
 
-    def _renominate(self, old: PodInfo | None, new: PodInfo) -> None:
+    def _renominate(self, old: PodInfo, new: PodInfo) -> None:
         """Update the nomination from the pod's status (nominator.go: UpdateNominatedPod)."""
-        before = nomination_of(old) if old is not None else ""
+        before = nomination_of(old)
         after = nomination_of(new)
         if after:
             self.nominator.nominate(new, after)
