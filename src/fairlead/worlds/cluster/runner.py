@@ -19,7 +19,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from random import Random  # noqa: TID251 - jitter is not replayed
-from time import perf_counter
+from time import perf_counter, perf_counter_ns
 from typing import Any, Final, Protocol
 
 from fairlead.client.api_resource import ApiResource
@@ -31,12 +31,14 @@ from fairlead.client.reflector import WATCH_SECONDS, ObjectUpdate, Reflector
 from fairlead.client.request_queue import RequestLimits
 from fairlead.client.rest_client import RestClient
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.framework.user_plugin.meter import Meter
 from fairlead.engine.state.cluster import Cluster
 from fairlead.worlds.cluster.election import Election
 from fairlead.worlds.cluster.event_recorder import EventRecorder
 from fairlead.worlds.cluster.extender_thread import ExtenderThread
 from fairlead.worlds.cluster.resource import REQUIRED, is_built_in, resources_by_kind
 from fairlead.worlds.cluster.sender import REQUEST_SECONDS_MAX, Sender, SenderOptions
+from fairlead.worlds.cluster.slow_cycles import SlowCycles
 from fairlead.worlds.cluster.world import ClusterWorld
 from fairlead.worlds.driver import CommandSource, Driver
 from fairlead.worlds.extender.extender_caller import ExtenderCaller
@@ -69,6 +71,7 @@ class RunnerOptions:
 
     `build` makes the engine when this replica becomes leader. `election` None acts without a Lease.
     `host` is this machine's name in events; "" writes none. `log` gets one line per incident.
+    `meter` has the times of the engine's plugins, for the log of slow cycles.
     `on_updates` gets the differences of every list and watch, also before this replica leads.
     """
 
@@ -80,6 +83,7 @@ class RunnerOptions:
     host: str = ""
     extenders: ExtenderCaller | None = None
     log: Callable[[str], None] = lambda _: None
+    meter: Meter | None = None
     watch_seconds: int = WATCH_SECONDS
     request_seconds: float = REQUEST_SECONDS_MAX
     on_start: Callable[[RunningEngine], None] = lambda _: None
@@ -250,7 +254,8 @@ class ClusterRunner:
         self._name_absent()
         now = self.clock.now()
         self.engine = self._options.build(now)
-        self._driver = Driver(self.engine, self._world, now=now)
+        timed = SlowCycles(self.engine, self._options.meter, perf_counter_ns, self._options.log)
+        self._driver = Driver(timed, self._world, now=now)
         self._world.start()
         self._options.on_start(self.engine)
         self.wake()

@@ -139,6 +139,7 @@ def run_controllers(request: RunRequest) -> int:
             host=host_name() if request.writes_events else "",
             extenders=opened.enter_context(reaching(extenders)) if extenders else None,
             log=_log,
+            meter=meter,
             on_start=on_start,
         )
         problem = uvloop.run(_run(options, metrics, http, dashboard))

@@ -46,6 +46,10 @@ class Meter:
         called = [one for one in self._times.values() if one.calls]
         return sorted(called, key=lambda one: (-one.taken, one.plugin, one.point))
 
+    def taken(self) -> dict[tuple[str, str], tuple[int, DurationNs]]:
+        """Return the calls so far and their total time, by plugin and extension point."""
+        return {key: (one.calls, one.taken) for key, one in self._times.items()}
+
     def measured(self, plugin: Kind) -> Kind:
         """Return `plugin`, wrapped so that its calls are counted."""
         return wrap_methods(plugin, lambda method, ask: self._timed(plugin.name, method, ask))

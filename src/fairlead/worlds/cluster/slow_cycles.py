@@ -1,0 +1,92 @@
+"""SlowCycles: logs the units of work of an engine that took longer than 100 ms, with their steps.
+
+    slow cycle: 152 ms for pod shop/web-0: 120 ms NodePrice/Score (5000 calls), 9 ms …
+
+A unit is a scheduling cycle, a session of the batch scheduler or a pass of a node controller. The
+steps are the extension points of plugins, the longest first, with the time of the plugins alone.
+
+upstream: schedule_one.go: schedulePod, whose trace is logged by utiltrace.LogIfLong
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
+from fairlead.engine.core.command import Bind, Issued
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.stimulus import Stimulus
+from fairlead.engine.framework.user_plugin.meter import Meter, Stopwatch
+from fairlead.worlds.driver import CommandSource
+
+SLOW_NS: Final[DurationNs] = 100 * NANOSECONDS_PER_MILLISECOND  # upstream: schedule_one.go
+STEPS_MAX: Final = 5
+_PODS_MAX: Final = 3
+
+
+class SlowCycles:
+    """Passes everything to `engine` and measures its units of work; a `CommandSource`."""
+
+    def __init__(
+        self,
+        engine: CommandSource,
+        meter: Meter | None,
+        stopwatch: Stopwatch,
+        log: Callable[[str], None],
+    ) -> None:
+        """`meter` has the times of the engine's plugins; `log` gets a line for each slow unit."""
+        self._engine = engine
+        self._meter = meter
+        self._stopwatch = stopwatch
+        self._log = log
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
+        """See CommandSource."""
+        return self._engine.handle(stimulus, now)
+
+    def next_deadline(self) -> Instant | None:
+        """See CommandSource."""
+        return self._engine.next_deadline()
+
+    def handle_deadline(self, now: Instant) -> Sequence[Issued]:
+        """Do one unit of work, and log it if it was slow."""
+        before = {} if self._meter is None else self._meter.taken()
+        began = self._stopwatch()
+        issued = self._engine.handle_deadline(now)
+        taken = self._stopwatch() - began
+        if taken >= SLOW_NS:
+            self._log(f"slow cycle: {_ms(taken)}{_pods(issued)}{self._steps(before)}")
+        return issued
+
+    def _steps(self, before: dict[tuple[str, str], tuple[int, DurationNs]]) -> str:
+        """Return the longest steps since `before`."""
+        after = {} if self._meter is None else self._meter.taken()
+        steps: list[tuple[DurationNs, int, str]] = []
+        for (plugin, point), (calls, taken) in after.items():
+            calls_before, taken_before = before.get((plugin, point), (0, 0))
+            if calls > calls_before:
+                steps.append((taken - taken_before, calls - calls_before, f"{plugin}/{point}"))
+        steps.sort(reverse=True)
+        shown = [
+            f"{_ms(taken)} {name} ({calls} {'call' if calls == 1 else 'calls'})"
+            for taken, calls, name in steps[:STEPS_MAX]
+        ]
+        return f": {', '.join(shown)}" if shown else ""
+
+
+def _pods(issued: Sequence[Issued]) -> str:
+    """Return which pods the commands of a unit bind or patch."""
+    refs = (
+        one.command.pod if isinstance(one.command, Bind) else getattr(one.command, "target", None)
+        for one in issued
+    )
+    keys = list(dict.fromkeys(ref.key for ref in refs if ref is not None and ref.kind == "Pod"))
+    if not keys:
+        return ""
+    more = f" and {len(keys) - _PODS_MAX} more" if len(keys) > _PODS_MAX else ""
+    return f" for pod {', '.join(keys[:_PODS_MAX])}{more}"
+
+
+def _ms(taken: DurationNs) -> str:
+    return f"{taken / NANOSECONDS_PER_MILLISECOND:.0f} ms"
