@@ -185,7 +185,9 @@ def test_explain_asks_the_running_scheduler(cluster, clean, tmp_path):
 
 def test_a_shadow_agrees_with_the_scheduler_that_runs_and_writes_nothing(cluster, clean, tmp_path):
     file = tmp_path / "decisions.jsonl"
-    options = ("--shadow", "--listen", "none", "--decisions", str(file))
+    page = tmp_path / "shadow.html"
+    files = ("--decisions", str(file), "--report", str(page))
+    options = ("--shadow", "--listen", "none", *files)
     command = [sys.executable, "-m", "fairlead.cli", "run", "--kubeconfig", cluster, *options]
     shadow = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert "comparing" in shadow.stderr.readline()
@@ -198,3 +200,4 @@ def test_a_shadow_agrees_with_the_scheduler_that_runs_and_writes_nothing(cluster
     text, _ = shadow.communicate(timeout=20)
     assert shadow.returncode == 0
     assert json.loads(text)["present"]["decisions"]["equal"] == 10
+    assert "present: 100.0% of 10 placements agree" in page.read_text()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import uvloop
 
-from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp
 from fairlead.cli import exit_code
 from fairlead.cli.commands.run.client_settings import (
     ClientSettings,
@@ -69,6 +69,7 @@ from fairlead.worlds.cluster.runtime_metrics import RuntimeMetrics
 from fairlead.worlds.cluster.shadow import Shadow
 from fairlead.worlds.cluster.shadow_record import ShadowRecord
 from fairlead.worlds.extender.extender_caller import reaching
+from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.metrics import SchedulerMetrics
 
 if TYPE_CHECKING:
@@ -109,7 +110,9 @@ def run_controllers(request: RunRequest) -> int:
     if request.shadow.shadow:
         return run_shadow(request)
     if request.shadow != NO_SHADOW:
-        raise InputError("--shadow", "is required with --for, --decisions and --new-config")
+        raise InputError(
+            "--shadow", "is required with --for, --decisions, --report and --new-config"
+        )
     controllers, log = _controllers(request.controllers), request.log.logging
     settings = read_client_settings(request.config)
     meter = Meter(perf_counter_ns)
@@ -194,7 +197,8 @@ def run_shadow(request: RunRequest) -> int:
     metrics = SchedulerMetrics(SilentReporter(), list)
     with ExitStack() as opened:
         http = _http_options(request, opened)
-        written = _open(options.decisions, opened)
+        written = _open("--decisions", options.decisions, opened)
+        page = _open("--report", options.report, opened)
         dashboard = _dashboard(request, connection.name, settings, opened)
         record = ShadowRecord(configs, written)
         metrics.registry.register(record)
@@ -206,7 +210,14 @@ def run_shadow(request: RunRequest) -> int:
             log=_log,
             on_start=lambda _: _log(f"comparing with the schedulers of {connection.name}"),
         )
+        began = _time()
         problem = uvloop.run(_run(runner_options, metrics, http, dashboard, duration))
+        if page is not None:
+            # Imported only where it is written: the page needs the modules of reports.
+            from fairlead.cli.commands.run.shadow_page import render_shadow
+
+            period = began, _time()
+            page.write(render_shadow(connection.name, period, record.summary()).encode())
     print(json.dumps(record.summary(), indent=2))
     return _ended(problem)
 
@@ -234,15 +245,19 @@ def _duration(text: str) -> float | None:
         raise InputError("--for", str(cause)) from None
 
 
-def _open(path: Path | None, opened: ExitStack) -> BinaryIO | None:
-    """Open the file of --decisions; each line is written at once. Raises InputError."""
+def _open(option: str, path: Path | None, opened: ExitStack) -> BinaryIO | None:
+    """Open the file of `option`; each line is written at once. Raises InputError."""
     if path is None:
         return None
     try:
         return opened.enter_context(path.open("wb", buffering=0))
     except OSError as cause:
         problem = cause.strerror or str(cause)
-        raise InputError("--decisions", problem, object_name=str(path)) from None
+        raise InputError(option, problem, object_name=str(path)) from None
+
+
+def _time() -> str:
+    return format_timestamp(LocalClock().now())
 
 
 def _ended(problem: str) -> int:

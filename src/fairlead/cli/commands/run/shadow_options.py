@@ -35,6 +35,9 @@ class ShadowOptions:
     decisions: Annotated[
         Path | None, named("FILE", "Write each comparison to FILE as a line of JSON.")
     ] = None
+    report: Annotated[
+        Path | None, named("FILE", "Write the summary to FILE as a page for browsers.")
+    ] = None
     new_config: Annotated[
         str | None, named("FILE", "A second KubeSchedulerConfiguration to compare.")
     ] = None

@@ -1,0 +1,128 @@
+"""The report of `fairlead run --shadow`: how other schedulers' placements compare, as a page.
+
+A page without script; base.css gives it the colours of the other reports.
+"""
+
+from __future__ import annotations
+
+import html
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.whatif.report.write import asset, content_security_policy
+from fairlead.worlds.cluster.shadow import PLACEMENTS, ShadowAgreement
+
+_MEANINGS: Final = {
+    ShadowAgreement.EQUAL: "on one of the nodes with the highest score",
+    ShadowAgreement.SAMPLED: "on a feasible node with a lower score; node sampling explains it",
+    ShadowAgreement.LOWER: "on a feasible node with a lower score",
+    ShadowAgreement.INFEASIBLE: "on a node that the pod does not fit",
+    ShadowAgreement.UNSCHEDULABLE: "placed, but fits no node",
+    ShadowAgreement.NEEDLESS: "preempted other pods, but fits a node",
+    ShadowAgreement.PREEMPTED: "preempted other pods, and fits no node",
+    ShadowAgreement.ERROR: "a plugin failed",
+}
+_STYLE: Final = """
+main { max-width: 1100px; margin: 0 auto; padding: 28px 20px 60px; }
+.lead { font-size: 17px; margin: 10px 0 6px; max-width: 80ch; }
+.facts { color: var(--ink-2); }
+section { margin-top: 34px; overflow-x: auto; }
+h2, h3 { margin: 18px 0 10px; }
+table { border-collapse: collapse; width: 100%; background: var(--card); }
+th, td { padding: 7px 10px; border-bottom: 1px solid var(--line); text-align: left;
+  vertical-align: top; }
+th { color: var(--ink-2); font-weight: 600; font-size: 12px; }
+td.number, th.number { text-align: right; white-space: nowrap; }
+"""
+
+
+def render_shadow(cluster: str, period: tuple[str, str], summary: Json) -> str:
+    """Return the page for `summary`, which ShadowRecord.summary returns.
+
+    `period` has the times at which the comparison began and ended.
+    """
+    style = f"{asset('base.css')}{_STYLE}"
+    policy = html.escape(content_security_policy(style, ()))
+    title = html.escape(f"Shadow of {cluster}")
+    sections = "\n".join(_configuration(name, one) for name, one in summary.items())
+    return "\n".join(
+        (
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="generator" content="fairlead">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            f"<title>{title} – Fairlead</title>\n<style>{style}</style>\n</head>\n<body>\n<main>",
+            f"<h1>{title}</h1>",
+            *(f'<p class="lead">{_verdict(name, one)}</p>' for name, one in summary.items()),
+            f'<p class="facts">{html.escape(" to ".join(period))}</p>',
+            sections,
+            "</main>\n</body>\n</html>\n",
+        )
+    )
+
+
+def _verdict(name: str, one: Json) -> str:
+    if not one["placements"]:
+        return html.escape(f"{name}: no placement was observed.")
+    text = (
+        f"{name}: {one['agreementRatio']:.1%} of {one['placements']:,} placements agree with this "
+        f"configuration; {one['equalRatio']:.1%} are on one of its best nodes."
+    )
+    return html.escape(text)
+
+
+def _configuration(name: str, one: Json) -> str:
+    rows = []
+    for agreement in ShadowAgreement:
+        count = one["decisions"][agreement.value]
+        is_placement = agreement in PLACEMENTS and one["placements"]
+        share = f"{count / one['placements']:.1%}" if is_placement else ""
+        cells = (agreement.value, _MEANINGS[agreement])
+        numbers = (f"{count:,}", share)
+        rows.append(
+            "<tr>"
+            + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+            + "".join(f'<td class="number">{number}</td>' for number in numbers)
+            + "</tr>"
+        )
+    head = (
+        '<tr><th>class</th><th>pods</th><th class="number">count</th>'
+        '<th class="number">share</th></tr>'
+    )
+    lost = f"<p>Nodes with a lower score had {one['averageScoreLost']} less on average.</p>"
+    parts = [
+        f"<section><h2>{html.escape(name)}</h2>",
+        f"<table>\n{head}\n{chr(10).join(rows)}\n</table>",
+        lost if one["averageScoreLost"] else "",
+        *(_examples(agreement, found) for agreement, found in one["examples"].items()),
+        "</section>",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _examples(agreement: str, found: list[Json]) -> str:
+    names = ("time", "pod", "its node", "best nodes", "why")
+    head = "".join(f"<th>{name}</th>" for name in names)
+    rows = "\n".join(f"<tr>{_cells(one)}</tr>" for one in found)
+    return (
+        f"<h3>Examples: {html.escape(agreement)}</h3>\n<table>\n<tr>{head}</tr>\n{rows}\n</table>"
+    )
+
+
+def _cells(one: Json) -> str:
+    choices = ", ".join(one.get("choices", ()))
+    more = one.get("equals", 0) - len(one.get("choices", ()))
+    if more > 0:
+        choices += f" and {more} more"
+    cells = (one["time"], one["pod"], one["node"], choices, _why(one))
+    return "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+
+
+def _why(one: Json) -> str:
+    """Return the reason of a difference: a verdict, the victims, or the scores."""
+    reasons = [one["reason"]] if one.get("reason") else []
+    if one.get("victims"):
+        reasons.append(f"would preempt {', '.join(one['victims'])}")
+    if "score" in one and "bestScore" in one:
+        reasons.append(f"score {one['score']:,}, best {one['bestScore']:,}")
+    return "; ".join(reasons)
