@@ -27,6 +27,10 @@ from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, N
 from fairlead.engine.autoscaling.karpenter.labels import INITIALIZED
 from fairlead.engine.autoscaling.karpenter.pdb import PodBudgets
 from fairlead.engine.autoscaling.karpenter.pod import has_required_anti_affinity
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
+    Requirements,
+    label_requirements,
+)
 from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import ConsolidationMemory
 from fairlead.engine.autoscaling.karpenter.state.joined_nodes import JoinedNodes
 from fairlead.engine.autoscaling.karpenter.state.running_pods import RunningPods
@@ -82,6 +86,7 @@ class KarpenterCluster:
         self._pods_on: dict[str, PodsOnNode] = {}
         self._daemon_pods: dict[str, dict[str, Pod]] = {}
         self._running_pods: RunningPods | None = None  # None: a pod or node changed
+        self._label_requirements: dict[str, tuple[Mapping[str, str], Requirements]] = {}
         self._pod_budgets = PodBudgets(())
         self._are_budgets_current = True
 
@@ -112,6 +117,7 @@ class KarpenterCluster:
                 self._drop_pod(obj.key)
             case Node():
                 self._running_pods = None
+                self._label_requirements.pop(obj.key, None)
                 self.node_objects.pop(obj.key, None)
                 self._joined.node_removed()
             case NodeClaim():
@@ -203,6 +209,15 @@ class KarpenterCluster:
             ordered = sorted(pods.values(), key=lambda pod: (pod.metadata.namespace, pod.key))
             found = self._pods_on[node_name] = PodsOnNode(tuple(ordered))
         return found
+
+    def label_requirements(self, node: Node) -> Requirements:
+        """Return the requirements that the labels of a stored node state."""
+        name = node.metadata.name
+        known = self._label_requirements.get(name)
+        if known is None or known[0] is not node.metadata.labels:
+            known = node.metadata.labels, label_requirements(node.metadata.labels)
+            self._label_requirements[name] = known
+        return known[1]
 
     @property
     def running_pods(self) -> RunningPods:

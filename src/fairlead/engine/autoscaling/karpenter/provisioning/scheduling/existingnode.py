@@ -93,7 +93,10 @@ class ExistingNode:
         if self.is_overcommitted:
             return False
         remaining = self.remaining
-        return all(amount <= remaining.get(name, 0) for name, amount in requests.items())
+        for name, amount in requests.items():  # noqa: SIM110 - twice as fast as a generator
+            if amount > remaining.get(name, 0):
+                return False
+        return True
 
     def _exceeds_volume_limits(self, pod: Pod) -> bool:
         """Return whether a driver would have too many volumes with the pod.

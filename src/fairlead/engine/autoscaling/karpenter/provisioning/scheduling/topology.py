@@ -44,7 +44,6 @@ from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topologynodef
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import LabelRequirement
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
     Requirements,
-    label_requirements,
 )
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
 from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
@@ -84,6 +83,8 @@ class Topology:
         self.groups: dict[Hashable, TopologyGroup] = {}
         self.inverse: dict[Hashable, TopologyGroup] = {}
         self._inverse_owned: dict[str, dict[Hashable, TopologyGroup]] = {}
+        # By the identity of the terms, which each entry keeps alive, and the pod's namespace.
+        self._inverse_of_terms: dict[tuple[int, str], tuple[PodAffinity, list[TopologyGroup]]] = {}
         self._about: dict[Hashable, list[TopologyGroup]] = {}
         self._repelling: dict[Hashable, list[TopologyGroup]] = {}
         self._count_running_anti_affinity()
@@ -96,7 +97,8 @@ class Topology:
         if not pod.spec.topology_spread_constraints and pod.spec.affinity is None:
             pending.groups = []
             return
-        self._own_inverse(pod)
+        owned = self._inverse_owned.setdefault(pod.key, {})
+        owned.update((one.identity, one) for one in self._inverse_groups(pod))
         found: dict[Hashable, TopologyGroup] = {}
         for group in self._groups_of(pod):
             existing = self.groups.get(group.identity)
@@ -179,26 +181,30 @@ class Topology:
             node = self._cluster.node_objects.get(pod.spec.node_name)
             if node is None or key in self._moved or is_terminal(pod):
                 continue
-            for group in self._own_inverse(pod):
+            for group in self._inverse_groups(pod):
                 domain = node.metadata.labels.get(group.key)
                 if domain is not None:
                     group.record((domain,))
 
-    def _own_inverse(self, pod: Pod) -> list[TopologyGroup]:
+    def _inverse_groups(self, pod: Pod) -> Sequence[TopologyGroup]:
+        """Return the inverse groups of the pod's required anti-affinity; pods may share terms."""
         affinity = pod.spec.affinity
-        if affinity is None or affinity.pod_anti_affinity is None:
-            return []
-        owned = self._inverse_owned.setdefault(pod.key, {})
+        terms = None if affinity is None else affinity.pod_anti_affinity
+        if terms is None:
+            return ()
+        key = id(terms), pod.metadata.namespace
+        known = self._inverse_of_terms.get(key)
+        if known is not None:
+            return known[1]
         found = []
-        required = affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
-        for term in required:
+        for term in terms.required_during_scheduling_ignored_during_execution:
             group = self._term_group(ANTI_AFFINITY, pod, term, is_inverse=True)
             existing = self.inverse.get(group.identity)
             if existing is None:
                 existing = self.inverse[group.identity] = group
                 self._repelling.clear()
-            owned[existing.identity] = existing
             found.append(existing)
+        self._inverse_of_terms[key] = terms, found
         return found
 
     def _count_domains(self, group: TopologyGroup) -> None:
@@ -220,7 +226,7 @@ class Topology:
         """Return whether the group's filter admits the node."""
         if group.node_filter.matches_all:
             return True
-        labels = label_requirements(node.metadata.labels)
+        labels = self._cluster.label_requirements(node)
         return group.node_filter.matches(node.spec.taints, labels)
 
     @cached_property

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fairlead.api.objects import Pod, Taint, Toleration, TopologySpreadConstraint
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
@@ -32,6 +32,24 @@ class TopologyNodeFilter:
     honors_taints: bool = False
     honors_affinity: bool = False
     tolerations: tuple[Toleration, ...] = ()
+    matches_all: bool = field(init=False)  # every node counts
+    identity: Hashable = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Set the identity; upstream's hash ignores values.
+
+        Only the labels and minValues of each alternative count, and equal elements of an unordered
+        list cancel in pairs.
+        """
+        trivial = not self.alternatives or any(not len(one) for one in self.alternatives)
+        matches_all = not self.honors_taints and (not self.honors_affinity or trivial)
+        alternatives = odd(
+            frozenset((one.key, one.min_values) for one in requirements)
+            for requirements in self.alternatives
+        )
+        identity = alternatives, self.honors_taints, self.honors_affinity, odd(self.tolerations)
+        object.__setattr__(self, "matches_all", matches_all)
+        object.__setattr__(self, "identity", identity)
 
     def matches(self, taints: Sequence[Taint], requirements: Requirements) -> bool:
         """Return whether a node with `taints`, described by `requirements`, counts."""
@@ -40,28 +58,6 @@ class TopologyNodeFilter:
             if not any(requirements.compatible(asked) for asked in one_of):
                 return False
         return not self.honors_taints or untolerated(taints, self.tolerations) is None
-
-    @property
-    def matches_all(self) -> bool:
-        """Whether every node counts."""
-        trivial = not self.alternatives or any(not len(one) for one in self.alternatives)
-        return not self.honors_taints and (not self.honors_affinity or trivial)
-
-    @property
-    def identity(self) -> Hashable:
-        """The identity of the filter: upstream's hash ignores values.
-
-        Only the labels and minValues of each alternative count, and equal elements of an unordered
-        list cancel in pairs.
-        """
-        alternatives = odd(
-            frozenset((one.key, one.min_values) for one in requirements)
-            for requirements in self.alternatives
-        )
-        return alternatives, self.honors_taints, self.honors_affinity, odd(self.tolerations)
-
-
-EVERY_NODE = TopologyNodeFilter()
 
 
 def node_filter(pod: Pod, constraint: TopologySpreadConstraint) -> TopologyNodeFilter:
@@ -89,4 +85,10 @@ def node_filter(pod: Pod, constraint: TopologySpreadConstraint) -> TopologyNodeF
 
 def odd(elements: Iterable[Hashable]) -> frozenset[Hashable]:
     """Return the elements that occur an odd number of times."""
-    return frozenset(one for one, count in Counter(elements).items() if count % 2)
+    given = tuple(elements)
+    if len(given) < 2:
+        return frozenset(given)
+    return frozenset(one for one, count in Counter(given).items() if count % 2)
+
+
+EVERY_NODE = TopologyNodeFilter()
