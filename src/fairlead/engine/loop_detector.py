@@ -272,7 +272,10 @@ class NominationHistory:
         self._wasted: dict[str, int] = {}
 
     def nominated(self, pod: str, node: str) -> int:
-        """Record the nomination of `pod` to `node`; return how many were wasted, 0 if too few."""
+        """Record the nomination of `pod` to `node`; return how many were wasted in a row (or 0).
+
+        It is 0 unless the number is a multiple of `wasted_after`.
+        """
         before = self._nominated_to.pop(pod, "")
         self._nominated_to[pod] = node
         _bound(self._nominated_to, _COUNTS_MAX)

@@ -248,7 +248,7 @@ def _final_status(timer: _Timer) -> list[Command]:
 
 
 def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
-    """Replace the pod; a grace period that a deletion shortens counts from now."""
+    """Store the new version of the pod; a grace period shortened by a deletion counts from now."""
     before, worker.pod = worker.pod, pod
     if worker.ready_at is None and is_ready(pod):
         worker.ready_at = now
@@ -259,7 +259,7 @@ def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
 
 
 def _was_ready(worker: _PodWorker) -> bool:
-    """Return whether the pod is ready, or was until another controller marked it."""
+    """Return whether the pod is ready, or was until another controller marked it not ready."""
     if worker.ready_at is not None:
         return True
     found = condition(worker.pod, "Ready")

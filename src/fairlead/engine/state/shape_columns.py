@@ -65,7 +65,7 @@ class ShapeColumns:
         self._view()
 
     def remove(self, at: int) -> None:
-        """Remove the shape at index `at`; the last one takes its place."""
+        """Remove the shape at index `at`; the last shape moves to that index."""
         last = self.shapes.pop()
         if at < len(self.shapes):
             self.shapes[at] = last

@@ -87,7 +87,7 @@ def _of_pod(pod: Pod) -> tuple[object, ...]:
 def _is_load_changed(old: Pod, new: Pod) -> bool:
     """Return True if two versions with equal specs use different amounts of their node.
 
-    Only a status that states resources counts, while the pod is resized.
+    They can differ only if a status states resources, as it does while a pod is resized.
     """
     if not _states_resources(old) and not _states_resources(new):
         return False

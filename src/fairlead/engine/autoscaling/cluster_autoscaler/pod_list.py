@@ -36,7 +36,7 @@ _NEW_WITH_GPU_FOR: Final = seconds(30)
 
 
 class PodList:
-    """Places pods; keeps hints from loop to loop about where pods fit."""
+    """Selects the pods that need new nodes; keeps hints for later loops about where pods fit."""
 
     def __init__(self, context: AutoscalingContext) -> None:
         """Place pods in the context's snapshot."""

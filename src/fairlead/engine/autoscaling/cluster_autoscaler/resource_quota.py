@@ -26,7 +26,7 @@ Amounts = dict[str, int]
 
 
 def resource_limits(options: AutoscalingOptions) -> dict[str, Limits]:
-    """Return all limits by resource; GPUs by the value of the GPU label."""
+    """Return the limits of each resource; a type of GPU is named by the value of the GPU label."""
     return {CORES: options.cores_total, MEMORY: options.memory_total, **options.gpu_total}
 
 

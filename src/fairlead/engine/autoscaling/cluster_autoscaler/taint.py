@@ -55,7 +55,7 @@ class TaintConfig:
         return key in self._startup or key.startswith(self._startup_prefixes)
 
     def sanitized(self, taints: Iterable[Taint]) -> tuple[Taint, ...]:
-        """Return the taints that a new node of the group would have, too."""
+        """Return those of a node's `taints` that a new node of its group would have as well."""
         return tuple(taint for taint in taints if not self._is_transient(taint.key))
 
     def _is_transient(self, key: str) -> bool:

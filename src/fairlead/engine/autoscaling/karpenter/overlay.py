@@ -43,7 +43,7 @@ Target = tuple[str, str, str]
 
 @dataclass(slots=True)
 class _Changes:
-    """The changes by overlays: for each target, the weight, and the last and first overlay."""
+    """The overlays that change each target: `first`, and the weight of the last one."""
 
     latest_weight: dict[Target, int] = field(default_factory=dict)
     first: dict[Target, NodeOverlay] = field(default_factory=dict)

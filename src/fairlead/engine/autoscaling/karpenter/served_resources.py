@@ -322,7 +322,7 @@ def _conditions(claim: NodeClaim) -> Iterator[PodCondition]:
 
 
 def _changed_metadata(old: NodeClaim, claim: NodeClaim) -> Json:
-    """Return the labels if they differ; a user's NodeClaim gets the finalizer when launched."""
+    """Return changed labels, and the finalizer that a user's NodeClaim gets when it is launched."""
     changed: Json = {}
     if old.metadata.labels != claim.metadata.labels:
         changed["labels"] = dict(claim.metadata.labels)

@@ -27,7 +27,7 @@ Tasks = deque[TaskInfo]
 
 @dataclass(slots=True)
 class _WaitingJobs:
-    """The queues, and for each the waiting jobs and tasks and the jobs it can reclaim from."""
+    """The queues; for each, its waiting jobs, their tasks, and the jobs it can reclaim from."""
 
     queues: PriorityQueue[QueueInfo]
     jobs: dict[str, PriorityQueue[JobInfo]] = field(default_factory=dict)

@@ -118,7 +118,7 @@ class _Simulation:
         return max((share(_of(held, c), w) for c, w in deserved.items()), default=0.0), queue
 
     def _may_have(self, waiter: _WaitingJob) -> bool:
-        """Return whether the queue's deserved amounts cover this job beside started ones."""
+        """Return whether the queue's deserved amounts cover this job and those already started."""
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:
             return True

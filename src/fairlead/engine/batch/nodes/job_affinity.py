@@ -113,7 +113,7 @@ class AffinityOfJobs:
         )
 
     def _shares(self, node: NodeInfo, task: TaskInfo, term: AffinityTerm) -> bool:
-        """Return whether the task's node is in the same domain of the term's topology."""
+        """Return whether the task's node is in the same topology domain as `node`."""
         found = self._cluster.table.find(task.node)
         value = node.labels.get(term.topology_key)
         return found is not None and value is not None and _label(found, term) == value

@@ -43,7 +43,7 @@ class Drf:
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return the candidates whose job's share stays at least the preemptor's without them."""
+        """Return the candidates without which their job's share is at least the preemptor's."""
         mine = list(preemptor.job.held)
         add_amounts(mine, preemptor.request.running, 1)
         my_share = dominant_share(mine, self._total)

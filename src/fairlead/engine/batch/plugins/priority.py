@@ -39,7 +39,7 @@ class Priority:
         return [task for task in candidates if self._is_lower(task, preemptor)]
 
     def givers_to_preemption(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return the jobs of lower priority, and `taker` if its tasks compare with each other."""
+        """Return the jobs of lower priority; also `taker`, if tasks of one job are compared."""
         priority = taker.priority
         return [
             job

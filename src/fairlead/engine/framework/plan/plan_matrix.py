@@ -235,7 +235,7 @@ class PlanMatrix:
         return fits
 
     def _write(self, row: int, totals: Scores, fits: Mask) -> None:
-        """Write the column `row`, which some members refuse or refused before."""
+        """Write column `row`, whose node some members reject now or rejected before."""
         members = slice(len(self.plans))
         column = self._total[members, row]
         is_open = self._base[members, row] >= 0

@@ -214,11 +214,11 @@ class CachedCodes:
         return not any(source.dropped for source in self._sources)
 
     def codes(self, state: AffinityState) -> Codes:
-        """Return the code of every row below the table's size.
+        """Return the verdict on every row of the node table, as an index into STATUSES.
 
         The array is never changed afterwards.
 
-        `state` holds the current content of the sources.
+        `state` must hold the current counts of `sources`.
         """
         table = self._table
         basis = (table.pod_index.nodes.value, table.size, state.may_be_first())

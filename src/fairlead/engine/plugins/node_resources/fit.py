@@ -151,9 +151,7 @@ class NodeResourcesFit:
     def spare_after(
         self, gone: Iterable[PodInfo], come: Iterable[PodInfo], pod: PodInfo, node: NodeInfo
     ) -> tuple[tuple[int, ...], list[int]]:
-        """Return what stays free on `node` with `pod`, with the pods `gone` and `come` moved.
-
-        The pods in `gone` have left the node, those in `come` have been added.
+        """Return what stays free on `node` with `pod` and the pods `come`, without the pods `gone`.
 
         The first list has the columns of the resources that count for `pod`, the second the amount
         that stays free of each; negative if the pod would not fit.

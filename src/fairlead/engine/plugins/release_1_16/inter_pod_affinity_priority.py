@@ -35,7 +35,7 @@ class InterPodAffinityPriority:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the sum of weights in each node's domains, of pods on `rows`."""
+        """Return the sum of weights in each node's domains; only pods on `rows` count."""
         counted: npt.NDArray[np.bool_] = np.zeros(table.capacity, np.bool_)
         counted[rows] = True
         total = np.zeros(len(rows), np.int64)

@@ -113,7 +113,7 @@ def _select(
     verdict: Callable[[], Status],
     served: Served,
 ) -> list[PreemptionVictim] | Status:
-    """Return the victims of `victims` (most important first) that cannot be reprieved."""
+    """Return those of `victims` (most important first) that cannot be reprieved."""
     for victim in victims:
         removal.remove(victim)
     status = verdict()

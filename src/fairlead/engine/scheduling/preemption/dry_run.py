@@ -234,7 +234,7 @@ class DryRuns:
     ) -> Rows:
         """Return the evaluated rows (ascending), without surplus candidates that violate budgets.
 
-        upstream keeps two lists, each limited to `wanted`, and stops when both together reach it
+        Upstream keeps two lists, each limited to `wanted`, and stops when both together reach it
         and the list without violations is not empty.
         """
         looked_at: list[int] = []

@@ -53,8 +53,8 @@ class VictimCosts:
     """The results of dry runs on some nodes.
 
     `costs[i]` are the costs by rule i where `is_candidate`. Where `codes` is not 0, the pod would
-    not fit without the lesser pods either, and `statuses[codes]` has the reason. A node that is
-    neither must be evaluated on its own.
+    not fit without the pods of lower priority either, and `statuses[codes]` has the reason. A node
+    that is neither must be evaluated on its own.
     """
 
     is_candidate: Mask

@@ -20,7 +20,10 @@ _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
 
 
 class TermKind(Enum):
-    """The kind of a term: both required kinds filter, all but required anti-affinity score."""
+    """The kind of a term.
+
+    The two required kinds filter nodes; all kinds except required anti-affinity affect scores.
+    """
 
     REQUIRED_AFFINITY = "required affinity"
     REQUIRED_ANTI_AFFINITY = "required anti-affinity"

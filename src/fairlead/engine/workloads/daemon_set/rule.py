@@ -59,7 +59,7 @@ def daemon_template(template: Json) -> Json:
 
 
 def pinned(template: Json, node: str) -> Json:
-    """Return `template` for one node; replaces other required terms, keeps preferred ones."""
+    """Return `template` pinned to one node; replaces required terms, keeps preferred ones."""
     # upstream: daemonset_util.go:ReplaceDaemonSetPodNodeNameNodeAffinity
     spec = template.get("spec", {})
     affinity = spec.get("affinity", {})

@@ -38,7 +38,7 @@ WRITES_PER_REPLICA: Final = 8
 
 @dataclass(slots=True)
 class Rollouts:
-    """All Deployments; the pods of implied ReplicaSets are controlled through `pod_sets`."""
+    """The rollouts of all Deployments; `pod_sets` controls the pods of implied ReplicaSets."""
 
     config: WorkloadsConfig
     pod_sets: PodSets

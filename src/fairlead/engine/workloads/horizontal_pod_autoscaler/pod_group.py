@@ -45,7 +45,7 @@ class MetricError(ValueError):
 
 
 def thousandths(resource: str, amount: int) -> int:
-    """Return `amount`, milli for cpu and whole units for all others, in thousandths."""
+    """Convert `amount` (cpu in milli, other resources in whole units) to thousandths."""
     return amount if resource == CPU else amount * 1000
 
 

@@ -58,7 +58,7 @@ class JobSyncSchedule:
             self._busy[key] = None
 
     def forget(self, key: str) -> None:
-        """Remove a deleted Job."""
+        """Drop what is known about a deleted Job."""
         self._generations.pop(key, None)
         self.end(key)
 

@@ -76,7 +76,7 @@ def ready_since(pod: Pod) -> Instant | None:
 
 @dataclass(frozen=True, slots=True)
 class EndedPod:
-    """A pod that is no longer ACTIVE but `after` (None: gone); `is_ours`: its owner deleted it."""
+    """A pod that was ACTIVE and now is `after` (None: gone); `is_ours`: its owner deleted it."""
 
     pod: Pod
     after: PodState | None

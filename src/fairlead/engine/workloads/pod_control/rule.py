@@ -58,7 +58,7 @@ class OwnerRule(Protocol):
         ...
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Return whether `pod`, once active and now `after` (None: deleted), needs a successor."""
+        """Return whether `pod`, which was active and is now `after` (None: gone), is replaced."""
         ...
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:

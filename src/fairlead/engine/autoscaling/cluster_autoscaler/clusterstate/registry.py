@@ -244,7 +244,7 @@ class ClusterStateRegistry:
                 self._time_out(groups[name], request, now)
 
     def _time_out(self, group: NodeGroup, request: ScaleUpRequest, now: Instant) -> None:
-        """Back off the group, drop the request, and lower the target by its nodes."""
+        """Back off the group, drop the request, and lower the target by the requested nodes."""
         waited = format_duration(now - request.time)
         message = f"Nodes added to group {group.id} failed to register within {waited}"
         self._events.on_status(WARNING, "ScaleUpTimedOut", message)

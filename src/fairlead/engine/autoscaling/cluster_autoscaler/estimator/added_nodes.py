@@ -40,7 +40,7 @@ class AddedNodes:
         self.pods.append([])
 
     def room(self, shape: Shape, node: int) -> int:
-        """Return how many pods of `shape` fit the node with that number besides its pods."""
+        """Return how many more pods of `shape` fit the new node number `node`."""
         free, found = self._free[node], self._free_slots[node]
         load = dict(shape.load)
         for column, amount in shape.wanted:

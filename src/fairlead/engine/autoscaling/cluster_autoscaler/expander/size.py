@@ -17,7 +17,7 @@ class Lowest:
     """Keeps the options with the lowest cost."""
 
     def __init__(self, cost: Callable[[Option], float]) -> None:
-        """Compare by `cost`; costs are compared exactly, also as floats."""
+        """Compare by `cost`; costs that differ by a rounding error are not equal."""
         self._cost = cost
 
     def best_options(self, options: Sequence[Option]) -> list[Option]:

@@ -67,7 +67,7 @@ class ScaleDownPlanner:
         """Return the nodes of groups above their minimum, in the order of examination.
 
         Empty nodes come first, and of these the nodes without pods that must complete; among
-        equals, nodes that were unneeded in the last loop.
+        equals, nodes that were unneeded in the last loop come first.
         upstream: processors/nodes/pre_filtering_processor.go, processors/scaledowncandidates
         """
         groups = self._context.provider.node_groups()

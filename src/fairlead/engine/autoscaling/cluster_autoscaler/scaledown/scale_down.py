@@ -151,7 +151,7 @@ class ScaleDown:
         return [*empty, *drain]
 
     def _evicted(self, name: str) -> list[Pod]:
-        """Return the pods on a node that will be evicted, in the snapshot."""
+        """Return the pods in the snapshot that will be evicted from a node."""
         snapshot = self._context.snapshot
         info = snapshot.node(name)
         pods = [] if info is None else [pod.pod for pod in snapshot.pods_on(info)]

@@ -110,7 +110,7 @@ class ClusterSnapshot:
         return before
 
     def revision(self, name: str) -> int:
-        """Return the number of the node's state, its pods included; each state has its own.
+        """Return a number that identifies the current state of the node and its pods.
 
         A fork that is reverted restores the number together with the state.
         """

@@ -29,7 +29,7 @@ OfferingKey = tuple[str, str, str]
 
 
 class UnavailableOfferings:
-    """The instance types of the provider; `table` shows which offerings are available now."""
+    """Records unavailable offerings; the instance types in `table` show them as unavailable."""
 
     def __init__(self, types: Sequence[InstanceType], well_known: frozenset[str]) -> None:
         """Start with all offerings available."""
@@ -42,7 +42,7 @@ class UnavailableOfferings:
 
     @property
     def tables_kept(self) -> int:
-        """How many sets of unavailable offerings have their table kept."""
+        """The number of cached tables, one for each set of unavailable offerings."""
         return len(self._tables)
 
     def mark(self, instance_type: InstanceType, offering: Offering, now: Instant) -> None:
@@ -63,7 +63,7 @@ class UnavailableOfferings:
         return bool(over)
 
     def publish(self) -> None:
-        """Set `table` to the types with the offerings that are unavailable now."""
+        """Set `table` to instance types that show which offerings are unavailable now."""
         unavailable = frozenset(self._until)
         found = self._tables.pop(unavailable, None)
         if found is None:

@@ -62,7 +62,7 @@ class LoopResult:
 
 
 class DisruptionLoop:
-    """The methods, with the command queue and the memory that they share."""
+    """Runs the disruption methods; holds the command queue and the memory that they share."""
 
     def __init__(
         self,

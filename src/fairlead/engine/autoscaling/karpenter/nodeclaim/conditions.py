@@ -112,7 +112,7 @@ class ClaimConditions:
         return self._cloud_drift(claim)
 
     def _matches(self, claim: NodeClaim, pool: NodePool) -> bool:
-        """Return whether the labels match the pool's requirements, kept until either changes."""
+        """Return whether the labels match the pool's requirements; cached until either changes."""
         labels = claim.metadata.labels
         known = self._matching.get(claim.name)
         if known is None or known[0] is not labels or known[1] is not pool:
@@ -123,7 +123,7 @@ class ClaimConditions:
         return known[2]
 
     def _asked(self, pool: NodePool) -> Requirements:
-        """Return the requirements of the pool's template, kept until the pool changes."""
+        """Return the requirements of the pool's template; cached until the pool changes."""
         known = self._requirements.get(pool.name)
         if known is None or known[0] is not pool:
             asked = combined(

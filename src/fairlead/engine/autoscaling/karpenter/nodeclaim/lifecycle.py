@@ -241,7 +241,7 @@ class NodeClaimLifecycle:
             self._finish(claim, now)
 
     def finish_vanished(self, now: Instant) -> None:
-        """Remove the loaded NodeClaims whose Nodes were deleted while no process was there."""
+        """Remove the loaded NodeClaims whose Nodes were deleted while no Karpenter ran."""
         # upstream: nodeclaim/garbagecollection/controller.go: Reconcile
         nodes = self._context.cluster.node_objects
         for claim in list(self._context.cluster.node_claims.values()):
@@ -255,7 +255,7 @@ class NodeClaimLifecycle:
     ) -> None:
         """Let a kubelet register again; drop a NodeClaim or a machine that was rejected.
 
-        An object that exists already is our own: its names are unique.
+        An object that exists already is our own, because names are unique.
         """
         name, claims = command.target.name, self._context.cluster.node_claims
         if reason is FailureReason.ALREADY_EXISTS:

@@ -101,7 +101,7 @@ class Machines:
     def _first_delivered(
         self, claim: NodeClaim, launches: Iterable[tuple[InstanceType, Offering]], now: Instant
     ) -> tuple[NodeClaim, InstanceType, Offering] | None:
-        """Launch the first offering that no outage affects; those before become unavailable."""
+        """Launch the first offering that no outage affects; earlier ones become unavailable."""
         active = [one for one in self._config.outages if one.is_active(now - self._start)]
         pool = claim.node_pool
         for instance_type, offering in launches:

@@ -52,7 +52,7 @@ def _is_initialized(node: Node) -> bool:
 
 
 class KarpenterCluster:
-    """Pools, claims, nodes and pods by name, and which nodes are nominated or marked."""
+    """Pools, claims, nodes and pods by name; which nodes are nominated, or marked for deletion."""
 
     def __init__(self) -> None:
         """Start with an empty cluster."""

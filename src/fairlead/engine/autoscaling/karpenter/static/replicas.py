@@ -47,7 +47,7 @@ def requeue_s(pool: NodePool, count: PoolCount) -> int:
 def surplus_claims(
     cluster: KarpenterCluster, pool: NodePool, pending: frozenset[str], now: Instant
 ) -> list[NodeClaim]:
-    """Return the NodeClaims to delete: first without a machine, then empty nodes, then by cost."""
+    """Return the NodeClaims to delete: those without a machine, then empty ones, then by cost."""
     count = pool_count(cluster, pool, pending, now)
     surplus = count.active - (pool.spec.replicas or 0)
     if surplus <= 0:

@@ -69,7 +69,7 @@ class Emptiness:
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """Yield the command after a wait, for the nodes that are still empty."""
+        """Yield, after a wait, the command for those of the nodes that are still empty."""
         if self._memory.is_consolidated(self.name, now):
             return []
         command, is_constrained = self.compute(candidates, allowed)

@@ -37,7 +37,7 @@ _BATCH_MAX: Final = 100
 
 
 class MultiNodeConsolidation:
-    """A search over prefixes of the candidates, sorted by cost."""
+    """Removes several nodes at once: the first candidates by cost, as many as possible."""
 
     name = "multi"
     reason = UNDERUTILIZED

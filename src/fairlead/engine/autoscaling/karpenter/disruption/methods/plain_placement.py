@@ -55,7 +55,10 @@ class PlainPod:
 
 @dataclass(frozen=True, slots=True)
 class PlainPods:
-    """Plain pods in the order of the queue; `sizes` counts them if each size has one PodFacts."""
+    """Plain pods in the order of the queue; `sizes` has the facts and number of pods of each size.
+
+    It is None if pods of one size have different facts.
+    """
 
     pods: tuple[PlainPod, ...]
     sizes: Mapping[Size, tuple[PodFacts, int]] | None
@@ -79,7 +82,7 @@ def plain_pods(pods: Iterable[PlainPod]) -> PlainPods:
 
 @dataclass(slots=True)
 class NodeRoom:
-    """An existing node with its free resources; `accepts` keeps which facts it accepts."""
+    """An existing node with its free resources; `accepts` caches which facts it accepts."""
 
     state: StateNode
     on_node: PodsOnNode
@@ -213,7 +216,7 @@ class PlainPlacement:
         return Placed(tuple(left), tuple(left_places), tuple(starting))
 
     def _place_each(self, pods: Sequence[PlainPod], leaving: set[str]) -> Placed:
-        """Place pods one by one: the plain path, for sizes that several facts share."""
+        """Place pods one by one; necessary if pods of one size have different facts."""
         left: list[tuple[PodFacts, int]] = []
         left_places: list[tuple[Size | None, int, int]] = []
         starting: list[tuple[Size | None, int, int, StateNode]] = []

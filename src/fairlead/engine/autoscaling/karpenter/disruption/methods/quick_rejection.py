@@ -234,7 +234,7 @@ class QuickRejection:
     def needs_several(self, candidates: Sequence[DisruptionCandidate]) -> bool:
         """Return whether the running pods that are left surely fit no single new node.
 
-        Pending pods may stay without a node, which rejects nothing.
+        Pending pods do not count: a removal is allowed even if they stay without a node.
         """
         outcome = self._place(candidates)
         if outcome is None or not outcome.placed.left:
@@ -288,7 +288,8 @@ class QuickRejection:
     ) -> tuple[NodeClaimRequest, ...] | None:
         """Return the NodeClaims for the pods that are left; None if one of them cannot be placed.
 
-        Limits of NodePools depend on the nodes that stay, so with limits nothing is kept.
+        If a NodePool has limits, results are not cached, because limits depend on the nodes that
+        stay.
         """
         key = outcome.sequence
         if not self._has_limits and key in self._memory.requests:

@@ -115,7 +115,7 @@ def _without_preferred_node_affinity(pod: Pod) -> Relaxed | None:
 
 
 def _without_schedule_anyway(pod: Pod) -> Relaxed | None:
-    """Return the pod without a ScheduleAnyway constraint; the last one takes its place."""
+    """Return the pod without its first ScheduleAnyway constraint; the last one gets its index."""
     constraints = list(pod.spec.topology_spread_constraints)
     for index, one in enumerate(constraints):
         if one.when_unsatisfiable == "ScheduleAnyway":

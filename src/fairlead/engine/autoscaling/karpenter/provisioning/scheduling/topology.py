@@ -42,9 +42,7 @@ from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topologynodef
     node_filter,
 )
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import LabelRequirement
-from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
-    Requirements,
-)
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requirements
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
 from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 
@@ -63,7 +61,10 @@ class UnsatisfiableTopology:
 
 
 class Topology:
-    """The topology groups; `groups` are of pods' own terms, `inverse` of anti-affinity."""
+    """The topology groups of a pass: `groups` for the pods' own terms, `inverse` for anti-affinity.
+
+    A group in `inverse` repels the pods that another pod's anti-affinity selects.
+    """
 
     def __init__(
         self,

@@ -61,7 +61,7 @@ class TopologyGroup:
 
     @property
     def sort_key(self) -> tuple[int, str]:
-        """The sort key of groups, so that errors are reproducible."""
+        """The sort key of groups; a fixed order makes errors reproducible."""
         return self.kind, self.key
 
     def selects(self, pod: Pod, shape: Hashable) -> bool:
