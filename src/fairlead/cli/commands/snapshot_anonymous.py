@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -19,6 +19,8 @@ from fairlead.whatif.snapshot.anonymization.anonymizer import PUBLISHED, anonymi
 from fairlead.whatif.snapshot.anonymization.pseudonym import KEY_KIND, KEY_VERSION, Pseudonyms
 from fairlead.whatif.snapshot.live import LiveObjects
 from fairlead.whatif.snapshot.snapshot import read_snapshot, snapshot_annotations
+
+_STRANGERS_SHOWN: Final = 3
 
 
 def rewrite(
@@ -120,5 +122,12 @@ def reveal_text(file: Path, source: str, key_file: Path) -> None:
         case _:
             raise InputError(str(key_file), "is not a key that --anonymise wrote")
     text = decode_text(source, read_bytes(Path(source)))
+    strangers = pseudonyms.strangers_in(text)
+    if strangers is not None:
+        shown = f": {', '.join(strangers[:_STRANGERS_SHOWN])}" if strangers else ""
+        problem = (
+            f"has few or no pseudonyms of {key_file}, which may be another snapshot's key{shown}"
+        )
+        raise InputError(source, problem)
     with AtomicFile(file) as written:
         written.write(pseudonyms.reveal(text).encode())

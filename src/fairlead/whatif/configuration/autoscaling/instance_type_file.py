@@ -22,8 +22,7 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.api.label import label_value_problems
-from fairlead.api.objects import Node, QuantityText, ResourceList
-from fairlead.api.quantity import NANOS_PER_UNIT, QuantityError, parse_quantity
+from fairlead.api.objects import Node, ResourceList
 from fairlead.api.well_known_label import ARCH, INSTANCE_TYPE, OS, ZONE
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType, Offering
 from fairlead.engine.autoscaling.karpenter.labels import (
@@ -35,6 +34,7 @@ from fairlead.engine.autoscaling.karpenter.labels import (
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import requirement
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import combined
 from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
+from fairlead.whatif.configuration.autoscaling.new_node_validation import amount_problems
 from fairlead.whatif.configuration.autoscaling.open_cost_price import (
     PRICE_MAX,
     is_price_table,
@@ -50,10 +50,6 @@ _GIB_PRICE: Final = 0.004
 _SPOT_SHARE: Final = 0.4
 _GIB: Final = 1 << 30
 _PODS: Final = 110
-# Far beyond the largest machines on offer; more is a mistake, such as a wrong unit.
-_CORES_MAX: Final = 1_000_000
-_AMOUNT_MAX: Final = 1 << 60
-_DIVISIBLE: Final = ("cpu", "memory", "ephemeral-storage")
 _COLUMNS: Final = (
     "name", "cpu", "memory", "pods", "gpu", "arch", "os", "zones", "capacityType", "price",
     "spotPrice",
@@ -195,26 +191,13 @@ def _problems(one: StatedType) -> Iterator[str]:
         if kind not in CAPACITY_TYPES:
             yield f"there is no capacity type {kind!r}; {known_names(kind, CAPACITY_TYPES)}"
     for resource, amount in one.capacity.items():
-        yield from _problems_of_amount(resource, amount)
+        yield from (f"{resource}: {problem}" for problem in amount_problems(resource, amount))
     size = amounts(one.capacity)
     if size.get("cpu", 0) <= 0 or size.get("memory", 0) <= 0:
         yield "cpu and memory must be more than 0"
     for price in (one.prices or {}).values():
         if not 0 <= price <= PRICE_MAX:  # which is also False for NaN
             yield f"the price {price} is not a number from 0 to {PRICE_MAX:,}"
-
-
-def _problems_of_amount(name: str, text: QuantityText) -> Iterator[str]:
-    try:
-        amount = parse_quantity(text)
-    except QuantityError as cause:
-        yield f"{name}: {cause}"
-        return
-    most = _CORES_MAX if name == "cpu" else _AMOUNT_MAX
-    if not 0 <= amount.nano <= most * NANOS_PER_UNIT:
-        yield f"{name}: {text} is not from 0 to {most:,}"
-    elif name not in _DIVISIBLE and amount.nano % NANOS_PER_UNIT:
-        yield f"{name}: {text} is not a whole number"
 
 
 def instance_types(stated: Sequence[StatedType], zones: Sequence[str]) -> tuple[InstanceType, ...]:

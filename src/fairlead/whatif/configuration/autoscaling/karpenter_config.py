@@ -12,10 +12,8 @@ import msgspec
 
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
-from fairlead.api.timestamp import parse_duration
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.karpenter.apis import (
-    NEVER,
     NodeClaim,
     NodeOverlay,
     NodePool,
@@ -28,6 +26,7 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     types_of_nodes,
 )
 from fairlead.whatif.configuration.autoscaling.node_class import offered_zones
+from fairlead.whatif.configuration.autoscaling.node_pool_validation import require_valid
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
@@ -55,7 +54,7 @@ def karpenter_config(
         stated += _karpenter_objects(manifests(read(node_pool_file)))
     pools = _of_kind(stated, "NodePool", NodePool)
     for pool in pools:
-        _check_pool(node_pool_file or source, pool)
+        require_valid(node_pool_file or source, pool)
     if not pools:
         problem = f"contains no NodePool, which Karpenter needs; {_HOW.format('node-pools')}"
         raise InputError(node_pool_file or source, problem)
@@ -98,19 +97,3 @@ def _of_kind(stated: Iterable[tuple[str, Json]], kind: str, view: type[View]) ->
             except DecodeError as cause:
                 raise InputError.of_decode(source, cause) from None
     return found
-
-
-def _check_pool(source: str, pool: NodePool) -> None:
-    """Raise InputError for invalid durations."""
-    spec = pool.spec.template.spec
-    stated = (
-        ("spec.disruption.consolidateAfter", pool.spec.disruption.consolidate_after),
-        ("spec.template.spec.expireAfter", spec.expire_after),
-        ("spec.template.spec.terminationGracePeriod", spec.termination_grace_period or NEVER),
-    )
-    for field, text in stated:
-        try:
-            parse_duration("0s" if text == NEVER else text)
-        except ValueError as cause:
-            name = f"NodePool {pool.name}"
-            raise InputError(source, str(cause), object_name=name, field=field) from None

@@ -26,6 +26,12 @@ from fairlead.engine.autoscaling.cluster_autoscaler.options import (
 )
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.configuration.autoscaling.new_node_validation import (
+    Problems,
+    amount_problems,
+    label_problems,
+    taint_problems,
+)
 from fairlead.whatif.configuration.autoscaling.open_cost_price import PRICE_MAX
 from fairlead.whatif.input.document import read_one
 from fairlead.whatif.input.error import InputError
@@ -129,6 +135,8 @@ def _spec(path: str, where: str, group: NodeGroupForm, nodes: Iterable[Json]) ->
         raise InputError(path, problem, field=where)
     if not group.labels:
         raise InputError(path, "is empty, so no node could belong", field=f"{where}.labels")
+    for field_name, problem in label_problems(f"{where}.labels", group.labels):
+        raise InputError(path, problem, field=field_name)
     if group.price is not None and not 0 <= group.price <= PRICE_MAX:
         problem = f"{group.price} is not from 0 to {PRICE_MAX:,}"
         raise InputError(path, problem, field=f"{where}.price")
@@ -178,7 +186,20 @@ def _template_in(
         },
     }
     try:
-        decode_as(Node, template)
+        made = decode_as(Node, template)
     except DecodeError as cause:
         raise InputError(path, cause.problem, field=f"{where}.template") from None
+    for field_name, problem in _problems(f"{where}.template", stated, made):
+        raise InputError(path, problem, field=field_name)
     return template
+
+
+def _problems(where: str, stated: NodeTemplateForm, node: Node) -> Problems:
+    """Yield what is wrong with a template, of which `node` is made."""
+    yield from label_problems(f"{where}.labels", stated.labels)
+    for index, taint in enumerate(node.spec.taints):
+        yield from taint_problems(f"{where}.taints[{index}]", taint)
+    for part, amounts in (("capacity", stated.capacity), ("allocatable", stated.allocatable)):
+        for name, amount in amounts.items():
+            for problem in amount_problems(name, amount):
+                yield f"{where}.{part}.{name}", problem

@@ -78,15 +78,24 @@ class Pseudonyms:
 
     def reveal(self, text: str) -> str:
         """Return `text` with the originals of all pseudonyms in it."""
+        return self._token.sub(lambda found: self._original(found) or found[0], text)
 
-        def original(found: re.Match[str]) -> str:
-            number = int(found[1])
-            if number >= len(self.segments):
-                return found[0]
-            segment = self.segments[number]
-            return segment if self._token_of[segment] == found[0] else found[0]
+    def strangers_in(self, text: str) -> list[str] | None:
+        """Return what looks like a pseudonym in `text` but is none; None if most are pseudonyms.
 
-        return self._token.sub(original, text)
+        A text about another snapshot has strangers mainly, or nothing of the right width.
+        """
+        known: set[str] = set()
+        strangers: set[str] = set()
+        for found in self._token.finditer(text):
+            (known if self._original(found) else strangers).add(found[0])
+        return None if len(known) > len(strangers) else sorted(strangers)
+
+    def _original(self, found: re.Match[str]) -> str:
+        """Return the segment that a token stands for, "" if none."""
+        number = int(found[1])
+        segment = self.segments[number] if number < len(self.segments) else ""
+        return segment if segment and self._token_of[segment] == found[0] else ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the content of a key file."""

@@ -265,6 +265,27 @@ def test_without_a_template_a_group_is_like_its_first_node(of_file):
         ([{**GROUP, "provision-time": "soon"}], {}, r"node-groups\[0\].provision-time: "),
         ([{**GROUP, "price": -1}], {}, r"node-groups\[0\].price: -1.0 is not from 0 to "),
         ([{**GROUP, "options": {"x": 1}}], {}, r"node-groups\[0\].options.x: no flag --x"),
+        ([{**GROUP, "labels": {"a b": "c"}}], {}, r"node-groups\[0\].labels\[a b\]: name part"),
+        (
+            [{**GROUP, "template": {"capacity": {"cpu": "1e30"}}}],
+            {},
+            r"node-groups\[0\].template.capacity.cpu: 1e30 is not from 0 to 1,000,000",
+        ),
+        (
+            [{**GROUP, "template": {**TEMPLATE, "allocatable": {"pods": 1.5}}}],
+            {},
+            r"node-groups\[0\].template.allocatable.pods: 1.5 is not a whole number",
+        ),
+        (
+            [{**GROUP, "template": {**TEMPLATE, "labels": {"a": "b c"}}}],
+            {},
+            r"node-groups\[0\].template.labels\[a\]: a valid label must be",
+        ),
+        (
+            [{**GROUP, "template": {**TEMPLATE, "taints": [{"key": "a", "effect": "Foo"}]}}],
+            {},
+            r"node-groups\[0\].template.taints\[0\].effect: 'Foo' is not possible",
+        ),
         ([GROUP], {"flags": {"expander": "grpc"}}, "flags.expander: grpc asks a server"),
     ],
 )

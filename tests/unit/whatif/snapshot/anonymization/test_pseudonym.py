@@ -157,3 +157,20 @@ def test_autoscalers_keep_what_they_measure():
     assert source["container"] != "app"
     assert spec["scaleTargetRef"]["name"] == found["metadata"]["name"] != "web"
     assert spec["behavior"]["scaleUp"]["selectPolicy"] == "Min"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("pods on {0} and {1}", None, id="two names"),
+        pytest.param("pods on {0}, {1} and m9", None, id="two names and a word"),
+        pytest.param("pods on {0} and m9", ["m9"], id="as many words as names"),
+        pytest.param("pods on q8 and x9", ["q8", "x9"], id="another snapshot"),
+        pytest.param("no pods", [], id="nothing"),
+        pytest.param("pods on q08 and x09", [], id="a larger snapshot"),
+    ],
+)
+def test_a_text_about_another_snapshot_is_recognized(text, expected):
+    pseudonyms = Pseudonyms(["eu", "shop", "web"])
+    names = [pseudonyms.replace(name) for name in ("shop", "web")]
+    assert pseudonyms.strangers_in(text.format(*names)) == expected

@@ -1,0 +1,116 @@
+"""NodePools of files: what Karpenter's definition would refuse is refused, with its field."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.codec import decode_as
+from fairlead.engine.autoscaling.karpenter.apis import NodePool
+from fairlead.whatif.configuration.autoscaling.node_pool_validation import require_valid
+from fairlead.whatif.input.error import InputError
+
+
+def budgets(**fields):
+    return {"disruption": {"budgets": [fields]}}
+
+
+def template(**spec):
+    return {"template": {"spec": spec}}
+
+
+def requirement(**fields):
+    return template(requirements=[fields])
+
+
+def pool(spec):
+    return decode_as(NodePool, {"metadata": {"name": "p"}, "spec": spec})
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {},
+        budgets(nodes="0"),
+        budgets(nodes="100%"),
+        budgets(nodes="1", schedule="0 9 * * mon-fri", duration="8h30m", reasons=["Drifted"]),
+        {"disruption": {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "Never"}},
+        {"limits": {"cpu": "1k", "memory": "1Ti"}, "weight": 100, "replicas": 0},
+        template(expireAfter="720h", terminationGracePeriod="1h30m"),
+        template(taints=[{"key": "a.io/b", "value": "c", "effect": "NoExecute"}]),
+        requirement(key="a", operator="Exists", minValues=50),
+        requirement(key="a", operator="In", values=["x", "y"], minValues=2),
+        requirement(key="a", operator="Gt", values=["3"]),
+        requirement(key="a", operator="NotIn", values=[]),
+    ],
+)
+def test_what_a_cluster_accepts_is_accepted(spec):
+    require_valid("pools.yaml", pool(spec))
+
+
+@pytest.mark.parametrize(
+    ("spec", "line"),
+    [
+        (budgets(nodes="abc"), "disruption.budgets[0].nodes: 'abc' is not a number, or"),
+        (budgets(nodes="-5"), "disruption.budgets[0].nodes: '-5' is not"),
+        (budgets(nodes="101%"), "disruption.budgets[0].nodes: '101%' is not"),
+        (budgets(schedule="@daily"), "disruption.budgets[0]: schedule and duration are stated"),
+        (
+            budgets(schedule="noon", duration="1h"),
+            "disruption.budgets[0].schedule: expected exactly 5 fields",
+        ),
+        (
+            budgets(schedule="@daily", duration="soon"),
+            "disruption.budgets[0].duration: 'soon' is not a duration",
+        ),
+        (budgets(reasons=["Old"]), "disruption.budgets[0].reasons[0]: 'Old' is not possible"),
+        (
+            {"disruption": {"consolidationPolicy": "Sometimes"}},
+            "disruption.consolidationPolicy: 'Sometimes' is not possible",
+        ),
+        ({"disruption": {"consolidateAfter": "-5m"}}, "disruption.consolidateAfter: '-5m' is"),
+        ({"limits": {"cpu": "many"}}, "limits.cpu: 'many': quantities must match"),
+        ({"weight": 0}, "weight: 0 is not from 1 to 100"),
+        ({"replicas": -1}, "replicas: -1 is negative"),
+        (
+            {"template": {"metadata": {"labels": {"a b": "c"}}}},
+            "template.metadata.labels[a b]: name part must consist of",
+        ),
+        (template(expireAfter="1ns"), "template.spec.expireAfter: '1ns' is not a duration"),
+        (
+            template(terminationGracePeriod="Never"),
+            "template.spec.terminationGracePeriod: 'Never' is not a duration",
+        ),
+        (
+            template(taints=[{"key": "a", "effect": "Foo"}]),
+            "template.spec.taints[0].effect: 'Foo' is not possible",
+        ),
+        (
+            template(startupTaints=[{"key": "", "effect": "NoExecute"}]),
+            "template.spec.startupTaints[0].key: name part must be non-empty",
+        ),
+        (
+            requirement(key="a", operator="Near", values=["x"]),
+            "template.spec.requirements[0].operator: 'Near' is not possible",
+        ),
+        (
+            requirement(key="a b", operator="Exists"),
+            "template.spec.requirements[0].key: name part must",
+        ),
+        (
+            requirement(key="a", operator="In"),
+            "template.spec.requirements[0].values: is empty, but the operator is In",
+        ),
+        (
+            requirement(key="a", operator="Gt", values=["x"]),
+            "template.spec.requirements[0].values: is not one number, which the operator Gt needs",
+        ),
+        (
+            requirement(key="a", operator="In", values=["x"], minValues=2),
+            "template.spec.requirements[0].minValues: 2 is not from 1 to 1",
+        ),
+    ],
+)
+def test_what_a_cluster_refuses_is_named(spec, line):
+    with pytest.raises(InputError) as refusal:
+        require_valid("pools.yaml", pool(spec))
+    assert str(refusal.value).startswith(f"pools.yaml: NodePool p: spec.{line}")
