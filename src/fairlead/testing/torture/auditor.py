@@ -405,6 +405,13 @@ class Auditor:
             raise LawBrokenError(Law.STATE, f"node {cause}") from cause
         for info in table.nodes():
             known = {pod.metadata.uid for pod in self._pods_on(info.name)}
+            # A pod that is deleted while an extender answers is assumed until its Bind is refused,
+            # upstream too (schedule_one.go: schedulingCycle, which assumes without another look).
+            known |= {
+                uid
+                for uid, node in self._placed.items()
+                if node == info.name and uid not in self._pods
+            }
             held = {pod.uid for pod in info.pods.values()}
             if known != held:
                 message = f"{info.name}: {len(held)} pods in place of {len(known)}"
