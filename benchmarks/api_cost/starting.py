@@ -6,12 +6,13 @@ import asyncio
 from pathlib import Path
 
 from api_cost.figure import Figure, Figures
-from api_cost.process import UP, serving
+from api_cost.process import UP, Server, serving
 
 NODES = 20
 IDLE_S = 5
 MANY_NODES = 5_000
 MEASURED_S = 30
+STILL_STARTING = 0.02  # of a core
 
 
 def up(directory: Path) -> Figures:
@@ -26,11 +27,17 @@ def up(directory: Path) -> Figures:
 
 
 def idle(directory: Path) -> Figures:
-    """Measure how busy it is with many nodes while nothing happens."""
+    """Measure how busy it is with many nodes when it has nothing to do."""
     with serving((*UP, "--nodes", str(MANY_NODES)), directory) as server:
-        asyncio.run(asyncio.sleep(2 * IDLE_S))
-        before = server.cpu_s()
-        asyncio.run(asyncio.sleep(MEASURED_S))
-        share = (server.cpu_s() - before) / MEASURED_S
+        while _busy_share(server, 1) > STILL_STARTING:
+            pass
+        share = _busy_share(server, MEASURED_S)
         what = f"`fairlead up --nodes {MANY_NODES}`, idle"
         yield Figure(what=what, value=share * 100, unit="% of a core", target=0.3)
+
+
+def _busy_share(server: Server, seconds: float) -> float:
+    """Return the share of a core that the server uses during the next `seconds`."""
+    before = server.cpu_s()
+    asyncio.run(asyncio.sleep(seconds))
+    return (server.cpu_s() - before) / seconds
