@@ -11,8 +11,8 @@ from fairlead.cli.main import run
 from fairlead.cli.output.markdown import markdown_answer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.question import Conditions, what_if
-from fairlead.whatif.report.data import Heading, whatif_report
 from fairlead.whatif.report.page_data import packed
+from fairlead.whatif.report.report_builder import Heading, whatif_report
 from fairlead.whatif.result.result_json import whatif_result
 
 TAKEN = "2026-11-20T05:00:00Z"

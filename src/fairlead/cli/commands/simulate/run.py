@@ -28,7 +28,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.fail_on import FailOn, parse_simulation_fail_on
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.report import write_report
-from fairlead.whatif.report.data import Heading, simulation_report
+from fairlead.whatif.report.report_builder import Heading, simulation_report
 from fairlead.whatif.result.result_json import encode_result, simulation_result
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.scenario.scenario import Outputs, experiment_of, read_scenario

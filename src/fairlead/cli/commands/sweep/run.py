@@ -33,7 +33,7 @@ from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import decode_strictly
 from fairlead.whatif.report import write_report
-from fairlead.whatif.report.data import Heading, simulation_report
+from fairlead.whatif.report.report_builder import Heading, simulation_report
 from fairlead.whatif.report.sweep_page import render_sweep
 from fairlead.whatif.scenario.scenario import Scenario, experiment_of
 from fairlead.whatif.sweep.answer import sweep_answer

@@ -119,7 +119,7 @@ def write_comparison(
     `label` is the label by which nodes are grouped; `took_s` is how long the answers took.
     """
     from fairlead.whatif.report.comparison_data import comparison_data
-    from fairlead.whatif.report.data import Heading, whatif_report
+    from fairlead.whatif.report.report_builder import Heading, whatif_report
     from fairlead.whatif.report.write import render_comparison
 
     reports = []

@@ -95,7 +95,7 @@ def run_what_if(
         _write_junit(outputs.junit, [(answer, results, "")])
     if report is not None:
         from fairlead.whatif.report import write_report
-        from fairlead.whatif.report.data import Heading, whatif_report
+        from fairlead.whatif.report.report_builder import Heading, whatif_report
 
         seconds = perf_counter() - started
         heading = Heading(answer.change.title, answer.source, answer.seed, seconds)

@@ -8,7 +8,7 @@ from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.question import Conditions, what_if
 from fairlead.whatif.report import render_report
-from fairlead.whatif.report.data import Heading, whatif_report
+from fairlead.whatif.report.report_builder import Heading, whatif_report
 
 HEADING = Heading("What if", "dump.yaml", 7, 1.5)
 
