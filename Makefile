@@ -15,7 +15,8 @@ LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strat
 	--generate-hashes --no-header --no-annotate pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-batch demo-elastic demo-outage test test-long fuzz torture check format bench site golden lock clean
+.PHONY: help demo demo-batch demo-elastic demo-outage test test-long fuzz torture check audit format bench site golden \
+	lock clean
 
 help: ## list the commands of this Makefile
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -73,6 +74,10 @@ check: $(DEV_STAMP) ## check format, lint, types, layers and structure; run it b
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/pytest -q tests/test_tidy.py
 	@$(BIN)/python tools/structure.py
+
+audit: ## compare the requirements with known vulnerabilities (needs uv and a connection)
+	@for lock in requirements*.lock; do echo $$lock; \
+		$(UV) tool run pip-audit --disable-pip --require-hashes --requirement $$lock || exit 1; done
 
 format: $(DEV_STAMP) ## format the source, and fix what ruff can fix
 	@$(BIN)/ruff format --quiet .

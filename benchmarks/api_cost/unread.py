@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from time import sleep
 from typing import Final
 
@@ -11,6 +12,7 @@ from api_cost.figure import Figure, Figures
 from api_cost.process import Server
 
 CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
+WATCH: Final = f"{CONFIG_MAPS}?watch=true"
 OBJECTS: Final = 200
 OBJECT_BYTES: Final = 80_000
 CLIENTS: Final = 300
@@ -22,17 +24,11 @@ HALF_SENT: Final = 2_900_000
 def over_https(server: Server) -> Figures:
     """Measure memory above idle during and after unread answers and unfinished bodies."""
     address = server.address
-    text = "x" * OBJECT_BYTES
-    bodies = [
-        b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%d"},"data":{"a":"%s"}}'
-        % (number, text.encode())
-        for number in range(OBJECTS)
-    ]
-    asyncio.run(ask_all(address, [address.request("POST", CONFIG_MAPS, one) for one in bodies], 8))
+    asyncio.run(ask_all(address, list(objects(address)), 8))
     idle = server.resident_mib()
     half = address.request("POST", CONFIG_MAPS, b"x" * 3_000_000)[:HALF_SENT]
     requests = {
-        "watches, unread": address.request("GET", CONFIG_MAPS + "?watch=true"),
+        "watches, unread": address.request("GET", WATCH),
         "lists, unread": address.request("GET", CONFIG_MAPS),
         "half-sent bodies": half,
     }
@@ -46,6 +42,14 @@ def over_https(server: Server) -> Figures:
         )
     sleep(RETURNED_AFTER_S)
     yield Figure(what="the same after they left", value=server.resident_mib() - idle, unit="MiB")
+
+
+def objects(address: Address) -> Iterator[bytes]:
+    """Yield the requests that create the objects to be watched and listed."""
+    text = b"x" * OBJECT_BYTES
+    form = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%d"},"data":{"a":"%s"}}'
+    for number in range(OBJECTS):
+        yield address.request("POST", CONFIG_MAPS, form % (number, text))
 
 
 async def _most_held(server: Server, address: Address, request: bytes) -> float:

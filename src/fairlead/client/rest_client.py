@@ -39,7 +39,10 @@ USER_AGENT: Final = f"fairlead/{__version__}"
 LINE_BYTES_MAX: Final = 64 << 20
 _UNAUTHORIZED: Final = 401
 _OVERLOADED: Final = (429, 503)
-_FAILURES: Final = (aiohttp.ClientError, ProxyError, TimeoutError, OSError, UnreachableError)
+_FAILURES: Final = (
+    *(aiohttp.ClientError, ProxyError, TimeoutError, OSError, UnreachableError),
+    EOFError,  # a SOCKS proxy closed the connection during the handshake
+)
 _TEXT_MAX: Final = 200
 
 
@@ -336,8 +339,11 @@ class RestClient:
                 text = str(cause)
             case TimeoutError():
                 text = "the server did not answer in time"
+            case EOFError():
+                text = "the proxy closed the connection"
             case _:
-                text = f"the connection failed: {cause or type(cause).__name__}"
+                shown = str(cause)[:_TEXT_MAX] or type(cause).__name__  # may quote what was sent
+                text = f"the connection failed: {shown}"
         return RequestError(self.config.server, 0, "", " ".join(text.split()))
 
 

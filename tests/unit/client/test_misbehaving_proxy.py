@@ -1,0 +1,100 @@
+"""Proxies that break off, send nonsense or never end: each is an error of the request."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from itertools import product
+
+import pytest
+
+from fairlead.client.connection import ConnectionConfig
+from fairlead.client.error import RequestError
+from fairlead.client.rest_client import RestClient
+
+WITHIN_S = 30
+
+
+async def hang_up(reader, writer):
+    """Close the connection at once."""
+
+
+async def hang_up_later(reader, writer):
+    await reader.read(1)
+    writer.write(b"\5\0")
+
+
+async def nonsense(reader, writer):
+    await reader.read(1)
+    writer.write(b"\xff" * 1_000)
+
+
+async def refusal(reader, writer):
+    await reader.read(1)
+    writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+
+
+async def tunnel_to_nowhere(reader, writer):
+    await reader.read(1)
+    writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+
+
+async def endless_head(reader, writer):
+    await reader.read(1)
+    writer.write(b"HTTP/1.1 200 OK\r\n")
+    for number in range(1_000_000):
+        writer.write(b"X-%d: %s\r\n" % (number, b"y" * 1_000))
+        await writer.drain()
+
+
+async def endless_line(reader, writer):
+    await reader.read(1)
+    while True:
+        writer.write(b"\5" * 65_536)
+        await writer.drain()
+
+
+def ask(scheme, server, behave):
+    async def serve(reader, writer):
+        with suppress(ConnectionError):
+            await behave(reader, writer)
+        writer.close()
+
+    async def run():
+        listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+        url = f"{scheme}://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        config = ConnectionConfig(name="context x", server=server, proxy_url=url)
+        try:
+            async with asyncio.timeout(WITHIN_S), RestClient(config) as client:
+                return await client.get("/version")
+        finally:
+            listening.close()
+
+    return asyncio.run(run())
+
+
+SCHEMES = ("http", "socks5")
+SERVERS = ("http://api.example:8080", "https://api.example:6443")
+BEHAVIOURS = (
+    hang_up,
+    hang_up_later,
+    nonsense,
+    refusal,
+    tunnel_to_nowhere,
+    endless_head,
+    endless_line,
+)
+# Through an HTTP proxy, this is the empty answer of a server without TLS.
+CASES = [
+    case
+    for case in product(SCHEMES, SERVERS, BEHAVIOURS)
+    if case != ("http", SERVERS[0], tunnel_to_nowhere)
+]
+
+
+@pytest.mark.parametrize(("scheme", "server", "behave"), CASES)
+def test_a_misbehaving_proxy_is_an_error_of_the_request(scheme, server, behave):
+    with pytest.raises(RequestError) as error:
+        ask(scheme, server, behave)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 1_000
