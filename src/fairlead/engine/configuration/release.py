@@ -143,7 +143,7 @@ class Release:
 
     @property
     def parts(self) -> dict[str, str]:
-        """The version that each part follows."""
+        """The version whose rules each part of the engine follows, by the name of the part."""
         return {
             "scheduler": self.scheduler.version,
             "node controllers": self.node_lifecycle.version,

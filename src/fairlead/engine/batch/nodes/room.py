@@ -190,10 +190,10 @@ class RoomView:
 
 
 class RuleSums:
-    """The usage of nodes for the scorers of 1.16: the nodes' own sums without the excess."""
+    """The usage of nodes by the rule of 1.16, computed from the sums that nodes keep."""
 
     def __init__(self, room: Room, requests: RequestTable) -> None:
-        """Subtract the excess in `room`; `requests` counts requests by the rule of 1.16."""
+        """Subtract from those sums what `room` counts as excess; `requests` has pods' requests."""
         self._room = room
         self._requests = requests
 

@@ -190,10 +190,10 @@ class DryRuns:
         *,
         is_local: bool,
     ) -> None:
-        """Mark rows as unknown: those in the logs, and those whose results these changes affect.
+        """Mark rows as unknown: those in the logs, and others whose results these changes affect.
 
-        A term of a placed pod may have had another topology key when the results were cached, so
-        the reach of that time counts too.
+        Placed pods may have had terms with other topology keys when the results were cached. Rows
+        that those keys reach are marked, too.
         """
         cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
         nodes = table.node_log.since(kept.nodes)

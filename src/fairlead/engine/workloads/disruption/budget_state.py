@@ -19,7 +19,7 @@ Labels = dict[str, str]
 
 @dataclass(slots=True)
 class BudgetState:
-    """A budget and its status writes; `expected` is the number of pods in the loaded status, or 0.
+    """A budget and its status writes; `expected` is expectedPods of the loaded status, else 0.
 
     While a write is in flight, the status in `budget.view` is outdated. Changes then only set
     `is_dirty`, and the status is recomputed when the outcome of the write arrives. (Upstream's work

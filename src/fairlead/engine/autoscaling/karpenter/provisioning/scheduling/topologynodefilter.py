@@ -38,8 +38,8 @@ class TopologyNodeFilter:
     def __post_init__(self) -> None:
         """Set the identity; upstream's hash ignores values.
 
-        Only the labels and minValues of each alternative count, and equal elements of an unordered
-        list cancel in pairs.
+        Only the labels and minValues of each alternative count. In an unordered list, two equal
+        elements cancel each other out.
         """
         trivial = not self.alternatives or any(not len(one) for one in self.alternatives)
         matches_all = not self.honors_taints and (not self.honors_affinity or trivial)
