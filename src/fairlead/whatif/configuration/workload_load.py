@@ -43,6 +43,7 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.load import (
 from fairlead.whatif.input.document import Document, decode_text, read_bytes, read_one
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.field_line import with_lines
 from fairlead.whatif.input.strict_form import FileName, StrictForm, decode_strictly, field_duration
 from fairlead.whatif.input.table import read_table
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -119,7 +120,10 @@ def loads_of(
             raise InputError(source, "needs cpu or memory", field=where)
         for name, shape in given.items():
             curve = _Shape(source, f"{where}.{name}", name).curve(shape, start)
-            collected.add(f"{source}: {where}.workload", form.workload or "", name, curve)
+            try:
+                collected.add(where, form.workload or "", name, curve)
+            except InputError as cause:
+                raise InputError(source, cause.problem, field=f"{where}.workload") from None
     return collected.loads
 
 
@@ -129,8 +133,10 @@ def read_loads(path: str, inventory: Inventory, start: Instant) -> WorkloadLoads
         collected = _Collection(inventory, start)
         collected.add_table(path)
         return collected.loads
-    found = decode_strictly(_as_file(read_one(path)), LoadFile)
-    return loads_of(path, Path(path).parent, found.load, inventory, start)
+    document = _as_file(read_one(path))
+    with with_lines(document):
+        found = decode_strictly(document, LoadFile)
+        return loads_of(path, Path(path).parent, found.load, inventory, start)
 
 
 def _as_file(document: Document) -> Document:

@@ -13,9 +13,10 @@ from typing import Final
 
 import yaml
 
-from fairlead.whatif.input.document import Document, decode_text
+from fairlead.whatif.input.document import Document, decode_text, read_one
 from fairlead.whatif.input.error import InputError
 
+_FIELD: Final = re.compile(r"[^\s:]+")
 _STEP: Final = re.compile(r"\[(\d+)\]|([^.\[]+)")
 
 
@@ -29,12 +30,32 @@ def with_lines(document: Document) -> Iterator[None]:
     try:
         yield
     except InputError as cause:
-        line = line_of(document, cause.field) if cause.field else 0
-        if not line or cause.source != document.source:
+        source, field = cause.source, cause.field
+        prefix = f"{document.source}: "
+        if not field and source.startswith(prefix):  # `groups.yaml: node-groups[0].min`
+            source, field = document.source, source.removeprefix(prefix)
+        is_here = source == document.source and not cause.object_name
+        line = line_of(document, field) if is_here and _FIELD.fullmatch(field) else 0
+        if not line:
             raise
         raise InputError(
-            cause.source, cause.problem, object_name=f"line {line}", field=cause.field
+            document.source, cause.problem, object_name=f"line {line}", field=field
         ) from None
+
+
+@contextmanager
+def with_lines_of(path: str) -> Iterator[None]:
+    """Add line numbers to errors about fields of the file `path`, which is read again for them.
+
+    Errors about standard input stay as they are, because it cannot be read again.
+    """
+    try:
+        yield
+    except InputError as cause:
+        if path == "-":
+            raise
+        with with_lines(read_one(path)):
+            raise cause from None
 
 
 def line_of(document: Document, field: str) -> int:

@@ -75,11 +75,11 @@ def _form_at(form: Any, path: str) -> Any:
     """Return the type of the field at `path` (`.events[0].create`) in `form`."""
     for step in _STEP.finditer(path):
         if step[1] is None:
-            form = _without_none(typing.get_args(form)[-1 if _is_dict(form) else 0])
+            form = _with_parts(typing.get_args(form)[-1 if _is_dict(form) else 0])
             continue
         hints = typing.get_type_hints(form)
         names = dict(zip(form.__struct_encode_fields__, form.__struct_fields__, strict=True))
-        form = _without_none(hints[names[step[1]]])
+        form = _with_parts(hints[names[step[1]]])
     return form
 
 
@@ -87,10 +87,19 @@ def _is_dict(form: Any) -> bool:
     return typing.get_origin(form) is dict
 
 
-def _without_none(form: Any) -> Any:
-    if isinstance(form, types.UnionType):
-        return next(part for part in typing.get_args(form) if part is not type(None))
-    return form
+def _with_parts(form: Any) -> Any:
+    """Return the alternative of a union that has fields or items; without one, the first."""
+    if typing.get_origin(form) not in (types.UnionType, typing.Union):
+        return form
+    alternatives = [part for part in typing.get_args(form) if part is not type(None)]
+    return next(
+        (
+            part
+            for part in alternatives
+            if _field_names(part) or typing.get_origin(part) in (list, dict)
+        ),
+        alternatives[0],
+    )
 
 
 def _field_names(form: Any) -> tuple[str, ...]:

@@ -52,6 +52,7 @@ from fairlead.whatif.configuration.workload_load import LoadForm, loads_of, read
 from fairlead.whatif.input.archive import unpacked_file
 from fairlead.whatif.input.document import Document, read, read_bytes, read_one
 from fairlead.whatif.input.error import InputError, named_by
+from fairlead.whatif.input.field_line import with_lines
 from fairlead.whatif.input.strict_form import FileName, StrictForm, decode_strictly, field_duration
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.run.experiment import QUIET, Experiment, with_batch
@@ -122,7 +123,9 @@ class Scenario(StrictForm, frozen=True, kw_only=True):
 
 def read_scenario(path: str) -> Scenario:
     """Return the scenario in the file `path`. Raises InputError."""
-    return decode_strictly(read_one(path), Scenario)
+    document = read_one(path)
+    with with_lines(document):
+        return decode_strictly(document, Scenario)
 
 
 def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it

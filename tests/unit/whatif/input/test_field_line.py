@@ -56,6 +56,15 @@ def test_errors_name_the_line_in_a_compressed_file_too(tmp_path):
         raise problem
 
 
+def test_a_field_that_the_source_names_has_a_line_too():
+    document = Document("f", None, text=YAML.encode())
+    with (
+        pytest.raises(InputError, match=r"f: line 5: groups\[1\].name: is bad"),
+        with_lines(document),
+    ):
+        raise InputError("f: groups[1].name", "is bad")
+
+
 @pytest.mark.parametrize(
     "error", [InputError("f", "is bad"), InputError("other", "is bad", field="groups")]
 )

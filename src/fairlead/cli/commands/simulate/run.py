@@ -25,6 +25,7 @@ from fairlead.engine.framework.user_plugin.meter import Meter
 from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.field_line import with_lines_of
 from fairlead.whatif.outcome.assessment.fail_on import FailOn, parse_simulation_fail_on
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.report import write_report
@@ -67,9 +68,10 @@ def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
     plugins = UserPlugins(request.plugins)
     batch, release = BatchOptions(*request.batch), request.release.choice
     allows = request.allow_extenders
-    experiment = experiment_of(
-        path, scenario, request.seed, plugins, batch, release, allow_extenders=allows
-    )
+    with with_lines_of(path):
+        experiment = experiment_of(
+            path, scenario, request.seed, plugins, batch, release, allow_extenders=allows
+        )
     require_writable("--metrics", request.metrics)
     wanted = request.profile_plugins or request.metrics is not None
     meter = Meter(perf_counter_ns) if wanted else None
