@@ -21,24 +21,26 @@ name are written again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
-
 import numpy as np
 import numpy.typing as npt
-
 from fairlead.api.objects import PodDisruptionBudget
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.candidate import CandidateRule
-from fairlead.engine.framework.interface import Mask, Rows
+from fairlead.engine.framework.interface import Mask
+from fairlead.engine.framework.interface import Rows
 from fairlead.engine.framework.preemption.disruption_budget import selects
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.scheduling.preemption.candidate import importance
-from fairlead.engine.scheduling.preemption.policy import RULES, PreemptionPolicy
+from fairlead.engine.scheduling.preemption.policy import RULES
+from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape import Shape
+from fairlead.engine.state.pod_class import PodClass
 
 Ints = npt.NDArray[np.int64]
 NO_POD: Final = 1 << 62  # higher than every priority
@@ -149,8 +151,8 @@ class VictimColumns:
         """Return the results for `pod` on `rows`, each of which has a pod of lower priority.
 
         Only `fit` may depend on the pods of these nodes, and they have neither nominated pods nor
-        pods that a budget selects. Returns None if `fit` has to look at each node. Call `refresh`
-        first.
+        guarded ones (`guarded_rows`). Returns None if `fit` has to look at each node. `refresh`
+        comes first.
         """
         wanted = fit.counted_requests(pod)
         if wanted is None:
@@ -221,13 +223,20 @@ def can_rate(policy: PreemptionPolicy) -> bool:
 
 
 def guarded_rows(table: NodeTable, budgets: Sequence[PodDisruptionBudget]) -> Mask:
-    """Return, by row, whether the node has a pod that one of `budgets` selects."""
+    """Return, by row, whether removing pods of the node may violate one of `budgets`.
+
+    It cannot if no budget selects more pods on the node than it allows to be disrupted.
+    """
     guarded = np.zeros(table.capacity, np.bool_)
-    by_namespace: dict[str, list[PodDisruptionBudget]] = {}
+    if not budgets:
+        return guarded
+    by_namespace: dict[str, list[PodClass]] = {}
+    for pods in table.pod_index.classes():
+        by_namespace.setdefault(pods.namespace, []).append(pods)
     for budget in budgets:
-        by_namespace.setdefault(budget.metadata.namespace, []).append(budget)
-    for pods in table.pod_index.classes() if budgets else ():
-        theirs = by_namespace.get(pods.namespace, ())
-        if any(selects(budget, pods.namespace, pods.labels) for budget in theirs):
-            guarded[list(pods.where.rows)] = True
+        selected = np.zeros(table.capacity, np.int64)
+        for pods in by_namespace.get(budget.metadata.namespace, ()):
+            if selects(budget, pods.namespace, pods.labels):
+                selected[list(pods.where.rows)] += list(pods.where.rows.values())
+        guarded |= selected > max(budget.status.disruptions_allowed, 0)
     return guarded

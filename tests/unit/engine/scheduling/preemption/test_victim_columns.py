@@ -22,14 +22,18 @@ from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.random_cluster import Chance
 
 NODES = [f"n{number:02}" for number in range(60)]
-BUDGET = decode_as(
-    PodDisruptionBudget,
-    {
-        "metadata": {"name": "guard", "namespace": "default"},
-        "spec": {"selector": {"matchLabels": {"app": "guarded"}}},
-        "status": {"disruptionsAllowed": 0},
-    },
-)
+
+
+def budget(allowed):
+    """A budget that allows to disrupt so many of the guarded pods."""
+    return decode_as(
+        PodDisruptionBudget,
+        {
+            "metadata": {"name": "guard", "namespace": "default"},
+            "spec": {"selector": {"matchLabels": {"app": "guarded"}}},
+            "status": {"disruptionsAllowed": allowed},
+        },
+    )
 
 
 def any_pod(chance, name):
@@ -75,7 +79,7 @@ def test_many_nodes_are_evaluated_as_each_is(seed):
         placed[number] = any_pod(chance, f"p{number}")
         cluster.apply(ObjectChanged(placed[number]))
     if seed:
-        cluster.apply(ObjectChanged(BUDGET))
+        cluster.apply(ObjectChanged(budget(0)))
     seen = set()
     for step in range(6):
         wanted = {"cpu": chance.of(["3800m", "4", "5"]), "memory": "2Gi"}
@@ -85,6 +89,8 @@ def test_many_nodes_are_evaluated_as_each_is(seed):
         assert found == by_node(served, pod)
         seen |= {type(answer) for answer in found.values()}
         nominator.nominate(pod, chance.of(NODES))
+        if seed:
+            cluster.apply(ObjectChanged(budget(chance.below(4))))
         for _ in range(30):
             gone = chance.of(sorted(placed))
             cluster.apply(ObjectDeleted(placed.pop(gone)))
