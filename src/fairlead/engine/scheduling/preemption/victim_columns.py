@@ -21,26 +21,25 @@ name are written again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+
 import numpy as np
 import numpy.typing as npt
+
 from fairlead.api.objects import PodDisruptionBudget
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.candidate import CandidateRule
-from fairlead.engine.framework.interface import Mask
-from fairlead.engine.framework.interface import Rows
+from fairlead.engine.framework.interface import Mask, Rows
 from fairlead.engine.framework.preemption.disruption_budget import selects
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.scheduling.preemption.candidate import importance
-from fairlead.engine.scheduling.preemption.policy import RULES
-from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
+from fairlead.engine.scheduling.preemption.policy import RULES, PreemptionPolicy
 from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape import Shape
-from fairlead.engine.state.pod_class import PodClass
 
 Ints = npt.NDArray[np.int64]
 NO_POD: Final = 1 << 62  # higher than every priority
