@@ -36,7 +36,7 @@ class Slack:
         return self.memory_bytes if column == MEMORY else 1
 
     def least_part(self, column: int) -> float:
-        """Return the smallest amount that counts in shares, where amounts can be fractions."""
+        """Return the smallest amount that counts in a share; unlike `least`, maybe a fraction."""
         return self.least(column) if column in (CPU, MEMORY) else _LEAST_PART
 
 

@@ -61,13 +61,13 @@ class Gang:
         return self._surplus(candidates)
 
     def givers_to_preemption(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return the jobs with surplus members, because no other job may lose one."""
+        """Return the jobs with surplus members; the other jobs must not lose any."""
         return [
             job for job in jobs if job.ready_count > job.min_available or self._last_may_go_of(job)
         ]
 
     def givers_to_reclaim(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return the jobs with surplus members, because no other job may lose one."""
+        """Return the jobs with surplus members; the other jobs must not lose any."""
         return self.givers_to_preemption(taker, jobs)
 
     def _last_may_go_of(self, job: JobInfo) -> bool:

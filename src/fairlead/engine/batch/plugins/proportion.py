@@ -146,7 +146,7 @@ class Proportion:
         }
 
     def _named(self, jobs: Sequence[JobInfo]) -> set[int]:
-        """Return the columns of resources that the jobs' tasks name, even with 0.
+        """Return the columns of the resources that the jobs' tasks request, even with the amount 0.
 
         Only kube-batch considers entries of 0; otherwise the result is cpu and memory.
         """

@@ -55,7 +55,7 @@ def _next_step(
 
 
 def _is_progress(before: Status, after: Status) -> bool:
-    """Return whether now another plugin rejects the pod, or the rejection became resolvable."""
+    """Return whether another plugin rejects the pod now, or removing pods can help now."""
     resolvable = after.code is not Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return after.plugin != before.plugin or (
         before.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE and resolvable
