@@ -62,7 +62,9 @@ class Karpenter:
     """Karpenter as one controller of the engine; `history` records its actions."""
 
     issuer: ClassVar[Issuer] = KARPENTER
-    interest: ClassVar[Interest] = Interest(succeeded=(), failed=(CreateObject,))
+    interest: ClassVar[Interest] = Interest(
+        succeeded=(), failed=(CreateObject, PatchObject, PatchStatus, DeleteObject)
+    )
 
     def __init__(self, config: KarpenterConfig, *, seed: int, start: Instant) -> None:
         """Start; the first disruption loop runs one period after `start`."""
