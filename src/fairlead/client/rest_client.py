@@ -1,7 +1,8 @@
 """RestClient: requests to one API server.
 
-A request is repeated if the server is overloaded (429, 503 with Retry-After), if the connection
-fails before an answer, and once after 401 if the credentials can be renewed.
+`get` and `post` repeat a request if the server is overloaded (429, 503 with Retry-After), or if
+the connection fails before an answer. `exchange` sends it once, and its callers decide about the
+answer. All repeat a request once after 401 if the credentials can be renewed.
 
 upstream: client-go/rest/{request,with_retry}.go
 """

@@ -35,7 +35,7 @@ class KubeletConfig:
 
     `start_delay` is the time from the binding until the pod is Running, `ready_delay` from there
     until it is ready. `stop` determines when the containers of a terminating pod end, at most after
-    its grace period; `removal_delay` is the time from then until the object is deleted. Four
+    its grace period; `removal_delay` is the time from then until the object is deleted. Three
     functions override these durations for single pods, if they return a value: `start_delays` for
     `start_delay`, `removal_delays` for the whole time from the deletion request to the removal, and
     `run_durations` for how long the pod runs. By default, pods with `stdinOnce` run for

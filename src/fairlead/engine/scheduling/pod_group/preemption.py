@@ -27,7 +27,7 @@ from fairlead.engine.scheduling.pod_group.placement import PodGroupMember, sched
 from fairlead.engine.scheduling.pod_group.victim import (
     PreemptionVictim,
     group_priority,
-    split_by_budget,
+    split_victims_by_budget,
     victims_below,
 )
 from fairlead.engine.scheduling.preemption.eligibility import NEVER, WAITING
@@ -127,6 +127,6 @@ def _select(
         removal.remove(victim)
         return True
 
-    violating, others = split_by_budget(victims, served.framework.cluster.budgets())
+    violating, others = split_victims_by_budget(victims, served.framework.cluster.budgets())
     lost = [victim for victim in (*violating, *others) if is_lost(victim)]
     return sorted(lost, key=lambda victim: victim.importance)

@@ -67,7 +67,7 @@ def victims_below(
     return list(found.values())
 
 
-def split_by_budget(
+def split_victims_by_budget(
     victims: Sequence[PreemptionVictim], budgets: Sequence[PodDisruptionBudget]
 ) -> tuple[list[PreemptionVictim], list[PreemptionVictim]]:
     """Split `victims` into those whose removal violates a budget, and the others; keep the order.

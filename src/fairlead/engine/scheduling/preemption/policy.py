@@ -81,7 +81,11 @@ class PreemptionPolicy:
         return lower
 
     def arranged(self, victims: Sequence[PodInfo]) -> tuple[PodInfo, ...]:
-        """Return the victims of a candidate in their final order, budget violations first."""
+        """Return the victims of a candidate in the order of eviction.
+
+        They are ordered by importance; with `groups_violating`, as in 1.19, pods whose eviction
+        violates a budget come first, in the order of `victims`.
+        """
         return tuple(victims if self.groups_violating else sorted(victims, key=self.order))
 
 

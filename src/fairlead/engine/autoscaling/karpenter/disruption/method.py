@@ -9,7 +9,6 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
     Candidates,
     DisruptionCandidate,
@@ -19,9 +18,9 @@ from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionC
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
-from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
-VALIDATION_DELAY_NS: Final[DurationNs] = 15 * NANOSECONDS_PER_SECOND
+VALIDATION_DELAY_NS: Final[DurationNs] = seconds(15)
 
 Waiting = Generator[DurationNs, Instant, list[DisruptionCommand]]
 """A decision that waits: it yields how long, and continues with the time it is sent."""
