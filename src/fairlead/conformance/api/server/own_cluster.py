@@ -26,7 +26,7 @@ from fairlead.worlds.local.control_plane import ControlPlane
 from fairlead.worlds.local.controllers.api_service_registration import ApiServiceRegistration
 from fairlead.worlds.local.controllers.apiserver_records import ApiServerRecords
 from fairlead.worlds.local.controllers.kubernetes_service import KubernetesService
-from fairlead.worlds.local.controllers.reactive_controller import ReactiveController, changes
+from fairlead.worlds.local.controllers.reactive_controller import changes
 
 # The kubelets of the recordings were fast scripts; Fairlead's only manage nodes here.
 CONFIG: Final = EngineConfig(
@@ -140,7 +140,7 @@ def _lease(name: str, now: int) -> dict[str, Any]:
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
 
 
-class _Distribution(ReactiveController):
+class _Distribution:
     """Creates the ConfigMap that the recorded distribution publishes in each namespace."""
 
     issuer: ClassVar[Issuer] = controller_account("service-ca")
@@ -156,6 +156,14 @@ class _Distribution(ReactiveController):
             if isinstance(one, Namespace) and not is_deleted and not one.metadata.deletion_timestamp
             if self._storage.find(CONFIG_MAP, one.metadata.name, _SERVICE_AUTHORITY) is None
         ]
+
+    def next_deadline(self) -> int | None:
+        """Return None: only a new namespace causes work."""
+        return None
+
+    def handle_deadline(self, now: int) -> list[Command]:
+        """Return no commands."""
+        return []
 
 
 def _service_authority(namespace: str) -> dict[str, Any]:

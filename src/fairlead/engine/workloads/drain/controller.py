@@ -8,9 +8,10 @@ The Node annotation `fairlead.dev/drain: requested` starts a drain; removing it,
 node, cancels the drain. All pods are evicted except static pods, finished pods and those of
 DaemonSets, as with `--force --ignore-daemonsets --delete-emptydir-data`. A pod that is bound to the
 node during the drain is evicted too, unless it tolerates the cordon. An eviction that a
-PodDisruptionBudget refuses is retried every five seconds; any other refusal is final. `blocked`
-lists the pods that block each drain, with the reason. For a node in a rolling drain the annotation
-becomes `done` once the node is empty; `rolling_drain` continues from there.
+PodDisruptionBudget refuses is retried every five seconds; any other refusal is final. Refused
+changes of the node are retried too. `blocked` lists the pods that block each drain, with the
+reason. For a node in a rolling drain the annotation becomes `done` once the node is empty;
+`rolling_drain` continues from there.
 
 upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go:evictPods, filters.go, cordon.go
 """
@@ -44,6 +45,8 @@ from fairlead.engine.workloads.identity import pod_ref
 
 RETRY_AFTER: Final[DurationNs] = seconds(5)
 WHY: Final = "drain"
+CORDONED: Final = {"spec": {"unschedulable": True}}
+FINISHED: Final = {"metadata": {"annotations": {DRAIN: DONE}}}
 GONE: Final = (FailureReason.NOT_FOUND, FailureReason.CONFLICT)
 CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
 
@@ -74,7 +77,10 @@ class Drain:
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
     interest: ClassVar[Interest] = Interest(
-        changed=(Node, Pod), deleted=(Node, Pod), succeeded=(EvictPod,), failed=(EvictPod,)
+        changed=(Node, Pod),
+        deleted=(Node, Pod),
+        succeeded=(EvictPod,),
+        failed=(EvictPod, PatchObject),
     )
 
     def __init__(self, reporter: Reporter) -> None:
@@ -84,7 +90,9 @@ class Drain:
         self._drains: dict[str, _Drain] = {}  # by node
         self._finished: dict[str, None] = {}  # nodes whose drain is complete and still requested
         self._asked: dict[ObjectRef, str] = {}  # evictions in flight -> node
+        self._uncordoned: set[str] = set()  # nodes that are to be cordoned; never iterated
         self._retries: TimerQueue[tuple[_Drain, ObjectRef]] = TimerQueue()
+        self._patches: TimerQueue[PatchObject] = TimerQueue()  # refused ones, of nodes
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Start, continue or cancel the drains that `stimulus` affects."""
@@ -99,22 +107,35 @@ class Drain:
                 self._see_eviction(ref, now)
             case CommandFailed(EvictPod(ref), reason, message):
                 self._see_refusal(ref, reason, message, now)
+            case CommandFailed(PatchObject() as patch, reason) if self._is_needed(patch):
+                if reason is not FailureReason.NOT_FOUND:
+                    self._patches.add(now + RETRY_AFTER, patch)
             case _:
                 pass
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return when a refused eviction is retried."""
-        return self._retries.next_due()
+        """Return when a refused eviction or a refused change of a node is retried."""
+        dues = (self._retries.next_due(), self._patches.next_due())
+        return min((due for due in dues if due is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Retry refused evictions."""
-        return [
+        """Retry refused evictions and changes of nodes."""
+        evictions: list[Command] = [
             self._ask(drain, ref)
             for drain, ref in self._retries.pop_due(now)
             if self._drains.get(drain.node) is drain and drain.waiting.get(ref.key) == ref
             if not is_terminating(self._pods[drain.node][ref.key])
         ]
+        patches = self._patches.pop_due(now)
+        return [*evictions, *(patch for patch in patches if self._is_needed(patch))]
+
+    def _is_needed(self, patch: PatchObject) -> bool:
+        """Return whether `patch` is of this controller, and the node was not shown with it."""
+        name = patch.target.name
+        if patch.patch == CORDONED:
+            return name in self._uncordoned
+        return patch.patch == FINISHED and name in self._finished
 
     @property
     def draining(self) -> tuple[str, ...]:
@@ -147,9 +168,10 @@ class Drain:
     def _see_node(self, node: Node) -> list[Command]:
         name = node.metadata.name
         if not is_drain_requested(node):
-            self._drains.pop(name, None)
-            self._finished.pop(name, None)
+            self._end(name)
             return []
+        if node.spec.unschedulable:
+            self._uncordoned.discard(name)
         drain = self._drains.get(name)
         if drain is None:
             return [] if name in self._finished else self._begin(node)
@@ -178,8 +200,7 @@ class Drain:
 
     def _forget(self, one: ApiObject) -> list[Command]:
         if isinstance(one, Node):
-            self._drains.pop(one.metadata.name, None)
-            self._finished.pop(one.metadata.name, None)
+            self._end(one.metadata.name)
         elif isinstance(one, Pod):
             there = self._pods.get(one.spec.node_name, {})
             if one.key in there and there[one.key].metadata.uid == one.metadata.uid:
@@ -198,7 +219,8 @@ class Drain:
         )
         commands: list[Command] = []
         if not node.spec.unschedulable:
-            commands.append(PatchObject(_ref(node), {"spec": {"unschedulable": True}}))
+            self._uncordoned.add(name)
+            commands.append(PatchObject(_ref(node), CORDONED))
         for pod in self._pods.get(name, {}).values():
             commands += self._evict(drain, pod)
         return commands + self._finish_if_empty(drain)
@@ -230,8 +252,13 @@ class Drain:
         self._finished[drain.node] = None
         if not drain.is_in_turn:
             return []
-        done = {"metadata": {"annotations": {DRAIN: DONE}}}
-        return [PatchObject(ObjectRef("Node", "", drain.node), done)]
+        return [PatchObject(ObjectRef("Node", "", drain.node), FINISHED)]
+
+    def _end(self, node: str) -> None:
+        """Forget the drain of a node that is gone, or of which the request was removed."""
+        self._drains.pop(node, None)
+        self._finished.pop(node, None)
+        self._uncordoned.discard(node)
 
     # --- outcomes ------------------------------------------------------------------------------
 

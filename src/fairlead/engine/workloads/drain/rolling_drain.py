@@ -9,7 +9,7 @@ annotated. At most `max-unavailable` of them are draining or down at a time. `dr
 drains each node, by the annotation `fairlead.dev/drain`; a drain that a disruption budget blocks
 also blocks the nodes after it. Removing the annotation, or deleting the node, continues with the
 next node. A node that was already cordoned stays cordoned. An empty node that stays away counts as
-gone, so that the next one starts.
+gone, so that the next one starts. Refused changes of nodes are retried.
 """
 
 from __future__ import annotations
@@ -22,13 +22,21 @@ from typing import Any, ClassVar, Final
 from fairlead.api.objects import ApiObject, Node
 from fairlead.api.timestamp import parse_duration
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
-from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
-from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.annotation import DONE, DRAIN, IN_TURN, REQUESTED
 
+RETRY_AFTER: Final[DurationNs] = seconds(1)
 FOREVER: Final = "forever"
 _FORM: Final = re.compile(r"max-unavailable=([1-9][0-9]{0,8}) away=([0-9.a-z]+)(?: .*)?")
 
@@ -79,7 +87,7 @@ class RollingDrains:
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
     interest: ClassVar[Interest] = Interest(
-        changed=(Node,), deleted=(Node,), succeeded=(), failed=()
+        changed=(Node,), deleted=(Node,), succeeded=(), failed=(PatchObject,)
     )
 
     def __init__(self) -> None:
@@ -87,6 +95,7 @@ class RollingDrains:
         self._groups: dict[str, _Group] = {}  # by annotation value
         self._text_of: dict[str, str] = {}  # node -> annotation value
         self._back: TimerQueue[tuple[_Group, str]] = TimerQueue()
+        self._retries: TimerQueue[PatchObject] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Start, continue or cancel the rolling drains that `stimulus` affects."""
@@ -97,20 +106,42 @@ class RollingDrains:
                 return self._leave(node.metadata.name)
             case ObjectsLoaded(objects):
                 return self._load(objects, now)
+            case CommandFailed(PatchObject() as patch, reason) if self._is_needed(patch):
+                if reason is not FailureReason.NOT_FOUND:
+                    self._retries.add(now + RETRY_AFTER, patch)
+                return []
             case _:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Return when a node has been down for long enough."""
-        return self._back.next_due()
+        """Return when a node has been down for long enough, or a refused change is retried."""
+        dues = (self._back.next_due(), self._retries.next_due())
+        return min((due for due in dues if due is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Return to service the nodes whose time is over; then the next drains start."""
-        return [
+        back = [
             _return(name, was_cordoned=group.begun[name])
             for group, name in self._back.pop_due(now)
-            if name in group.begun and self._groups.get(self._text_of.get(name, "")) is group
+            if name in group.begun and self._group_of(name) is group
         ]
+        retried = (patch for patch in self._retries.pop_due(now) if self._is_needed(patch))
+        return [*back, *retried]
+
+    def _is_needed(self, patch: PatchObject) -> bool:
+        """Return whether `patch` is of this controller, and the node was not shown with it."""
+        if patch.target.kind != "Node":
+            return False
+        name, change = patch.target.name, patch.patch.get("metadata", {}).get("annotations", {})
+        group = self._group_of(name)
+        if group is None or name not in group.begun or DRAIN not in change:
+            return False
+        wanted = None if name in group.empty else REQUESTED
+        is_wanted: bool = change[DRAIN] == wanted
+        return is_wanted
+
+    def _group_of(self, name: str) -> _Group | None:
+        return self._groups.get(self._text_of.get(name, ""))
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
         return [c for one in objects if isinstance(one, Node) for c in self._see(one, now)]
@@ -163,12 +194,14 @@ class RollingDrains:
         return commands
 
 
-def _return(name: str, *, was_cordoned: bool) -> Command:
+def _return(name: str, *, was_cordoned: bool) -> PatchObject:
     spec = {} if was_cordoned else {"unschedulable": None}
     return _patch(name, {DRAIN: None, IN_TURN: None}, spec)
 
 
-def _patch(name: str, annotations: Mapping[str, str | None], spec: Mapping[str, Any]) -> Command:
+def _patch(
+    name: str, annotations: Mapping[str, str | None], spec: Mapping[str, Any]
+) -> PatchObject:
     patch: dict[str, Any] = {"metadata": {"annotations": dict(annotations)}}
     if spec:
         patch["spec"] = dict(spec)

@@ -9,22 +9,18 @@ kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go:checkAPI
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from fairlead.api.json import Json
-from fairlead.api.objects import Unstructured
+from fairlead.api.objects import ApiObject, Unstructured
 from fairlead.apiserver.kind import API_SERVICE, CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import API_SERVER, Issuer
-from fairlead.engine.core.stimulus import Stimulus
-from fairlead.worlds.local.controllers.reactive_controller import (
-    ReactiveController,
-    changes,
-    kind_name,
-)
+from fairlead.worlds.local.controllers.reactive_controller import ReactiveController, kind_name
 
 LABEL: Final = "kube-aggregator.kubernetes.io/automanaged"
 ALWAYS: Final = "true"
@@ -39,20 +35,32 @@ class ApiServiceRegistration(ReactiveController):
 
     issuer: ClassVar[Issuer] = API_SERVER
     interest: ClassVar[Interest] = Interest(
-        changed=(Unstructured,), deleted=(Unstructured,), succeeded=(), failed=()
+        changed=(Unstructured,),
+        deleted=(Unstructured,),
+        succeeded=(),
+        failed=(CreateObject, DeleteObject, PatchObject),
     )
 
     def __init__(self, storage: Storage) -> None:
         """Read the objects in `storage`."""
+        super().__init__()
         self._storage = storage
 
-    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+    def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
         """Register and unregister the versions of groups whose definitions changed."""
         # Definitions and APIServices have names of the form `plural.group` or `version.group`.
-        names = [one.metadata.name for one, _ in changes(stimulus) if kind_name(one) in _KINDS]
+        names = [one.metadata.name for one, _ in changed if kind_name(one) in _KINDS]
         groups = dict.fromkeys(name.partition(".")[2] for name in names)
         groups.pop("", None)
         return [command for group in groups for command in self._sync(group)]
+
+    def is_own(self, target: ObjectRef) -> bool:
+        """Return whether `target` is an APIService."""
+        return target.kind == API_SERVICE.kind
+
+    def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
+        """Register and unregister the versions of a group again."""
+        return self._sync(target.name.partition(".")[2])
 
     def _sync(self, group: str) -> list[Command]:
         served = self._served(group)

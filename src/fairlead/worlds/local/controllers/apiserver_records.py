@@ -19,12 +19,12 @@ pkg/controlplane/apiserver/server.go:labelAPIServerHeartbeatFunc; apiserver/pkg/
 from __future__ import annotations
 
 from base64 import b32encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import ClassVar, Final
 
 from fairlead.api.json import Json
-from fairlead.api.objects import Lease, Namespace, Unstructured
+from fairlead.api.objects import ApiObject, Lease, Namespace, Unstructured
 from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import CONFIG_MAP, LEASE, Kind
@@ -33,8 +33,7 @@ from fairlead.engine.core.command import Command, CreateObject, ObjectRef, Patch
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import API_SERVER, Issuer
-from fairlead.engine.core.stimulus import Stimulus
-from fairlead.worlds.local.controllers.reactive_controller import ReactiveController, changes
+from fairlead.worlds.local.controllers.reactive_controller import ReactiveController
 
 PLACE: Final = "kube-system"
 AUTHENTICATION: Final = "extension-apiserver-authentication"
@@ -63,7 +62,9 @@ class ApiServerRecords(ReactiveController):
 
     issuer: ClassVar[Issuer] = API_SERVER
     interest: ClassVar[Interest] = Interest(
-        changed=(Namespace, Lease, Unstructured), succeeded=(), failed=()
+        changed=(Namespace, Lease, Unstructured),
+        succeeded=(),
+        failed=(CreateObject, PatchObject),
     )
 
     def __init__(
@@ -78,6 +79,7 @@ class ApiServerRecords(ReactiveController):
 
         Without `authority` no client certificates are accepted.
         """
+        super().__init__()
         self._storage = storage
         self._new_id = new_id
         self._host = host
@@ -87,14 +89,27 @@ class ApiServerRecords(ReactiveController):
         self._names = (AUTHENTICATION, TRACKING, self._name)
         self._is_renewed = False
 
-    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+    def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
         """Write missing or outdated records when the namespace appears or a record changes."""
-        for one, is_deleted in changes(stimulus):
+        for one, is_deleted in changed:
             meta = one.metadata
             has_begun = isinstance(one, Namespace) and meta.name == PLACE and not is_deleted
             if has_begun or (meta.name in self._names and meta.namespace == PLACE):
-                return [*self._authentication(), *self._tracking(now), *self._lease(now)]
+                return self._sync(now)
         return []
+
+    def is_own(self, target: ObjectRef) -> bool:
+        """Return whether `target` is one of the records."""
+        return target.name in self._names and target.namespace == PLACE
+
+    def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
+        """Write missing or outdated records; a refused renewal of the Lease is repeated."""
+        if target.name == self._name:
+            self._is_renewed = False
+        return self._sync(now)
+
+    def _sync(self, now: Instant) -> list[Command]:
+        return [*self._authentication(), *self._tracking(now), *self._lease(now)]
 
     def _authentication(self) -> list[Command]:
         """Return the commands that add this server's CA to those of other servers."""

@@ -9,12 +9,12 @@ upstream: pkg/controller/certificates/signer/signer.go:handle
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Final
 
 from fairlead.api.json import Json
-from fairlead.api.objects import Unstructured
+from fairlead.api.objects import ApiObject, Unstructured
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp
 from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair
 from fairlead.apiserver.auth.certificate_signer import SIGNERS, request_of, sign, signing_problem
@@ -24,12 +24,7 @@ from fairlead.engine.core.command import Command, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
-from fairlead.engine.core.stimulus import Stimulus
-from fairlead.worlds.local.controllers.reactive_controller import (
-    ReactiveController,
-    changes,
-    kind_name,
-)
+from fairlead.worlds.local.controllers.reactive_controller import ReactiveController, kind_name
 
 # The longest validity, which is kube-controller-manager's default, and the shortest.
 LONGEST: Final = timedelta(days=365)
@@ -45,26 +40,38 @@ class CertificateSigner(ReactiveController):
 
     issuer: ClassVar[Issuer] = controller_account("certificate-controller")
     interest: ClassVar[Interest] = Interest(
-        changed=(Unstructured,), deleted=(), succeeded=(), failed=()
+        changed=(Unstructured,), deleted=(), succeeded=(), failed=(PatchStatus,)
     )
 
     def __init__(self, storage: Storage, authority: CertificateKeyPair) -> None:
         """Read the requests in `storage`."""
+        super().__init__()
         self._storage = storage
         self._authority = authority
 
-    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+    def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
         """Sign or fail approved requests."""
-        commands: list[Command] = []
-        for one, is_deleted in changes(stimulus):
-            if is_deleted or kind_name(one) != _KIND.kind:
-                continue
-            obj = self._storage.find(_KIND, "", one.metadata.name)
-            if obj is not None and _is_waiting(obj):
-                meta = obj["metadata"]
-                target = ObjectRef(_KIND.kind, "", meta["name"], meta["uid"])
-                commands.append(PatchStatus(target, self._answer(obj, now)))
-        return commands
+        names = [
+            one.metadata.name
+            for one, is_deleted in changed
+            if not is_deleted and kind_name(one) == _KIND.kind
+        ]
+        return [command for name in names for command in self._sync(name, now)]
+
+    def is_own(self, target: ObjectRef) -> bool:
+        """Return whether `target` is a request."""
+        return target.kind == _KIND.kind
+
+    def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
+        """Sign or fail an approved request that is still unanswered."""
+        return self._sync(target.name, now)
+
+    def _sync(self, name: str, now: Instant) -> list[Command]:
+        obj = self._storage.find(_KIND, "", name)
+        if obj is None or not _is_waiting(obj):
+            return []
+        target = ObjectRef(_KIND.kind, "", name, obj["metadata"]["uid"])
+        return [PatchStatus(target, self._answer(obj, now))]
 
     def _answer(self, obj: Json, now: Instant) -> Json:
         """Return the status of a request: the certificate, or the reason why there is none."""

@@ -14,15 +14,14 @@ from ipaddress import ip_address
 from typing import ClassVar, Final
 
 from fairlead.api.json import Json
-from fairlead.api.objects import Namespace
+from fairlead.api.objects import ApiObject, Namespace
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.command import Command, CreateObject, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import API_SERVER, Issuer
-from fairlead.engine.core.stimulus import Stimulus
-from fairlead.worlds.local.controllers.reactive_controller import ReactiveController, changes
+from fairlead.worlds.local.controllers.reactive_controller import ReactiveController
 
 NAME: Final = "kubernetes"
 PLACE: Final = "default"
@@ -38,26 +37,38 @@ class KubernetesService(ReactiveController):
     """Maintains the Service `kubernetes`; its endpoint is `address`, the API server's host:port."""
 
     issuer: ClassVar[Issuer] = API_SERVER
-    interest: ClassVar[Interest] = Interest(changed=(Namespace,), succeeded=(), failed=())
+    interest: ClassVar[Interest] = Interest(
+        changed=(Namespace,), succeeded=(), failed=(CreateObject, PatchObject)
+    )
 
     def __init__(self, storage: Storage, address: str) -> None:
         """Read the objects in `storage`."""
+        super().__init__()
         host, _, port = address.rpartition(":")
         self._storage = storage
         self._host = host.strip("[]")
         self._port = int(port)
 
-    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+    def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
         """Create missing objects when the namespace appears or one of them was deleted."""
-        for one, is_deleted in changes(stimulus):
+        for one, is_deleted in changed:
             meta = one.metadata
             has_begun = isinstance(one, Namespace) and meta.name == PLACE
             is_gone = is_deleted and meta.name == NAME and meta.namespace in ("", PLACE)
             if has_begun or is_gone:
-                return [
-                    command for manifest in self._manifests() for command in self._sync(manifest)
-                ]
+                return self._sync_all()
         return []
+
+    def is_own(self, target: ObjectRef) -> bool:
+        """Return whether `target` is one of the objects."""
+        return target.name == NAME and target.namespace in ("", PLACE)
+
+    def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
+        """Create missing objects and correct the endpoint."""
+        return self._sync_all()
+
+    def _sync_all(self) -> list[Command]:
+        return [command for manifest in self._manifests() for command in self._sync(manifest)]
 
     def _sync(self, manifest: Json) -> list[Command]:
         kind, namespace = kind_of(manifest), manifest["metadata"].get("namespace", "")

@@ -9,25 +9,22 @@ pkg/controller/certificates/rootcacertpublisher
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from fairlead.api.json import Json
-from fairlead.api.objects import Namespace, Unstructured
+from fairlead.api.objects import ApiObject, Namespace, Unstructured
 from fairlead.apiserver.kind import CONFIG_MAP, NAMESPACE, SERVICE_ACCOUNT, Kind
 from fairlead.apiserver.storage.storage import Storage
-from fairlead.engine.core.command import Command, CreateObject
+from fairlead.engine.core.command import Command, CreateObject, ObjectRef
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
-from fairlead.engine.core.stimulus import Stimulus
-from fairlead.worlds.local.controllers.reactive_controller import (
-    ReactiveController,
-    changes,
-    kind_name,
-)
+from fairlead.worlds.local.controllers.reactive_controller import ReactiveController, kind_name
 
 _ACCOUNT_NAME: Final = "default"
 _AUTHORITY_NAME: Final = "kube-root-ca.crt"
+_OBJECTS: Final = ((SERVICE_ACCOUNT.kind, _ACCOUNT_NAME), (CONFIG_MAP.kind, _AUTHORITY_NAME))
 _DESCRIPTION: Final = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal "
     "endpoints such as the internal service IP or kubernetes.default.svc. No other usage is "
@@ -40,18 +37,19 @@ class NamespaceDefaults(ReactiveController):
 
     issuer: ClassVar[Issuer] = controller_account("service-account-controller")
     interest: ClassVar[Interest] = Interest(
-        changed=(Namespace, Unstructured), succeeded=(), failed=()
+        changed=(Namespace, Unstructured), succeeded=(), failed=(CreateObject,)
     )
 
     def __init__(self, storage: Storage, authority: str = "") -> None:
         """Read the objects in `storage`."""
+        super().__init__()
         self._storage = storage
         self._authority = authority
 
-    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+    def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
         """Create the missing objects of new namespaces, and recreate deleted ones."""
         names: dict[str, None] = {}
-        for one, is_deleted in changes(stimulus):
+        for one, is_deleted in changed:
             if kind_name(one) == NAMESPACE.kind:
                 if not is_deleted:
                     names[one.metadata.name] = None
@@ -59,6 +57,14 @@ class NamespaceDefaults(ReactiveController):
                 names[one.metadata.namespace] = None
         names.pop("", None)
         return [command for name in names for command in self._missing(name)]
+
+    def is_own(self, target: ObjectRef) -> bool:
+        """Return whether `target` is one of the objects."""
+        return (target.kind, target.name) in _OBJECTS
+
+    def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
+        """Create the missing objects of a namespace."""
+        return self._missing(target.namespace)
 
     def _missing(self, name: str) -> list[Command]:
         namespace = self._storage.find(NAMESPACE, "", name)

@@ -1,4 +1,4 @@
-"""ReactiveController: base of controllers that only react to changes and have no deadlines.
+"""ReactiveController: base of controllers that react to changes and repeat refused writes.
 
 These controllers belong to a served cluster: they read what they need directly from its storage,
 and write by commands like any other controller.
@@ -6,24 +6,80 @@ and write by commands like any other controller.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import Final
 
 from fairlead.api.objects import ApiObject, Unstructured
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.core.command import (
+    ApplyStatus,
+    Command,
+    CreateObject,
+    DeleteObject,
+    ObjectRef,
+    PatchObject,
+    PatchStatus,
+)
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.engine.core.timer_queue import TimerQueue
+
+RETRY_AFTER: Final[DurationNs] = seconds(1)
+WRITES: Final = (ApplyStatus, CreateObject, DeleteObject, PatchObject, PatchStatus)
+# Other refusals last until something changes, which the controller is shown.
+_TRANSIENT: Final = (
+    FailureReason.CONFLICT,
+    FailureReason.TOO_MANY_REQUESTS,
+    FailureReason.INTERNAL_ERROR,
+)
 
 
-class ReactiveController:
-    """A controller without deadlines."""
+class ReactiveController(ABC):
+    """A controller whose only deadlines are those of writes that it repeats.
+
+    A second after a write was refused, `reconcile` decides again about its target. A subclass
+    includes the classes of its writes in the `failed` of its interest.
+    """
+
+    def __init__(self) -> None:
+        """Start without refused writes."""
+        self._retries: TimerQueue[ObjectRef] = TimerQueue()
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """React to a change; note the target of a refused write."""
+        if isinstance(stimulus, CommandFailed) and stimulus.reason in _TRANSIENT:
+            command = stimulus.command
+            if isinstance(command, WRITES) and self.is_own(command.target):
+                self._retries.add(now + RETRY_AFTER, command.target)
+        return self.react(changes(stimulus), now)
 
     def next_deadline(self) -> Instant | None:
-        """Return None: only a stimulus can cause work."""
-        return None
+        """Return when the next refused write is decided again."""
+        return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return no commands, because the controller has no deadlines."""
-        return []
+        """Decide again about the targets of refused writes."""
+        targets = dict.fromkeys(self._retries.pop_due(now))
+        return [command for target in targets for command in self.reconcile(target, now)]
+
+    @abstractmethod
+    def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
+        """Return the writes that follow from changed objects, of each whether it was deleted."""
+
+    @abstractmethod
+    def is_own(self, target: ObjectRef) -> bool:
+        """Return whether this controller writes `target`."""
+
+    @abstractmethod
+    def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
+        """Return the writes that `target` needs, none if it is as it should be."""
 
 
 def changes(stimulus: Stimulus) -> Iterator[tuple[ApiObject, bool]]:

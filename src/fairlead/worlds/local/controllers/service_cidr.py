@@ -1,6 +1,7 @@
 """ServiceCidrs: marks ServiceCIDRs ready and protects those whose addresses Services use.
 
-A deleted ServiceCIDR is kept until no Service needs it, and for ten seconds after that.
+A deleted ServiceCIDR is kept until no Service needs it, and for ten seconds after that. A refused
+write is decided again after a second.
 
 upstream: pkg/controller/servicecidrs/servicecidrs_controller.go:sync, canDeleteCIDR
 """
@@ -21,9 +22,9 @@ from fairlead.engine.core.command import ApplyStatus, Command, ObjectRef, PatchO
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
-from fairlead.engine.core.stimulus import Stimulus
+from fairlead.engine.core.stimulus import CommandFailed, Stimulus
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.worlds.local.controllers.reactive_controller import changes, kind_name
+from fairlead.worlds.local.controllers.reactive_controller import RETRY_AFTER, changes, kind_name
 
 FINALIZER: Final = "networking.k8s.io/service-cidr-finalizer"
 MANAGER: Final = "service-cidr-controller"
@@ -49,7 +50,10 @@ class ServiceCidrs:
 
     issuer: ClassVar[Issuer] = controller_account("service-cidrs-controller")
     interest: ClassVar[Interest] = Interest(
-        changed=(Unstructured,), deleted=(Unstructured,), succeeded=(), failed=()
+        changed=(Unstructured,),
+        deleted=(Unstructured,),
+        succeeded=(),
+        failed=(ApplyStatus, PatchObject),
     )
 
     def __init__(self, storage: Storage) -> None:
@@ -59,6 +63,12 @@ class ServiceCidrs:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Reconcile a changed ServiceCIDR, and terminating ones when addresses change."""
+        match stimulus:
+            case CommandFailed(ApplyStatus(target) | PatchObject(target)):
+                if target.kind == SERVICE_CIDR.kind:
+                    self._due.add(now + RETRY_AFTER, target.name)
+            case _:
+                pass
         names: dict[str, None] = {}
         for one, is_deleted in changes(stimulus):
             if kind_name(one) not in (SERVICE_CIDR.kind, IP_ADDRESS.kind):
@@ -69,11 +79,11 @@ class ServiceCidrs:
         return [command for name in names for command in self._sync(name, now)]
 
     def next_deadline(self) -> Instant | None:
-        """Return when the next waiting time of a terminating ServiceCIDR ends."""
+        """Return when a terminating ServiceCIDR, or one with a refused write, is due."""
         return self._due.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Remove the finalizer of ServiceCIDRs whose waiting time has ended."""
+        """Reconcile the ServiceCIDRs that are due."""
         return [command for name in self._due.pop_due(now) for command in self._sync(name, now)]
 
     def _sync(self, name: str, now: Instant) -> list[Command]:

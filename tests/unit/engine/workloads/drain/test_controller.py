@@ -48,6 +48,11 @@ def request(world, node="n1", patch=REQUEST):
     world.patch("Node", node, patch, namespace="")
 
 
+def refuse_cordon(command):
+    is_cordon = isinstance(command, PatchObject) and "spec" in command.patch
+    return FailureReason.CONFLICT if is_cordon else None
+
+
 def evicted(world):
     return [command.pod.name for command in world.sent(EvictPod)]
 
@@ -140,6 +145,29 @@ def test_a_refused_eviction_is_tried_every_five_seconds(world, build, drain, rec
     world.run(seconds(3))
     assert drain.blocked == ()
     assert [record.at for record in records.records] == [begun + seconds(15)]
+
+
+@pytest.mark.parametrize("pods", [(), ("a",)])
+def test_a_refused_cordon_is_repeated(world, build, pods):
+    """Also if the node was empty at once, which completes the drain."""
+    world.load(build.node("n1"), *map(build.pod, pods))
+    world.refuse = refuse_cordon
+    request(world)
+    assert not world.get("Node", "n1", namespace="")["spec"].get("unschedulable")
+    world.refuse = lambda _: None
+    world.run(seconds(6))
+    assert world.get("Node", "n1", namespace="")["spec"]["unschedulable"]
+
+
+def test_a_refused_cordon_of_a_cancelled_drain_is_not_repeated(world, build):
+    world.load(build.node("n1"), build.pod("a"))
+    world.refuse = refuse_cordon
+    request(world)
+    assert not world.get("Node", "n1", namespace="")["spec"].get("unschedulable")
+    request(world, patch=RECALL)
+    world.refuse = lambda _: None
+    world.run(seconds(6))
+    assert not world.get("Node", "n1", namespace="")["spec"].get("unschedulable")
 
 
 def test_any_other_refusal_is_final(world, build, drain):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.engine.core.command import PatchObject
 from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter
 from fairlead.engine.kubelet.controller import Kubelets
 from fairlead.engine.workloads.disruption.controller import Disruption
@@ -56,6 +58,42 @@ def test_one_at_a_time_each_back_before_the_next(world, build):
     world.run(seconds(71))
     assert away(world) == []
     assert "fairlead.dev/drain" not in str(world.get("Node", "n2", namespace=""))
+
+
+def test_refused_changes_of_nodes_are_repeated(world, build):
+    """Every change is refused once: the requests, the ends and the returns."""
+    asked = []
+
+    def refuse(command):
+        if not isinstance(command, PatchObject) or command.patch in (TURN, NO_TURN):
+            return None
+        asked.append(command)
+        return FailureReason.INTERNAL_ERROR if asked.count(command) == 1 else None
+
+    world.load(build.node("n1"), build.node("n2"), build.pod("a"))
+    world.refuse = refuse
+    ask(world, "n1", "n2")
+    assert away(world) == []
+    world.run(seconds(2))
+    assert away(world) == ["n1"]
+    world.run(seconds(90))
+    assert away(world) == ["n2"]
+    world.run(seconds(90))
+    assert away(world) == []
+    assert "fairlead.dev/drain" not in str(world.objects)
+
+
+def test_a_request_that_was_withdrawn_is_not_repeated(world, build):
+    world.load(build.node("n1"))
+    world.refuse = lambda one: (
+        FailureReason.INTERNAL_ERROR if one.patch not in (TURN, NO_TURN) else None
+    )
+    ask(world, "n1")
+    ask(world, "n1", patch=NO_TURN)
+    assert away(world) == []
+    world.refuse = lambda _: None
+    world.run(seconds(10))
+    assert away(world) == []
 
 
 def test_several_at_a_time(world, build):
