@@ -36,6 +36,7 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.worlds.cluster.election import Election
 from fairlead.worlds.cluster.event_recorder import EventRecorder
 from fairlead.worlds.cluster.extender_thread import ExtenderThread
+from fairlead.worlds.cluster.refused_resource_log import QUIET_S, RefusedResourceLog
 from fairlead.worlds.cluster.resource import REQUIRED, is_built_in, resources_by_kind
 from fairlead.worlds.cluster.sender import REQUEST_SECONDS_MAX, Sender, SenderOptions
 from fairlead.worlds.cluster.slow_cycles import SlowCycles
@@ -72,6 +73,7 @@ class RunnerOptions:
     `build` makes the engine when this replica becomes leader. `election` None acts without a Lease.
     `host` is this machine's name in events; "" writes none. `log` gets one line per incident.
     `meter` has the times of the engine's plugins, for the log of slow cycles.
+    `quiet_seconds` is how long a line about refused resources waits for further ones.
     `on_updates` gets the differences of every list and watch, also before this replica leads.
     """
 
@@ -86,6 +88,7 @@ class RunnerOptions:
     meter: Meter | None = None
     watch_seconds: int = WATCH_SECONDS
     request_seconds: float = REQUEST_SECONDS_MAX
+    quiet_seconds: float = QUIET_S
     on_start: Callable[[RunningEngine], None] = lambda _: None
     on_updates: Callable[[Sequence[ObjectUpdate]], None] = lambda _: None
 
@@ -114,7 +117,12 @@ class ClusterRunner:
         self._timer: asyncio.Handle | None = None
         self._is_woken = False
         self._named: set[str] = set()
-        self._refused: set[str] = set()
+        self._refused = RefusedResourceLog(
+            options.log,
+            lambda seconds, call: asyncio.get_running_loop().call_later(seconds, call),
+            perf_counter,
+            options.quiet_seconds,
+        )
         self.overcommitments = 0
 
     # --- what callers see ------------------------------------------------------------------
@@ -172,6 +180,7 @@ class ClusterRunner:
                 await self._ended.wait()
                 await self._finish()
             finally:
+                self._refused.flush()
                 self._close(tasks)
                 await asyncio.gather(*tasks, return_exceptions=True)
             if self.election is not None and not self._problem:
@@ -216,14 +225,7 @@ class ClusterRunner:
     def _notice(self, reflector: Reflector) -> None:
         """Report a resource that may not be read, once, and one that is refused from now on."""
         name, log = reflector.resource.name, self._options.log
-        if reflector.refusal:
-            if name not in self._refused:
-                self._refused.add(name)
-                log(f"{name} cannot be read (status {reflector.refusal}); the known ones are used")
-            return
-        if name in self._refused:
-            self._refused.remove(name)
-            log(f"{name} can be read again")
+        self._refused.notice(name, reflector.refusal)
         if not reflector.is_forbidden or name in self._named:
             return
         self._named.add(name)

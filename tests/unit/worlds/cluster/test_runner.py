@@ -82,7 +82,11 @@ async def run(commands, lines, handler=empty_cluster, controllers=(TAINT_EVICTIO
 
         resources = watched_resources(controllers)
         options = RunnerOptions(
-            config=config, resources=resources, build=lambda _: Deciding(commands), log=log
+            config=config,
+            resources=resources,
+            build=lambda _: Deciding(commands),
+            log=log,
+            quiet_seconds=0.1,
         )
         runner = ClusterRunner(options)
         async with asyncio.timeout(20):

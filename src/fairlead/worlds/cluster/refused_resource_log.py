@@ -1,0 +1,93 @@
+"""RefusedResourceLog: one line for each incident in which the API server refuses to be read.
+
+    13 resources cannot be read (status 403); the known objects are used: nodes, pods, …
+    13 resources can be read again
+
+An API server that starts refuses every watch until it has read the roles, and the watches notice
+that within seconds of each other. So a line waits until nothing has changed for QUIET_S, but not
+for longer than WAIT_S_MAX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+QUIET_S: Final = 5.0
+WAIT_S_MAX: Final = 30.0
+
+
+class TimerHandle(Protocol):
+    """A call that is due later."""
+
+    def cancel(self) -> None:
+        """Do not make the call."""
+        ...
+
+
+class CallLater(Protocol):
+    """Makes a call after some seconds, as the `call_later` of an event loop does."""
+
+    def __call__(self, seconds: float, call: Callable[[], None], /) -> TimerHandle:
+        """Return a handle of the call."""
+        ...
+
+
+class RefusedResourceLog:
+    """Gathers the changes of an incident; `notice` is called with the state of each resource."""
+
+    def __init__(
+        self,
+        log: Callable[[str], None],
+        call_later: CallLater,
+        clock: Callable[[], float],
+        quiet_s: float = QUIET_S,
+    ) -> None:
+        """`log` gets the lines; `clock` returns seconds."""
+        self._log = log
+        self._call_later = call_later
+        self._clock = clock
+        self._quiet_s = quiet_s
+        self._refused: dict[str, int] = {}
+        self._newly_refused: dict[str, int] = {}
+        self._served_again: set[str] = set()
+        self._timer: TimerHandle | None = None
+        self._began = 0.0
+
+    def notice(self, name: str, status: int) -> None:
+        """Record the HTTP status with which the resource `name` is refused; 0: it is served."""
+        if bool(status) == (name in self._refused):
+            return
+        if status:
+            self._refused[name] = self._newly_refused[name] = status
+            self._served_again.discard(name)
+        else:
+            del self._refused[name]
+            self._served_again.add(name)
+        now = self._clock()
+        if self._timer is None:
+            self._began = now
+        else:
+            self._timer.cancel()
+        wait = min(self._quiet_s, max(0.0, self._began + WAIT_S_MAX - now))
+        self._timer = self._call_later(wait, self.flush)
+
+    def flush(self) -> None:
+        """Log what has been gathered."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        refused, again = sorted(self._newly_refused), sorted(self._served_again)
+        statuses = ", ".join(map(str, sorted(set(self._newly_refused.values()))))
+        self._newly_refused.clear()
+        self._served_again.clear()
+        if len(refused) == 1:
+            self._log(f"{refused[0]} cannot be read (status {statuses}); the known ones are used")
+        elif refused:
+            count, names = len(refused), ", ".join(refused)
+            problem = f"{count} resources cannot be read (status {statuses})"
+            self._log(f"{problem}; the known objects are used: {names}")
+        if again:
+            what = again[0] if len(again) == 1 else f"{len(again)} resources"
+            rest = "" if not self._refused else f", but not {', '.join(sorted(self._refused))}"
+            self._log(f"{what} can be read again{rest}")

@@ -1,0 +1,72 @@
+"""Pods for the tests of `fairlead run`, and requests to the API server about them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import defaultdict
+
+from fairlead.api.quantity import milli_value
+from fairlead.client.rest_client import ApiRequest
+
+PODS_PATH = "/api/v1/namespaces/default/pods"
+
+
+def pod(name, cpu, priority_class=""):
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    spec = {"containers": [container], "terminationGracePeriodSeconds": 0}
+    if priority_class:
+        spec["priorityClassName"] = priority_class
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+class Direct:
+    """The server itself, without faults."""
+
+    def __init__(self, client):
+        self.client = client
+
+    async def send(self, method, path, body=None, content_type="application/json"):
+        content = None if body is None else json.dumps(body).encode()
+        answer = await self.client.exchange(ApiRequest(method, path, content, content_type), 30)
+        assert answer.is_success, answer
+        return json.loads(answer.body)
+
+    async def create(self, pods):
+        for start in range(0, len(pods), 50):
+            await asyncio.gather(
+                *(self.send("POST", PODS_PATH, one) for one in pods[start : start + 50])
+            )
+
+    async def pods(self):
+        return (await self.send("GET", PODS_PATH))["items"]
+
+    async def eventually(self, condition, seconds):
+        """The pods, once `condition` holds for them."""
+        end = time.monotonic() + seconds  # noqa: TID251 - the server works in real time
+        while True:
+            found = await self.pods()
+            if condition(found):
+                return found
+            unbound = [one["metadata"]["name"] for one in found if not node_of(one)]
+            assert time.monotonic() < end, f"waited in vain; pending: {unbound[:5]}"  # noqa: TID251
+            await asyncio.sleep(0.2)
+
+
+def node_of(pod):
+    return pod["spec"].get("nodeName", "")
+
+
+def all_bound(pods):
+    return all(map(node_of, pods))
+
+
+def requested(pods):
+    """Milli-CPUs by node."""
+    sums = defaultdict(int)
+    for one in pods:
+        for container in one["spec"]["containers"]:
+            cpu = container["resources"]["requests"]["cpu"]
+            sums[node_of(one)] += milli_value(cpu)
+    return sums

@@ -1,0 +1,92 @@
+"""An incident is one line when it begins and one when it ends, however many resources it has."""
+
+from __future__ import annotations
+
+from fairlead.worlds.cluster.refused_resource_log import QUIET_S, WAIT_S_MAX, RefusedResourceLog
+
+
+class Timer:
+    """A call that is due later."""
+
+    def __init__(self, due, call, timers):
+        self.due, self.call, self._timers = due, call, timers
+
+    def cancel(self):
+        if self in self._timers:
+            self._timers.remove(self)
+
+
+class Timers:
+    """A clock of seconds, and the calls that are due later."""
+
+    def __init__(self):
+        self.now = 0.0
+        self.due = []
+
+    def call_later(self, seconds, call):
+        timer = Timer(self.now + seconds, call, self.due)
+        self.due.append(timer)
+        return timer
+
+    def pass_time(self, seconds):
+        self.now += seconds
+        for timer in [one for one in self.due if one.due <= self.now]:
+            timer.cancel()
+            timer.call()
+
+
+def new_log():
+    timers, lines = Timers(), []
+    return RefusedResourceLog(lines.append, timers.call_later, lambda: timers.now), timers, lines
+
+
+def test_resources_that_are_refused_one_after_another_share_a_line():
+    log, timers, lines = new_log()
+    for name in ("pods", "nodes", "services"):
+        log.notice(name, 403)
+        timers.pass_time(QUIET_S - 1)
+    assert lines == []
+    timers.pass_time(1)
+    assert lines == [
+        "3 resources cannot be read (status 403); the known objects are used: nodes, pods, services"
+    ]
+
+
+def test_an_incident_that_is_over_at_once_has_both_lines():
+    log, timers, lines = new_log()
+    for status in (404, 0):
+        for name in ("pods", "nodes"):
+            log.notice(name, status)
+    timers.pass_time(QUIET_S)
+    assert lines == [
+        "2 resources cannot be read (status 404); the known objects are used: nodes, pods",
+        "2 resources can be read again",
+    ]
+
+
+def test_what_is_still_refused_is_named():
+    log, timers, lines = new_log()
+    log.notice("pods", 403)
+    log.notice("nodes", 403)
+    timers.pass_time(QUIET_S)
+    log.notice("pods", 0)
+    timers.pass_time(QUIET_S)
+    assert lines[1:] == ["pods can be read again, but not nodes"]
+
+
+def test_a_resource_that_comes_and_goes_is_reported_in_time():
+    log, timers, lines = new_log()
+    for number in range(int(WAIT_S_MAX)):
+        log.notice("pods", 403 * (number % 2 == 0))
+        timers.pass_time(1)
+    assert lines[0] == "pods cannot be read (status 403); the known ones are used"
+
+
+def test_a_repeated_state_is_not_logged_again():
+    log, timers, lines = new_log()
+    for _ in range(2):
+        log.notice("pods", 403)
+        timers.pass_time(QUIET_S)
+    assert len(lines) == 1
+    log.flush()
+    assert len(lines) == 1
