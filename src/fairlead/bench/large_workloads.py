@@ -30,7 +30,7 @@ _GANG: Final = 10
 
 
 def _mixed(shapes: int, measured: int) -> Setting:
-    """Build 5,000 nodes, and `measured` pods that take turns with `shapes` different requests."""
+    """Build 5,000 nodes, and `measured` pods whose requests cycle through `shapes` shapes."""
     specs = [
         requests(f"{50 + i * 7 % 97 + i // 97}m", f"{100 + i * 13 % 401}Mi") for i in range(shapes)
     ]

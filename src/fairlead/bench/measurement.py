@@ -30,4 +30,4 @@ class Measurement:
 
 
 class IncompleteRunError(RuntimeError):
-    """A run ended before every measured pod of the workload was bound."""
+    """A run ended without the work that it was to measure, such as binding every measured pod."""

@@ -69,8 +69,8 @@ def documents(
 ) -> Iterator[Any]:
     """Yield the documents of `text`; an empty one is None. Raises YamlError.
 
-    With `values_max`, a document with more values is refused as soon as they have been read. Keys
-    do not count, and a text counts as one value for each 64 characters.
+    With `values_max`, a document is refused as soon as one value more than that has been read. Keys
+    do not count. A string counts as one value, and as one more for each 64 characters.
 
     A duplicate key is reported to `on_repeat`, and its last value counts; without `on_repeat` it is
     an error.

@@ -166,7 +166,8 @@ class ApiServer:
     def handle(self, request: Request, now: int) -> WebhookCalls[Answer]:
         """Answer one request that arrived at `now` (ns since 1970).
 
-        `handle.steps(...)` yields the webhooks to call; other requests may be handled meanwhile.
+        `handle.steps(...)` yields the webhooks to call, and PAUSE after decoding a large body;
+        other requests may be handled meanwhile.
         """
         self._storage.look_for_room()
         self.run_post_start_hooks(now)

@@ -31,7 +31,7 @@ _Dumper.add_multi_representer(dict, _Dumper.represent_dict)
 
 
 def text_of(media_type: str, value: Any) -> bytes:
-    """Return `value` as YAML for that media type, else as JSON.
+    """Return `value` as YAML if `media_type` is that of YAML, otherwise as JSON.
 
     Long YAML is written like JSON, on one line, which is valid YAML. Formatting it would block all
     other requests for a second per megabyte.

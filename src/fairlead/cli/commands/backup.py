@@ -23,6 +23,7 @@ from fairlead.worlds.local.data_dir import ADDRESS, OBJECTS, read_data_dir
 from fairlead.worlds.local.server.backup_endpoint import PATH
 
 DataDirectory = Annotated[Path, named("DIR", "The data directory of `fairlead up`.")]
+NewDataDirectory = Annotated[Path, named("DIR", "The data directory to create.")]
 
 
 def backup(
@@ -63,7 +64,7 @@ def backup(
 
 
 def restore(
-    file: Annotated[Path, Parameter(show_default=False)], /, *, data_dir: DataDirectory
+    file: Annotated[Path, Parameter(show_default=False)], /, *, data_dir: NewDataDirectory
 ) -> int:
     """Restore a cluster from a backup into a new data directory.
 

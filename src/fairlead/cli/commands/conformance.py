@@ -53,9 +53,9 @@ def conformance(
     files
         Golden case files, plain or gzipped JSON lines.
     defects
-        upstream reproduces upstream's known defects, as recorded; fixed uses Fairlead's defaults,
-        and lists the cases that depend on a corrected defect (kinds `kubebatch` and
-        `nodelifecycle`).
+        With `upstream`, reproduce the known defects of upstream as recorded. With `fixed`, use
+        Fairlead's defaults and list the cases that depend on a corrected defect (kinds `kubebatch`
+        and `nodelifecycle`).
     only
         Replay only cases whose names match this pattern. For a name without wildcards, print all
         differences of the case instead of only the first (kind `api`).

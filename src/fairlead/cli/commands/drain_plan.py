@@ -40,7 +40,8 @@ def drain_plan(
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
     directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
     or `--in-cluster` reads a running cluster, without changing it. The drain is simulated with
-    1, 2, 4, ... nodes at a time. The answer is the fastest that stops no replicated workload.
+    1, 2, 4, ... nodes at a time. The answer is the fastest of these drains that stops no replicated
+    workload.
 
     Try:
 

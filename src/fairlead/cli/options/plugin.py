@@ -33,6 +33,15 @@ BatchConfig = Annotated[
         "(default: fairlead, if a pod's schedulerName is a batch scheduler).",
     ),
 ]
+RunningBatchConfig = Annotated[
+    str | None,
+    named(
+        "FILE",
+        "Batch scheduler: a kube-batch or Volcano configuration file, or one of fairlead, "
+        "kube-batch, kube-batch-upstream, volcano (default: fairlead); needs --controllers "
+        "scheduler,batch.",
+    ),
+]
 NewBatchConfig = Annotated[
     str | None, named("FILE", "Replaces --batch-config in the simulation with the change.")
 ]

@@ -331,7 +331,7 @@ class TimelineWorld:
     # --- operations of the script ----------------------------------------------------------
 
     def operate(self, operation: Json, now: Instant = EPOCH) -> None:
-        """Do one operation of `initial` or `script`.
+        """Do one operation of a recorded timeline (of its list `initial` or `script`).
 
         Raises ValueError if the operation is unknown.
         """

@@ -3,8 +3,9 @@
     something changed  ──▶ news ──(period since the last session)──▶ session ──▶ commands
 
 A session on an unchanged cluster would make the same decisions, so a session runs only after a
-change, or when the time limit of a waiting or broken gang is reached. upstream:
-pkg/scheduler/scheduler.go (runs a session every second regardless)
+change, or when the time limit of a gang is reached that waits, or that lost members while it ran.
+
+upstream: pkg/scheduler/scheduler.go (runs a session every second regardless)
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """ClusterChange: the change of a what-if, and the scripted steps that perform it.
 
 All parts of a change happen at one instant, in a fixed order that does not depend on the command
-line: objects are deleted, applied, edited and scaled, nodes are added, then nodes are cordoned,
-drained and failed. So one change can delete an object and apply a new object of the same name, or
-apply a node and cordon it. Failures can start later (`--at`), and rolling drains take time.
+line: objects are deleted, applied and edited, nodes are added, workloads are scaled, nodes are
+cordoned, drained and failed, and the descheduler runs. So one change can delete an object and apply
+a new object of the same name, or apply a node and cordon it. Failures can start later (`--at`), and
+rolling drains take time.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ def _containers(target: Manifest, edited: Json, name: str) -> list[Json]:
 
 
 def with_priority(text: str, inventory: Inventory) -> tuple[Manifest, Manifest]:
-    """Return the PriorityClass in `text` (`NAME=VALUE`), unchanged and with the new value.
+    """Return the PriorityClass that `text` (`NAME=VALUE`) names, as it is and with the new value.
 
     Raises InputError.
     """

@@ -147,7 +147,7 @@ def _type_of(spec: NodeGroupSpec) -> str:
 def _group_of(
     group: GroupOutcome, transitions: Sequence[NodeTransition], since: Instant, until: Instant
 ) -> GroupOutcome:
-    """Return `group` with its counts and hours by `transitions`."""
+    """Return `group` with the counts and node hours that follow from `transitions`."""
     own = [one for one in transitions if one.group == group.group]
     added = sum(one.came for one in own)
     removed = len(own) - added

@@ -208,7 +208,7 @@ def _read_table(path: Path, *forms: tuple[str, ...]) -> _Table:
 
 
 def _repeated(table: _Table, count_column: str) -> Iterator[tuple[int, int, Mapping[str, str]]]:
-    """Yield each row as often as its count column says, with its line and a running number."""
+    """Yield (line, running number, row) for each row, as often as its count column says."""
     number = 0
     for line, row in enumerate(table.rows, start=2):
         count = _amount(table, line, row, count_column) if count_column in table.header else 1

@@ -114,7 +114,7 @@ def _pods_maker(workload: Replicated) -> str:
 
 
 def check_scheduled_controller(controller: ReplicationController) -> Causes:
-    """Yield the errors in the fields of a stored ReplicationController that the scheduler reads."""
+    """Yield the errors in those fields of a ReplicationController that a simulation depends on."""
     yield from non_negative("spec.replicas", controller.spec.replicas)
     yield from check_labels("spec.selector", controller.spec.selector)
     yield from check_scheduled_template(controller.spec.template)

@@ -12,7 +12,12 @@ from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.dashboard import DashboardPort
 from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
 from fairlead.cli.options.parameter import Names, named, repeatable
-from fairlead.cli.options.plugin import AllowExtenders, BatchConfig, BatchPlugins, Plugins
+from fairlead.cli.options.plugin import (
+    AllowExtenders,
+    BatchPlugins,
+    Plugins,
+    RunningBatchConfig,
+)
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 CONTROLLERS_HELP: Final = (
@@ -40,7 +45,7 @@ def run(
     connection: ConnectionOptions = NO_CONNECTION,
     plugin: Plugins = (),
     allow_extenders: AllowExtenders = False,
-    batch_config: BatchConfig = None,
+    batch_config: RunningBatchConfig = None,
     batch_plugin: BatchPlugins = (),
     listen: Annotated[str, named("HOST:PORT", LISTEN_HELP)] = "127.0.0.1:10259",
     tls_cert_file: Annotated[

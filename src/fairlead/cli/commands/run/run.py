@@ -43,6 +43,7 @@ from fairlead.engine.nodelifecycle.flag import FlagError, config_of_flags
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.whatif.configuration.batch.batch_file import read_batch_config
+from fairlead.whatif.configuration.batch.options import SINGLE_PODS
 from fairlead.whatif.configuration.release import read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
@@ -365,6 +366,9 @@ def _engine_config(request: RunRequest, controllers: tuple[str, ...], meter: Met
     source, plugins = request.batch
     if BATCH not in controllers and (source is not None or plugins):
         raise InputError("--batch-config", "needs --controllers scheduler,batch")
+    if source == SINGLE_PODS:
+        problem = "single-pods is for simulations; leave batch out of --controllers instead"
+        raise InputError("--batch-config", problem)
     batch = read_batch_config(source or _BATCH_DEFAULT, plugins) if BATCH in controllers else None
     return EngineConfig(
         scheduler=replace(scheduler, meter=meter),

@@ -46,7 +46,7 @@ def whatif(
     .gz or .tar), a directory of such files, or `-` for standard input. Instead of it, `--context`,
     `--kubeconfig` or `--in-cluster` reads a running cluster, without changing it. Options that
     describe the change can be repeated and combined. All of them take effect at the same instant,
-    in this order: delete, apply, edit, scale, add nodes, cordon, drain, fail, run the descheduler.
+    in this order: delete, apply, edit, add nodes, scale, cordon, drain, fail, run the descheduler.
     Text output comes with an HTML report, fairlead-whatif.html.
 
     Try:

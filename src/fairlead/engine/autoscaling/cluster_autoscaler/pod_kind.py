@@ -37,7 +37,10 @@ def is_mirror_pod(pod: Pod) -> bool:
 
 
 def is_recreatable(pod: Pod) -> bool:
-    """Return True if the pod would be recreated elsewhere; not for static and DaemonSet pods."""
+    """Return True unless the pod is static, a mirror pod or of a DaemonSet.
+
+    Upstream assumes that any other pod is created again on another node.
+    """
     source = pod.metadata.annotations.get(SOURCE_ANNOTATION, SOURCE_API)
     return source == SOURCE_API and not is_mirror_pod(pod) and not is_daemon_set_pod(pod)
 

@@ -28,7 +28,7 @@ def claims_of(pod: Pod, related: RelatedObjects) -> tuple[ResourceClaim, ...]:
 def _claim_names(pod: Pod) -> Iterator[tuple[str, bool]]:
     """Yield the name of each claim, and whether the pod must own it.
 
-    The name is "" if the entry needs no claim.
+    The name is "" for an entry of spec.resourceClaims that needs no claim, by the pod's status.
     """
     for wanted in pod.spec.resource_claims:
         if wanted.resource_claim_name:

@@ -86,8 +86,8 @@ class PodMove:
 class PlannedDrain:
     """A node that can be emptied, with its moves.
 
-    `lost` are pods without a controller, which nothing replaces. `charged` counts the evictions by
-    the budget that they are charged to.
+    `lost` are pods without a controller, which nothing replaces. `charged` is the number of
+    evictions that count against each budget.
     """
 
     node: str

@@ -57,7 +57,7 @@ class ApiServerRecords(ReactiveController):
 
     `address` is what clients connect to, `host` the machine, `authority` the CA's PEM text.
 
-    `new_id` gives the holder of the Lease its identity.
+    `new_id` returns the random part of the Lease's holderIdentity.
     """
 
     issuer: ClassVar[Issuer] = API_SERVER
