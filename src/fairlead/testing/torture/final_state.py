@@ -125,12 +125,23 @@ class FinalState:
     # --- workloads ----------------------------------------------------------------------------
 
     def _check_owners(self) -> None:
+        """Check that no object exists without its owner, except pods that nothing can end.
+
+        A deleted pod stays until the kubelet of its node confirms that it has ended. If the node
+        stopped for good, that is never, unless the Node is deleted or tainted as out of service.
+        upstream: pkg/controller/podgc/gc_controller.go: gcTerminating, isPodTerminating
+        """
         uids = {obj["metadata"]["uid"] for obj in self._objects.values()}
         for obj in self._objects.values():
             owners = obj["metadata"].get("ownerReferences", ())
-            if owners and not is_volatile(obj):
+            if owners and not is_volatile(obj) and not self._waits_for_kubelet(obj):
                 is_owned = any(one["uid"] in uids for one in owners)
                 self._require(is_owned, obj, "outlives its owner")
+
+    def _waits_for_kubelet(self, obj: Json) -> bool:
+        """Return whether `obj` is a pod that was deleted, and its node is not ready."""
+        node = self._nodes.get(obj["spec"].get("nodeName", "")) if obj["kind"] == POD.kind else None
+        return node is not None and _is_ending(obj) and not _is_ready(node)
 
     def _check_replica_sets(self) -> None:
         refused = {one["metadata"]["namespace"] for one in self._kinds["ResourceQuota"]}
@@ -256,9 +267,16 @@ class FinalState:
             )
 
     def _check_budgets(self) -> None:
+        """Check that budgets count the ready pods that are not being deleted.
+
+        The phase does not count. If PodGC marks a pod of a missing node as Failed, its deletion is
+        refused, and the node returns, the Failed pod stays and is still Ready.
+        upstream: pkg/controller/disruption/disruption.go: countHealthyPods
+        """
         for one in self._kinds["PodDisruptionBudget"]:
             labels = one["spec"].get("selector", {}).get("matchLabels", {})
-            healthy = [p for p in self._selected(one, labels) if _is_alive(p) and _has(p, "Ready")]
+            found = self._selected(one, labels)
+            healthy = [p for p in found if not _is_ending(p) and _has(p, "Ready")]
             seen = one.get("status", {}).get("currentHealthy")
             self._require(
                 seen == len(healthy), one, f"counts {seen} of {len(healthy)} healthy pods"

@@ -102,10 +102,18 @@ def _pool(chance: Chance, name: str) -> Json:
 def karpenter_changes(
     seed: int, chaos_ms: int, namespaces: tuple[str, ...], workloads: int
 ) -> Iterator[Change]:
-    """Yield the changes of the scenario of `seed`.
+    """Yield the changes of the scenario of `seed`; at the end of chaos, nodes expire no more.
+
+    Else one may expire at any time while the final state is checked: a NodeClaim of 01:36:11 is
+    replaced at 02:06:11, 371 s after the end of the hour without changes. Those that exist keep
+    their `expireAfter` of half an hour, and so are replaced before.
 
     `workloads` is the number of Deployments that it creates at most, named `deploy-1` and so on.
     """
+    for one in node_pools(seed):
+        if one["spec"]["template"]["spec"]["expireAfter"] != "Never":
+            never = {"spec": {"template": {"spec": {"expireAfter": "Never"}}}}
+            yield Patch(chaos_ms - 1, "NodePool", one["metadata"]["name"], never)
     chance = Chance((seed << 8) + 1)
     for _ in range(CHANGES * chaos_ms // 3_600_000):
         at, pool = chance.below(chaos_ms), chance.of(POOLS)
