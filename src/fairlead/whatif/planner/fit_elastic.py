@@ -1,8 +1,9 @@
 """fit --autoscale: how many more pods fit before a limit of the autoscaler or a quota binds.
 
 The cluster is simulated with its autoscaler and with a new workload of so many pods like the given
-one. The number of pods grows until some find no place. Its controller, its owner and a label of its
-own keep other workloads from adopting the pods.
+one. The number of pods grows until some find no place. A simulation in which all find one ends at
+once; only the last one, which the answer describes, runs until the cluster has settled. Its
+controller, its owner and a label of its own keep other workloads from adopting the pods.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH, AutoscalingOutcome
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
+from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.planner.new_pod import NewPods
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -69,36 +71,60 @@ def elastic_fit(
 ) -> ElasticFit:
     """Return how many pods of `source` fit in `experiment`, which has an autoscaler.
 
-    Each simulation tries four times as many pods as the one before, at most `pods_max`. Raises
-    InputError for a pod that is invalid.
+    Each simulation tries at least four times as many pods as the one before, at most `pods_max`.
+    Raises InputError for a pod that is invalid.
     """
-    count = min(_FIRST, pods_max)
-    while True:  # at most log4(pods_max) times
-        found = _tried(experiment, source, count, progress)
-        if found.stop or count == pods_max:
-            return found
-        count = min(count * _GROWTH, pods_max)
+    counts = _counts(pods_max)
+    for number, count in enumerate(counts, 1):
+        phase = f"simulation {number} of at most {len(counts)}: {count:,} pods"
+        workload = _workload(source, count)
+        run = _with_workload(experiment, source, workload, settles=count == pods_max)
+        found = _found(run_experiment(run, phase, progress).outcome, workload, count)
+        if found.stop:
+            break
+    return found
 
 
-def _tried(experiment: Experiment, source: NewPods, count: int, progress: Progress) -> ElasticFit:
-    workload = _workload(source, count)
+def _counts(pods_max: int) -> list[int]:
+    """Return the numbers of pods to try; the last one is `pods_max`.
+
+    No simulation is for less than twice as many pods as the one before: for 5,000 they have 250,
+    1,000 and 5,000.
+    """
+    found = []
+    count = _FIRST
+    while count * 2 < pods_max:
+        found.append(count)
+        count *= _GROWTH
+    return [*found, pods_max]
+
+
+def _with_workload(
+    experiment: Experiment, source: NewPods, workload: Json, *, settles: bool
+) -> Experiment:
+    """Return the experiment that creates `workload`.
+
+    Unless it `settles`, it ends once all pods of the workload have a node.
+    """
     [manifest] = manifests([Document(source.source, workload)])
     step = ScriptedStep(0, (commands.create(manifest),), source.source, source.title)
-    run = run_experiment(replace(experiment, steps=(step,)), f"{count:,} pods", progress)
-    outcome = run.outcome
-    name = workload["metadata"]["name"]
-    own = tuple(
-        pod
-        for pod in outcome.pods.values()
-        if pod.owner is not None
-        and (pod.owner.kind, pod.owner.namespace, pod.owner.name)
-        == (workload["kind"], source.namespace, name)
-    )
+    filled = None if settles else (_ref(workload), workload["spec"]["replicas"])
+    return replace(experiment, steps=(step,), ends_when_filled=filled)
+
+
+def _found(outcome: RunOutcome, workload: Json, count: int) -> ElasticFit:
+    ref = _ref(workload)
+    own = tuple(pod for pod in outcome.pods.values() if pod.owner == ref)
     placed = tuple(pod for pod in own if pod.is_placed)
-    stop, refused_by = _stop(outcome, own, f"{workload['kind']} {source.namespace}/{name}")
+    stop, refused_by = _stop(outcome, own, f"{ref.kind} {ref.namespace}/{ref.name}")
     if not stop:
         refused_by = "limit"
     return ElasticFit(len(placed), count, stop, refused_by, placed, outcome)
+
+
+def _ref(workload: Json) -> WorkloadRef:
+    meta = workload["metadata"]
+    return WorkloadRef(workload["kind"], meta["namespace"], meta["name"])
 
 
 def _workload(source: NewPods, count: int) -> Json:
@@ -188,7 +214,7 @@ def _verdict(result: ElasticFit, source: NewPods) -> str:
     what = f"of {source.title}"
     if not result.stop:
         more = counted(result.count, "more pod")
-        return f"At least {more} {what} fit (--max-limit){source.in_all(result.count)}."
+        return f"At least {more} {what} fit{source.in_all(result.count)}."
     if not result.count:
         return f"No further pod {what} fits, whatever the autoscaler adds."
     added = counted(result.autoscaling.added, "added node")
@@ -200,6 +226,8 @@ def _verdict(result: ElasticFit, source: NewPods) -> str:
 def _findings(result: ElasticFit) -> Iterator[str]:
     if result.stop:
         yield f"The next one: {result.stop}"
+    else:
+        yield f"No limit binds below --max-limit, which is {result.tried:,}."
     cost = result.autoscaling.cost_per_hour
     if cost is not None:
         month = cost * HOURS_PER_MONTH

@@ -18,6 +18,7 @@ from fairlead.whatif.configuration.batch.batch_config import batch_config, with_
 from fairlead.whatif.configuration.batch.options import SINGLE_PODS, BatchOptions
 from fairlead.whatif.configuration.controller_manager import DEFAULT
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
+from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.snapshot.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ class Experiment:
     `quiet`), at most `horizon` after the last step. Steps and outcome are counted from
     `steps_begin`, a delay after `start`; if it is None, the outcome is counted from when the
     cluster is at rest. If `ends_when_placed` names pods (`namespace/name`), the run also ends once
-    all of them have a node. `loads` are the loads of workloads. `notes` are added to the outcome.
+    all of them have a node; if `ends_when_filled` names a workload and a number, once so many of
+    its new pods have a node. `loads` are the loads of workloads. `notes` are added to the outcome.
     With `compares_packings` running pods are pending at the start, so that no workload has ready
     pods at first; only those at the end count.
     """
@@ -54,6 +56,7 @@ class Experiment:
     horizon: DurationNs = HORIZON_DEFAULT
     quiet: DurationNs = QUIET
     ends_when_placed: tuple[str, ...] = ()
+    ends_when_filled: tuple[WorkloadRef, int] | None = None
     compares_packings: bool = False
     seed: int = 0
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)

@@ -362,10 +362,8 @@ class ExperimentRun:
         that expires, a failed node in the queue to be tainted.
         """
         world = self._world
-        awaited = self._experiment.ends_when_placed
-        if awaited and self._done == len(self._experiment.steps):  # noqa: SIM102
-            if self._recorder.are_placed(awaited):
-                return True
+        if self._done == len(self._experiment.steps) and self._is_fulfilled():
+            return True
         if self._batch is not None and self._batch.next_deadline() is not None:
             return False
         if self._recorder.outage.is_waiting() or self._pod_autoscalers.is_waiting():
@@ -378,6 +376,13 @@ class ExperimentRun:
             self._done == len(self._experiment.steps)
             and world.now - world.last_change > self._experiment.quiet
         )
+
+    def _is_fulfilled(self) -> bool:
+        """Return whether the pods whose placement ends the run have a node."""
+        awaited, filled = self._experiment.ends_when_placed, self._experiment.ends_when_filled
+        if awaited and self._recorder.are_placed(awaited):
+            return True
+        return filled is not None and self._recorder.workloads.placed[filled[0]] >= filled[1]
 
     def _why_waiting(self, pod: Pod) -> str:
         """Return why a pod is pending although the scheduler has not tried it.

@@ -11,6 +11,7 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
     AutoscaleOptions,
     read_autoscalers,
 )
+from fairlead.whatif.planner import fit_elastic
 from fairlead.whatif.planner.fit_elastic import elastic_fit, elastic_fit_answer
 from fairlead.whatif.planner.new_pod import pod_source
 from fairlead.whatif.run.experiment import Experiment
@@ -98,7 +99,16 @@ def test_a_quota_binds_first(fitted, make):
 def test_without_a_limit_the_count_ends_at_the_limit_asked_for(fitted, make):
     found, answer = fitted(make.node("a", pool="a"), make.workload(replicas=0), pods_max=5)
     assert (found.count, found.stop, found.refused_by) == (5, "", "limit")
-    assert answer.verdict == "At least 5 more pods of deploy/default/web fit (--max-limit)."
+    assert answer.verdict == "At least 5 more pods of deploy/default/web fit."
+    assert answer.findings[0] == "No limit binds below --max-limit, which is 5."
+
+
+def test_the_count_grows_until_a_limit_binds(fitted, make, monkeypatch):
+    """Simulations in which all pods find a node end early, and their results do not count."""
+    monkeypatch.setattr(fit_elastic, "_FIRST", 2)
+    found, answer = fitted(make.node("a", pool="a"), make.workload(replicas=0), pods_max=100)
+    assert (found.count, found.tried, found.refused_by) == (12, 32, "autoscaler")
+    assert answer.facts["nodes_after"] == 3
 
 
 def test_pods_of_the_workload_itself_stay(fitted, make):

@@ -14,12 +14,18 @@ from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.karpenter.apis import (
+    WHEN_EMPTY_OR_UNDERUTILIZED,
     NodeClaim,
     NodeOverlay,
     NodePool,
 )
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
+from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
+from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaimtemplate import (
+    template_requirements,
+)
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     instance_types,
     read_instance_types,
@@ -71,15 +77,44 @@ def karpenter_config(
         types = read_instance_types(instance_type_file, nodes)
     if not all(one.has_price for one in types):
         notes.append("Prices that are not given are estimated from cores and memory.")
+    offered = instance_types(types, zones)
+    notes += _unoffered_spot(pools, offered)
     overlays = _of_kind(stated, "NodeOverlay", NodeOverlay)
     config = KarpenterConfig(
         pools=tuple(pools),
-        types=instance_types(types, zones),
+        types=offered,
         claims=tuple(_of_kind(stated, "NodeClaim", NodeClaim)),
         overlays=tuple(overlays),
         options=KarpenterOptions(node_overlay=bool(overlays)),
     )
     return config, notes
+
+
+def _unoffered_spot(pools: Iterable[NodePool], types: Iterable[InstanceType]) -> Iterator[str]:
+    """Yield a note about the NodePools whose consolidation needs spot, which no type offers.
+
+    A replacement whose requirements allow spot and on-demand is restricted to spot, whatever the
+    offerings are, so its launch fails. upstream: consolidation.go:computeConsolidation
+    """
+    if any(offer.capacity_type == SPOT for one in types for offer in one.offerings):
+        return
+    names = [
+        pool.metadata.name
+        for pool in pools
+        if not pool.is_static
+        and pool.spec.disruption.consolidation_policy == WHEN_EMPTY_OR_UNDERUTILIZED
+        and all(
+            template_requirements(pool).get(CAPACITY_TYPE).has(one) for one in (SPOT, ON_DEMAND)
+        )
+    ]
+    if names:
+        verb = "allows" if len(names) == 1 else "allow"
+        yield (
+            f"NodePool {', '.join(names)} {verb} spot and on-demand, but no instance type has a "
+            "spot offering. Karpenter replaces an on-demand node there only by a spot node, so "
+            "replacements by consolidation fail for lack of capacity. Require "
+            f"{CAPACITY_TYPE} on-demand in the NodePool, or state spotPrice in --instance-types."
+        )
 
 
 def _karpenter_objects(found: Iterable[Manifest]) -> Iterator[tuple[str, Json]]:

@@ -6,7 +6,7 @@ number at the end and the transitions in between.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -44,9 +44,13 @@ class PodTransition:
 
 @dataclass(slots=True)
 class WorkloadRecorder:
-    """Records the transitions of the pods that change after the cluster was loaded."""
+    """Records the transitions of the pods that change after the cluster was loaded.
+
+    `placed` counts the existing pods of each workload that got a node since then.
+    """
 
     transitions: list[PodTransition] = field(default_factory=list)
+    placed: Counter[WorkloadRef] = field(default_factory=Counter)
     _is_ready: dict[str, bool] = field(default_factory=dict)  # by uid; pods that have changed
 
     def pod_changed(
@@ -63,9 +67,12 @@ class WorkloadRecorder:
             self._add(pod, Step.CREATED, now)
         elif after is not None and after.spec.node_name and not before.spec.node_name:
             self._add(pod, Step.PLACED, now)
+            self.placed[workload_of(pod)] += 1
         self._set_ready(before, pod, now, is_ready=after is not None and is_serving and _ready(pod))
         if before is not None and not _is_over(before) and (after is None or _is_over(after)):
             self._add(pod, Step.LEFT, now)
+            if before.spec.node_name:
+                self.placed[workload_of(pod)] -= 1
 
     def node_changed(self, pods: Iterable[Pod], now: Instant, *, is_serving: bool) -> None:
         """Record that a node stopped or started to work; `pods` are on it."""
