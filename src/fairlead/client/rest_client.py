@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
@@ -85,6 +85,10 @@ class ApiAnswer:
         return 200 <= self.status < 300
 
 
+# Called when a request begins; what it returns is called with the answer.
+RequestObserver = Callable[[ApiRequest], Callable[[ApiAnswer], None]]
+
+
 class RestClient:
     """A client of the server in `config`; an async context manager."""
 
@@ -95,8 +99,11 @@ class RestClient:
         read_seconds_max: float = READ_SECONDS_MAX,
         connections_max: int = CONNECTIONS_MAX,
         bytes_max: int | None = None,
+        observe: RequestObserver | None = None,
     ) -> None:
         """Prepare the client; connections are opened with the first request.
+
+        `observe` gets the requests of `exchange` and their answers.
 
         An answer of more than `bytes_max` bytes fails like a broken connection; None sets no limit,
         which is meant for API servers.
@@ -104,6 +111,7 @@ class RestClient:
         self.config = config
         self._connections_max = connections_max
         self._bytes_max = bytes_max
+        self._observe = observe
         self._read_seconds_max = read_seconds_max
         self.date = ""  # from the latest response's Date header
         # Credentials expire in real time, in every world.
@@ -177,6 +185,14 @@ class RestClient:
         It is repeated only after 401, if the credentials can be renewed. Raises
         ConnectionConfigError.
         """
+        if self._observe is None:
+            return await self._exchange(request, seconds_max)
+        end = self._observe(request)
+        answer = await self._exchange(request, seconds_max)
+        end(answer)
+        return answer
+
+    async def _exchange(self, request: ApiRequest, seconds_max: float) -> ApiAnswer:
         is_renewed = False
         while True:
             try:

@@ -12,7 +12,7 @@ from fairlead.client import list_objects, rest_client
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.error import RequestError
 from fairlead.client.list_objects import list_objects as list_whole
-from fairlead.client.rest_client import RestClient
+from fairlead.client.rest_client import ApiRequest, RestClient
 
 PODS = "/api/v1/pods"
 
@@ -139,3 +139,20 @@ def test_an_answer_that_is_no_list_is_refused():
     server = Scripted((200, {}, ["no list"]))
     with pytest.raises(RequestError, match="/api/v1/pods: the answer is not a list"):
         server.ask(lambda client: list_whole(client, PODS))
+
+
+def test_an_observer_gets_each_request_and_its_last_answer():
+    server = Scripted((401, {}, {}), (201, {}, {}), (200, {}, {}))
+    seen = []
+
+    def observe(request):
+        return lambda answer: seen.append((request.method, request.path, answer.status))
+
+    async def work(client):
+        client._observe = observe
+        client._credentials.renew = lambda: True
+        for body in (b"{}", None):
+            await client.exchange(ApiRequest("POST" if body else "GET", PODS, body), 5)
+
+    server.ask(work)
+    assert seen == [("POST", PODS, 201), ("GET", PODS, 200)]

@@ -40,6 +40,7 @@ from fairlead.worlds.cluster.refused_resource_log import QUIET_S, RefusedResourc
 from fairlead.worlds.cluster.resource import REQUIRED, is_built_in, resources_by_kind
 from fairlead.worlds.cluster.sender import REQUEST_SECONDS_MAX, Sender, SenderOptions
 from fairlead.worlds.cluster.slow_cycles import SlowCycles
+from fairlead.worlds.cluster.trace import Trace
 from fairlead.worlds.cluster.world import ClusterWorld
 from fairlead.worlds.driver import CommandSource, Driver
 from fairlead.worlds.extender.extender_caller import ExtenderCaller
@@ -73,6 +74,7 @@ class RunnerOptions:
     `build` makes the engine when this replica becomes leader. `election` None acts without a Lease.
     `host` is this machine's name in events; "" writes none. `log` gets one line per incident.
     `meter` has the times of the engine's plugins, for the log of slow cycles.
+    `trace` makes spans of the engine's units of work and of all requests but watches.
     `quiet_seconds` is how long a line about refused resources waits for further ones.
     `on_updates` gets the differences of every list and watch, also before this replica leads.
     """
@@ -86,6 +88,7 @@ class RunnerOptions:
     extenders: ExtenderCaller | None = None
     log: Callable[[str], None] = lambda _: None
     meter: Meter | None = None
+    trace: Trace | None = None
     watch_seconds: int = WATCH_SECONDS
     request_seconds: float = REQUEST_SECONDS_MAX
     quiet_seconds: float = QUIET_S
@@ -165,9 +168,14 @@ class ClusterRunner:
         """Run until `stop`; return why it ended early, "" if it did not."""
         options = self._options
         async with AsyncExitStack() as stack:
-            watches = RestClient(options.config, connections_max=len(self.reflectors) + 1)
-            api = RestClient(options.config, connections_max=options.limits.in_flight_max + 1)
-            lease = RestClient(options.config, connections_max=1)
+            observe = None if options.trace is None else options.trace.observe
+
+            def new_client(connections_max: int) -> RestClient:
+                return RestClient(options.config, connections_max=connections_max, observe=observe)
+
+            watches = new_client(len(self.reflectors) + 1)
+            api = new_client(options.limits.in_flight_max + 1)
+            lease = new_client(1)
             for client in (watches, api, lease):
                 await stack.enter_async_context(client)
             tasks = [self._task(self._list_watch(one, watches)) for one in self.reflectors]
@@ -256,7 +264,8 @@ class ClusterRunner:
         self._name_absent()
         now = self.clock.now()
         self.engine = self._options.build(now)
-        timed = SlowCycles(self.engine, self._options.meter, perf_counter_ns, self._options.log)
+        options = self._options
+        timed = SlowCycles(self.engine, options.meter, perf_counter_ns, options.log, options.trace)
         self._driver = Driver(timed, self._world, now=now)
         self._world.start()
         self._options.on_start(self.engine)

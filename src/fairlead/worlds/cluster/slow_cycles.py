@@ -18,6 +18,7 @@ from fairlead.engine.core.command import Bind, Issued
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.stimulus import Stimulus
 from fairlead.engine.framework.user_plugin.meter import Meter, Stopwatch
+from fairlead.worlds.cluster.trace import PluginStep, Trace
 from fairlead.worlds.driver import CommandSource
 
 SLOW_NS: Final[DurationNs] = 100 * NANOSECONDS_PER_MILLISECOND  # upstream: schedule_one.go
@@ -34,12 +35,17 @@ class SlowCycles:
         meter: Meter | None,
         stopwatch: Stopwatch,
         log: Callable[[str], None],
+        trace: Trace | None = None,
     ) -> None:
-        """`meter` has the times of the engine's plugins; `log` gets a line for each slow unit."""
+        """`meter` has the times of the engine's plugins; `log` gets a line for each slow unit.
+
+        `trace` gets the time and the steps of every unit.
+        """
         self._engine = engine
         self._meter = meter
         self._stopwatch = stopwatch
         self._log = log
+        self._trace = trace
 
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
         """See CommandSource."""
@@ -52,27 +58,37 @@ class SlowCycles:
     def handle_deadline(self, now: Instant) -> Sequence[Issued]:
         """Do one unit of work, and log it if it was slow."""
         before = {} if self._meter is None else self._meter.taken()
+        if self._trace is not None:
+            self._trace.begin_unit()
         began = self._stopwatch()
         issued = self._engine.handle_deadline(now)
         taken = self._stopwatch() - began
         if taken >= SLOW_NS:
-            self._log(f"slow cycle: {_ms(taken)}{_pods(issued)}{self._steps(before)}")
+            self._log(f"slow cycle: {_ms(taken)}{_pods(issued)}{_text(self._steps(before))}")
+        if self._trace is not None:
+            self._trace.end_unit(taken, self._steps(before))
         return issued
 
-    def _steps(self, before: dict[tuple[str, str], tuple[int, DurationNs]]) -> str:
+    def _steps(self, before: dict[tuple[str, str], tuple[int, DurationNs]]) -> list[PluginStep]:
         """Return the longest steps since `before`."""
         after = {} if self._meter is None else self._meter.taken()
-        steps: list[tuple[DurationNs, int, str]] = []
+        steps: list[PluginStep] = []
         for (plugin, point), (calls, taken) in after.items():
             calls_before, taken_before = before.get((plugin, point), (0, 0))
             if calls > calls_before:
-                steps.append((taken - taken_before, calls - calls_before, f"{plugin}/{point}"))
+                steps.append(PluginStep(taken - taken_before, calls - calls_before, plugin, point))
         steps.sort(reverse=True)
-        shown = [
-            f"{_ms(taken)} {name} ({calls} {'call' if calls == 1 else 'calls'})"
-            for taken, calls, name in steps[:STEPS_MAX]
-        ]
-        return f": {', '.join(shown)}" if shown else ""
+        return steps[:STEPS_MAX]
+
+
+def _text(steps: Sequence[PluginStep]) -> str:
+    """Return the steps of a slow unit as the end of its line."""
+    shown = [
+        f"{_ms(one.taken)} {one.plugin}/{one.point} "
+        f"({one.calls} {'call' if one.calls == 1 else 'calls'})"
+        for one in steps
+    ]
+    return f": {', '.join(shown)}" if shown else ""
 
 
 def _pods(issued: Sequence[Issued]) -> str:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
-
+from typing import Annotated
+from typing import Final
 from cyclopts import Parameter
-
-from fairlead.cli.commands.run.shadow_options import NO_SHADOW, ShadowOptions
-from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
-from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
+from fairlead.cli.commands.run.shadow_options import NO_SHADOW
+from fairlead.cli.commands.run.shadow_options import ShadowOptions
+from fairlead.cli.options.connection import NO_CONNECTION
+from fairlead.cli.options.connection import ConnectionOptions
+from fairlead.cli.options.controller import NO_FLAGS
+from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.dashboard import DashboardPort
-from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
-from fairlead.cli.options.parameter import Names, named, repeatable
-from fairlead.cli.options.plugin import (
-    AllowExtenders,
-    BatchPlugins,
-    Plugins,
-    RunningBatchConfig,
-)
-from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
+from fairlead.cli.options.log import NO_DECISION_LOG
+from fairlead.cli.options.log import DecisionLogOptions
+from fairlead.cli.options.parameter import Names
+from fairlead.cli.options.parameter import named
+from fairlead.cli.options.parameter import repeatable
+from fairlead.cli.options.plugin import AllowExtenders
+from fairlead.cli.options.plugin import BatchPlugins
+from fairlead.cli.options.plugin import Plugins
+from fairlead.cli.options.plugin import RunningBatchConfig
+from fairlead.cli.options.release import NO_RELEASE
+from fairlead.cli.options.release import ReleaseOptions
 
 CONTROLLERS_HELP: Final = (
     "Controllers to run: scheduler (default), batch, node-lifecycle and taint-eviction; "
@@ -34,6 +38,10 @@ LISTEN_HELP: Final = (
 DASHBOARD_HELP: Final = (
     "Also serve a dashboard, which changes nothing, for browsers on this machine. A line on "
     "standard error has a link that works once."
+)
+OTLP_HELP: Final = (
+    "Send spans of scheduling cycles and API requests to the OTLP/HTTP collector at URL, such as "
+    "http://localhost:4318; needs pip install 'fairlead[otel]'."
 )
 ELECT_HELP: Final = "Run without a Lease; only for a cluster where no other replica runs."
 
@@ -54,6 +62,7 @@ def run(
     tls_private_key_file: Annotated[str, named("FILE", "Key of --tls-cert-file.")] = "",
     dashboard: Annotated[bool, Parameter(help=DASHBOARD_HELP, negative=())] = False,
     dashboard_port: DashboardPort = 0,
+    otlp_endpoint: Annotated[str, named("URL", OTLP_HELP)] = "",
     shadow: ShadowOptions = NO_SHADOW,
     no_leader_election: Annotated[bool, Parameter(help=ELECT_HELP, negative=())] = False,
     rbac: Annotated[
@@ -101,6 +110,7 @@ def run(
             listen=listen,
             certificate=(tls_cert_file, tls_private_key_file),
             dashboard=(dashboard, dashboard_port),
+            otlp_endpoint=otlp_endpoint,
             elects=not no_leader_election,
             writes_events=not no_events,
             flags=flags,

@@ -7,26 +7,31 @@ import json
 import signal
 import ssl
 import sys
-from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass, replace
+from contextlib import AsyncExitStack
+from contextlib import ExitStack
+from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, BinaryIO, Final
-
+from typing import TYPE_CHECKING
+from typing import BinaryIO
+from typing import Final
 import uvloop
-
-from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+from fairlead.api.timestamp import format_timestamp
 from fairlead.cli import exit_code
-from fairlead.cli.commands.run.client_settings import (
-    ClientSettings,
-    host_name,
-    read_client_settings,
-)
-from fairlead.cli.commands.run.shadow_options import NO_SHADOW, ShadowOptions
-from fairlead.cli.options.connection import ConnectionOptions, connection_of
+from fairlead.cli.commands.run.client_settings import ClientSettings
+from fairlead.cli.commands.run.client_settings import host_name
+from fairlead.cli.commands.run.client_settings import read_client_settings
+from fairlead.cli.commands.run.shadow_options import NO_SHADOW
+from fairlead.cli.commands.run.shadow_options import ShadowOptions
+from fairlead.cli.options.connection import ConnectionOptions
+from fairlead.cli.options.connection import connection_of
 from fairlead.cli.options.controller import ControllerOptions
-from fairlead.cli.options.dashboard import check_dashboard_port, open_dashboard_port
-from fairlead.cli.options.listen import listen_address, open_listener
+from fairlead.cli.options.dashboard import check_dashboard_port
+from fairlead.cli.options.dashboard import open_dashboard_port
+from fairlead.cli.options.listen import listen_address
+from fairlead.cli.options.listen import open_listener
 from fairlead.cli.options.log import DecisionLogOptions
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.options.release import ReleaseOptions
@@ -35,11 +40,13 @@ from fairlead.client.rest_client import RestClient
 from fairlead.engine.compose import build_running_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.configuration.release import Release
-from fairlead.engine.core.reporter import Reporter, SilentReporter
+from fairlead.engine.core.reporter import Reporter
+from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.engine import Engine
 from fairlead.engine.framework.user_plugin.meter import Meter
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.engine.nodelifecycle.flag import FlagError, config_of_flags
+from fairlead.engine.nodelifecycle.flag import FlagError
+from fairlead.engine.nodelifecycle.flag import config_of_flags
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.whatif.configuration.batch.batch_file import read_batch_config
@@ -49,29 +56,28 @@ from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
-from fairlead.worlds.cluster.http_server import (
-    HttpOptions,
-    HttpServer,
-    PodAnswer,
-    PodQuery,
-    served,
-    tls_context,
-)
+from fairlead.worlds.cluster.http_server import HttpOptions
+from fairlead.worlds.cluster.http_server import HttpServer
+from fairlead.worlds.cluster.http_server import PodAnswer
+from fairlead.worlds.cluster.http_server import PodQuery
+from fairlead.worlds.cluster.http_server import served
+from fairlead.worlds.cluster.http_server import tls_context
 from fairlead.worlds.cluster.rbac import rbac_manifest
-from fairlead.worlds.cluster.resource import (
-    BATCH,
-    CONTROLLERS,
-    SCHEDULER,
-    gated_resources,
-    watched_resources,
-)
-from fairlead.worlds.cluster.runner import ClusterRunner, RunnerOptions, RunningEngine
+from fairlead.worlds.cluster.resource import BATCH
+from fairlead.worlds.cluster.resource import CONTROLLERS
+from fairlead.worlds.cluster.resource import SCHEDULER
+from fairlead.worlds.cluster.resource import gated_resources
+from fairlead.worlds.cluster.resource import watched_resources
+from fairlead.worlds.cluster.runner import ClusterRunner
+from fairlead.worlds.cluster.runner import RunnerOptions
+from fairlead.worlds.cluster.runner import RunningEngine
 from fairlead.worlds.cluster.runtime_metrics import RuntimeMetrics
 from fairlead.worlds.cluster.shadow import Shadow
 from fairlead.worlds.cluster.shadow_record import ShadowRecord
 from fairlead.worlds.extender.extender_caller import reaching
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.metrics import SchedulerMetrics
+from fairlead.worlds.cluster.trace import Trace
 
 if TYPE_CHECKING:
     from fairlead.cli.commands.run.dashboard import ClusterDashboard
@@ -97,6 +103,7 @@ class RunRequest:
     listen: str
     certificate: tuple[str, str]
     dashboard: tuple[bool, int] = (False, 0)
+    otlp_endpoint: str = ""
     elects: bool
     writes_events: bool
     flags: ControllerOptions
@@ -109,6 +116,8 @@ def run_controllers(request: RunRequest) -> int:
     """Run until a signal or a failure; return the exit code. Raises InputError."""
     check_dashboard_port(request.dashboard[1], dashboard=request.dashboard[0])
     if request.shadow.shadow:
+        if request.otlp_endpoint:
+            raise InputError("--otlp-endpoint", "cannot be used with --shadow")
         return run_shadow(request)
     if request.shadow != NO_SHADOW:
         raise InputError(
@@ -129,6 +138,7 @@ def run_controllers(request: RunRequest) -> int:
     with ExitStack() as opened:
         dashboard = _dashboard(request, connection.name, settings, opened)
         reporter = _reporter(log, metrics, dashboard)
+        trace = _trace(request.otlp_endpoint, reporter, opened)
         http = _http_options(request, opened)
         extenders = engine_config.scheduler.extenders
         gated = gated_resources(engine_config.scheduler.version)
@@ -136,7 +146,7 @@ def run_controllers(request: RunRequest) -> int:
             config=connection,
             resources=watched_resources(controllers, gated),
             build=lambda now: build_running_engine(
-                replace(engine_config, start=now), reporter, controllers
+                replace(engine_config, start=now), trace or reporter, controllers
             ),
             election=settings.election if request.elects else None,
             limits=settings.limits,
@@ -144,6 +154,7 @@ def run_controllers(request: RunRequest) -> int:
             extenders=opened.enter_context(reaching(extenders)) if extenders else None,
             log=_log,
             meter=meter,
+            trace=trace,
             on_start=on_start,
         )
         problem = uvloop.run(_run(options, metrics, http, dashboard))
@@ -167,6 +178,17 @@ def _reporter(
     """Return the reporter of decisions: to the metrics, and to the dashboard and the log if any."""
     logging = log if dashboard is None else dashboard.logging(log)
     return metrics if logging is None else logging(metrics)
+
+
+def _trace(endpoint: str, reporter: Reporter, opened: ExitStack) -> Trace | None:
+    """Return what makes spans for --otlp-endpoint; None without it. Raises InputError."""
+    if not endpoint:
+        return None
+    # Imported only where it is used: it needs the extra `otel`.
+    from fairlead.cli.commands.run.otlp_exporter import OtlpExporter
+
+    exporter = opened.enter_context(OtlpExporter(endpoint, _log))
+    return Trace(reporter, exporter, LocalClock().now)
 
 
 def print_roles(request: RunRequest) -> int:

@@ -1,0 +1,118 @@
+"""OtlpExporter: sends spans with OpenTelemetry's SDK over OTLP/HTTP; needs the extra `otel`.
+
+The SDK batches spans and sends them in a thread of its own. If the collector does not answer, spans
+are dropped, and the scheduler is not slowed. The OTEL_* environment variables apply: the sampler,
+the resource, batches, and the headers, certificates, compression and timeout of the exporter.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
+
+from fairlead import __version__
+from fairlead.whatif.input.error import InputError
+from fairlead.worlds.cluster.trace import Span
+
+OPTION: Final = "--otlp-endpoint"
+TRACES: Final = "/v1/traces"  # of OTLP over HTTP
+SERVICE: Final = "fairlead"
+
+
+class OtlpExporter:
+    """A SpanExporter, and a context manager that sends the last spans at its end."""
+
+    def __init__(self, endpoint: str, log: Callable[[str], None]) -> None:
+        """Send to the collector at the base URL `endpoint`, as OTEL_EXPORTER_OTLP_ENDPOINT has it.
+
+        `log` gets a line when spans cannot be sent, and when they can be sent again. Raises
+        InputError.
+        """
+        url = traces_url(endpoint)
+        try:
+            from opentelemetry import trace
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+            from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+            from opentelemetry.sdk.trace import TracerProvider
+            from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        except ImportError:
+            problem = "needs OpenTelemetry's SDK: pip install 'fairlead[otel]'"
+            raise InputError(OPTION, problem) from None
+        own = Resource({"service.name": SERVICE, "service.version": __version__})
+        self._provider = TracerProvider(resource=own.merge(OTELResourceDetector().detect()))
+        exporter = _FailureLog(OTLPSpanExporter(endpoint=url), url, log)
+        self._provider.add_span_processor(BatchSpanProcessor(exporter))
+        self._tracer = self._provider.get_tracer(SERVICE, __version__)
+        self._api = trace
+
+    def __enter__(self) -> Self:
+        """Return the exporter."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Send the last spans."""
+        self._provider.shutdown()
+
+    def add(self, span: Span, parent: Any) -> Any:
+        """See SpanExporter; contexts are the SDK's SpanContexts."""
+        api = self._api
+        above = None if parent is None else api.set_span_in_context(api.NonRecordingSpan(parent))
+        begun = self._tracer.start_span(
+            span.name,
+            above,
+            kind=api.SpanKind.CLIENT if span.is_request else api.SpanKind.INTERNAL,
+            attributes=span.attributes,
+            start_time=span.began,
+        )
+        for event in span.events:
+            begun.add_event(event.name, event.attributes, timestamp=span.ended)
+        if span.problem:
+            begun.set_status(api.StatusCode.ERROR, span.problem)
+        begun.end(end_time=span.ended)
+        return begun.get_span_context()
+
+
+class _FailureLog:
+    """The SDK's exporter, with a line for each time that its collector becomes unreachable."""
+
+    def __init__(self, exporter: Any, url: str, log: Callable[[str], None]) -> None:
+        # Its own lines, several for each try, are left out.
+        logging.getLogger("opentelemetry.exporter").setLevel(logging.CRITICAL)
+        self._exporter = exporter
+        self._url = url
+        self._log = log
+        self._is_failing = False
+
+    def export(self, spans: Sequence[Any]) -> Any:
+        """Send `spans`, in the thread of the SDK."""
+        result = self._exporter.export(spans)
+        is_failure = result.name != "SUCCESS"
+        if is_failure != self._is_failing:
+            self._is_failing = is_failure
+            state = "cannot be sent, and are dropped" if is_failure else "can be sent again"
+            self._log(f"spans for {self._url} {state}")
+        return result
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """See the SDK's SpanExporter."""
+        flushed: bool = self._exporter.force_flush(timeout_millis)
+        return flushed
+
+    def shutdown(self) -> None:
+        """End tries in progress."""
+        self._exporter.shutdown()
+
+
+def traces_url(endpoint: str) -> str:
+    """Return where the spans for the collector at `endpoint` go. Raises InputError."""
+    try:
+        parts = urlsplit(endpoint)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        problem = "must be the URL of an OTLP/HTTP collector, such as http://localhost:4318"
+        raise InputError(OPTION, problem, object_name=endpoint)
+    return endpoint if parts.path.endswith(TRACES) else endpoint.rstrip("/") + TRACES

@@ -1,0 +1,223 @@
+"""Trace: turns scheduling cycles and API requests into spans, for an OpenTelemetry exporter.
+
+    Scheduling  namespace, pod, node, result, attempts        from its start to its decision
+      ├─ slow plugin (event)   plugin, extension_point, calls
+      ├─ HTTP POST  …/pods/web-0/binding                       201
+      └─ HTTP PATCH …/pods/web-0/status
+    HTTP GET /api/v1/nodes                                     a request of no cycle
+
+A cycle that decides about several pods, such as a session of the batch scheduler, is a span with
+one child for each pod. Requests about a pod are children of its last cycle. This module makes
+plain values; `SpanExporter` passes them to an SDK.
+
+upstream: schedule_one.go: schedulePod (the trace "Scheduling"), metrics.go (results),
+component-base/tracing (the names of requests)
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, Protocol
+
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
+from fairlead.client.rest_client import ApiAnswer, ApiRequest
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.reporter import PodPlaced, PodUnschedulable, Record, Reporter
+
+SLOW_PLUGIN_NS: Final[DurationNs] = NANOSECONDS_PER_MILLISECOND
+PODS_MAX: Final = 10_000  # whose last cycles are known
+SCHEDULING: Final = "Scheduling"
+BINDING: Final = "Binding"
+SLOW_PLUGIN: Final = "slow plugin"
+# Requests that a cycle causes for its own pod. Evictions and deletions are about other pods.
+_OF_CYCLE: Final = re.compile(r"/namespaces/([^/]+)/pods/([^/]+)(?:/binding|/status)?$")
+_CAUSED: Final = ("POST", "PATCH")
+
+Value = str | int | float | bool
+
+
+class PluginStep(NamedTuple):
+    """The time and the calls of a plugin at an extension point, within one unit of work."""
+
+    taken: DurationNs
+    calls: int
+    plugin: str
+    point: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpanEvent:
+    """Something that happened within a span."""
+
+    name: str
+    attributes: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A period of work, in ns since 1970; `problem` is "" if it succeeded.
+
+    `is_request` marks a request to a server. Events happened before `ended`.
+    """
+
+    name: str
+    began: Instant
+    ended: Instant
+    attributes: Mapping[str, Value] = field(default_factory=dict)
+    events: tuple[SpanEvent, ...] = ()
+    problem: str = ""
+    is_request: bool = False
+
+
+class SpanExporter(Protocol):
+    """Sends spans to a collector."""
+
+    def add(self, span: Span, parent: Any) -> Any:
+        """Send a span below `parent`, None for a trace of its own; return it for its children."""
+        ...
+
+
+class Trace:
+    """A Reporter that makes spans of decisions, and observes requests."""
+
+    def __init__(
+        self, reporter: Reporter, exporter: SpanExporter, clock: Callable[[], Instant]
+    ) -> None:
+        """Forward records to `reporter`; `clock` returns the time."""
+        self._reporter = reporter
+        self._exporter = exporter
+        self._clock = clock
+        self._cycles: OrderedDict[str, Any] = OrderedDict()
+        self._decided: list[PodPlaced | PodUnschedulable] = []
+        self._is_in_unit = False
+
+    # --- cycles ----------------------------------------------------------------------------
+
+    def report(self, record: Record) -> None:
+        """Receive `record`."""
+        self._reporter.report(record)
+        if not isinstance(record, PodPlaced | PodUnschedulable):
+            return
+        if self._is_in_unit and record.started == record.at:
+            self._decided.append(record)
+        else:  # an extender or the API server answered
+            self._add_cycle(record, record.started, record.at)
+
+    def begin_unit(self) -> None:
+        """Note that a unit of work begins; `end_unit` follows."""
+        self._is_in_unit = True
+
+    def end_unit(self, taken: DurationNs, steps: Sequence[PluginStep]) -> None:
+        """Make spans of the decisions of a unit that took `taken`, with its plugins' `steps`."""
+        self._is_in_unit = False
+        decided, self._decided = self._decided, []
+        if not decided:
+            return
+        ended = self._clock()
+        began = ended - taken
+        events = tuple(_event(one) for one in steps if one.taken >= SLOW_PLUGIN_NS)
+        if len(decided) == 1:
+            self._add_cycle(decided[0], began, ended, events)
+            return
+        attributes = {"pods": len(decided)}
+        cycle = Span(
+            name=SCHEDULING, began=began, ended=ended, attributes=attributes, events=events
+        )
+        parent = self._exporter.add(cycle, None)
+        for record in decided:
+            self._add_cycle(record, began, ended, parent=parent)
+
+    def _add_cycle(
+        self,
+        record: PodPlaced | PodUnschedulable,
+        began: Instant,
+        ended: Instant,
+        events: tuple[SpanEvent, ...] = (),
+        parent: Any = None,
+    ) -> None:
+        key = record.pod.key
+        failure = record if isinstance(record, PodUnschedulable) else None
+        is_binding = failure is not None and failure.is_binding
+        span = Span(
+            name=BINDING if is_binding else SCHEDULING,
+            began=began,
+            ended=ended,
+            attributes=_attributes(record),
+            events=events,
+            problem=failure.message if failure is not None and failure.is_error else "",
+        )
+        context = self._exporter.add(span, self._cycles.get(key) if is_binding else parent)
+        if not is_binding:
+            self._cycles[key] = context
+            self._cycles.move_to_end(key)
+            if len(self._cycles) > PODS_MAX:
+                self._cycles.popitem(last=False)
+
+    # --- requests --------------------------------------------------------------------------
+
+    def observe(self, request: ApiRequest) -> Callable[[ApiAnswer], None]:
+        """Note that `request` begins; return what to call with its answer."""
+        began = self._clock()
+
+        def end(answer: ApiAnswer) -> None:
+            attributes: dict[str, Value] = {
+                "http.request.method": request.method,
+                "url.path": request.path,
+            }
+            if answer.status:
+                attributes["http.response.status_code"] = answer.status
+            span = Span(
+                name=f"HTTP {request.method}",
+                began=began,
+                ended=self._clock(),
+                attributes=attributes,
+                problem="" if answer.is_success else answer.message or str(answer.status),
+                is_request=True,
+            )
+            self._exporter.add(span, self._cause(request))
+
+        return end
+
+    def _cause(self, request: ApiRequest) -> Any:
+        """Return the cycle that caused `request`; None if it is not about a pod's decision."""
+        if request.method not in _CAUSED:
+            return None
+        found = _OF_CYCLE.search(request.path)
+        return None if found is None else self._cycles.get(f"{found[1]}/{found[2]}")
+
+
+def _attributes(record: PodPlaced | PodUnschedulable) -> dict[str, Value]:
+    """Return what a cycle decided; `result` is upstream's label."""
+    attributes: dict[str, Value] = {
+        "k8s.namespace.name": record.pod.namespace,
+        "k8s.pod.name": record.pod.name,
+        "k8s.pod.uid": record.pod.uid,
+        "profile": record.profile,
+        "attempts": record.attempt,
+    }
+    if isinstance(record, PodPlaced):
+        attributes["result"] = "scheduled"
+        attributes["k8s.node.name"] = record.node
+        attributes["feasible_nodes"] = record.feasible
+        return attributes
+    attributes["result"] = "error" if record.is_error else "unschedulable"
+    attributes["message"] = record.message
+    attributes["plugins"] = ", ".join(record.plugins)
+    if record.nominated_node:
+        attributes["nominated_node"] = record.nominated_node
+    return attributes
+
+
+def _event(step: PluginStep) -> SpanEvent:
+    return SpanEvent(
+        SLOW_PLUGIN,
+        {
+            "plugin": step.plugin,
+            "extension_point": step.point,
+            "calls": step.calls,
+            "duration_ms": step.taken / NANOSECONDS_PER_MILLISECOND,
+        },
+    )
