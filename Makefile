@@ -83,8 +83,10 @@ format: $(DEV_STAMP) ## format the source, and fix what ruff can fix
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --quiet --fix .
 
-bench: $(RUN_STAMP) ## run upstream's scheduler benchmarks and compare with its thresholds
+bench: $(RUN_STAMP) ## run upstream's scheduler benchmarks and compare with its thresholds, and those of `fairlead run`
 	@$(BIN)/fairlead bench
+	@$(BIN)/python benchmarks/cluster_run.py
+	@$(BIN)/python benchmarks/cluster_start.py
 
 site: $(SITE_STAMP) ## build the documentation in out/site, and the manual page
 	@$(BIN)/python -m sphinx -b html -W -q docs out/site

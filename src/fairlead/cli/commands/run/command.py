@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-from typing import Final
+from typing import Annotated, Final
+
 from cyclopts import Parameter
-from fairlead.cli.commands.run.shadow_options import NO_SHADOW
-from fairlead.cli.commands.run.shadow_options import ShadowOptions
-from fairlead.cli.options.connection import NO_CONNECTION
-from fairlead.cli.options.connection import ConnectionOptions
-from fairlead.cli.options.controller import NO_FLAGS
-from fairlead.cli.options.controller import ControllerOptions
+
+from fairlead.cli.commands.run.shadow_options import NO_SHADOW, ShadowOptions
+from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
+from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.dashboard import DashboardPort
-from fairlead.cli.options.log import NO_DECISION_LOG
-from fairlead.cli.options.log import DecisionLogOptions
-from fairlead.cli.options.parameter import Names
-from fairlead.cli.options.parameter import named
-from fairlead.cli.options.parameter import repeatable
-from fairlead.cli.options.plugin import AllowExtenders
-from fairlead.cli.options.plugin import BatchPlugins
-from fairlead.cli.options.plugin import Plugins
-from fairlead.cli.options.plugin import RunningBatchConfig
-from fairlead.cli.options.release import NO_RELEASE
-from fairlead.cli.options.release import ReleaseOptions
+from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
+from fairlead.cli.options.parameter import Names, named, repeatable
+from fairlead.cli.options.plugin import AllowExtenders, BatchPlugins, Plugins, RunningBatchConfig
+from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 CONTROLLERS_HELP: Final = (
     "Controllers to run: scheduler (default), batch, node-lifecycle and taint-eviction; "

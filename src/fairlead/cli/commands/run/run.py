@@ -7,31 +7,26 @@ import json
 import signal
 import ssl
 import sys
-from contextlib import AsyncExitStack
-from contextlib import ExitStack
-from dataclasses import dataclass
-from dataclasses import replace
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter_ns
-from typing import TYPE_CHECKING
-from typing import BinaryIO
-from typing import Final
+from typing import TYPE_CHECKING, BinaryIO, Final
+
 import uvloop
-from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
-from fairlead.api.timestamp import format_timestamp
+
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp
 from fairlead.cli import exit_code
-from fairlead.cli.commands.run.client_settings import ClientSettings
-from fairlead.cli.commands.run.client_settings import host_name
-from fairlead.cli.commands.run.client_settings import read_client_settings
-from fairlead.cli.commands.run.shadow_options import NO_SHADOW
-from fairlead.cli.commands.run.shadow_options import ShadowOptions
-from fairlead.cli.options.connection import ConnectionOptions
-from fairlead.cli.options.connection import connection_of
+from fairlead.cli.commands.run.client_settings import (
+    ClientSettings,
+    host_name,
+    read_client_settings,
+)
+from fairlead.cli.commands.run.shadow_options import NO_SHADOW, ShadowOptions
+from fairlead.cli.options.connection import ConnectionOptions, connection_of
 from fairlead.cli.options.controller import ControllerOptions
-from fairlead.cli.options.dashboard import check_dashboard_port
-from fairlead.cli.options.dashboard import open_dashboard_port
-from fairlead.cli.options.listen import listen_address
-from fairlead.cli.options.listen import open_listener
+from fairlead.cli.options.dashboard import check_dashboard_port, open_dashboard_port
+from fairlead.cli.options.listen import listen_address, open_listener
 from fairlead.cli.options.log import DecisionLogOptions
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.options.release import ReleaseOptions
@@ -40,13 +35,11 @@ from fairlead.client.rest_client import RestClient
 from fairlead.engine.compose import build_running_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.configuration.release import Release
-from fairlead.engine.core.reporter import Reporter
-from fairlead.engine.core.reporter import SilentReporter
+from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.engine.engine import Engine
 from fairlead.engine.framework.user_plugin.meter import Meter
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.engine.nodelifecycle.flag import FlagError
-from fairlead.engine.nodelifecycle.flag import config_of_flags
+from fairlead.engine.nodelifecycle.flag import FlagError, config_of_flags
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.whatif.configuration.batch.batch_file import read_batch_config
@@ -56,28 +49,30 @@ from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
-from fairlead.worlds.cluster.http_server import HttpOptions
-from fairlead.worlds.cluster.http_server import HttpServer
-from fairlead.worlds.cluster.http_server import PodAnswer
-from fairlead.worlds.cluster.http_server import PodQuery
-from fairlead.worlds.cluster.http_server import served
-from fairlead.worlds.cluster.http_server import tls_context
+from fairlead.worlds.cluster.http_server import (
+    HttpOptions,
+    HttpServer,
+    PodAnswer,
+    PodQuery,
+    served,
+    tls_context,
+)
 from fairlead.worlds.cluster.rbac import rbac_manifest
-from fairlead.worlds.cluster.resource import BATCH
-from fairlead.worlds.cluster.resource import CONTROLLERS
-from fairlead.worlds.cluster.resource import SCHEDULER
-from fairlead.worlds.cluster.resource import gated_resources
-from fairlead.worlds.cluster.resource import watched_resources
-from fairlead.worlds.cluster.runner import ClusterRunner
-from fairlead.worlds.cluster.runner import RunnerOptions
-from fairlead.worlds.cluster.runner import RunningEngine
+from fairlead.worlds.cluster.resource import (
+    BATCH,
+    CONTROLLERS,
+    SCHEDULER,
+    gated_resources,
+    watched_resources,
+)
+from fairlead.worlds.cluster.runner import ClusterRunner, RunnerOptions, RunningEngine
 from fairlead.worlds.cluster.runtime_metrics import RuntimeMetrics
 from fairlead.worlds.cluster.shadow import Shadow
 from fairlead.worlds.cluster.shadow_record import ShadowRecord
+from fairlead.worlds.cluster.trace import Trace
 from fairlead.worlds.extender.extender_caller import reaching
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.metrics import SchedulerMetrics
-from fairlead.worlds.cluster.trace import Trace
 
 if TYPE_CHECKING:
     from fairlead.cli.commands.run.dashboard import ClusterDashboard
