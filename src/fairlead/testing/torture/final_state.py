@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from operator import itemgetter
 from typing import Final
 
 from fairlead.api.json import Json
@@ -372,7 +373,8 @@ def _essence(obj: Json) -> Json:
     """Return what a new process must not change.
 
     A Karpenter that starts sees every pod as created, which sets lastPodEventTime of all NodeClaims
-    with pods; so they become Consolidatable again after consolidateAfter, at another time.
+    with pods; so they become Consolidatable again after consolidateAfter, at another time. That
+    condition is then the last one of its list, which is a map by type.
     upstream: pkg/controllers/nodeclaim/podevents/controller.go: Register, whose predicate has no
     CreateFunc; nodeclaim/disruption/consolidation.go: Reconcile
     """
@@ -386,7 +388,7 @@ def _essence(obj: Json) -> Json:
     status = {key: one for key, one in obj["status"].items() if key != "lastPodEventTime"}
     conditions = [
         {**one, "lastTransitionTime": ""} if one["type"] == "Consolidatable" else one
-        for one in status.get("conditions", ())
+        for one in sorted(status.get("conditions", ()), key=itemgetter("type"))
     ]
     return {**obj, "metadata": meta, "status": {**status, "conditions": conditions}}
 

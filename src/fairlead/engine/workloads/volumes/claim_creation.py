@@ -39,7 +39,7 @@ _SIZE: Final = "1Gi"  # for claims and volumes whose size is unknown
 
 
 class ClaimCreator:
-    """Creates the claims that pods need, each once."""
+    """Creates the claims that pods need, each once; a refused creation is repeated."""
 
     def __init__(self, index: VolumeIndex, output: ClaimOutput) -> None:
         """Start without claims.
@@ -49,7 +49,8 @@ class ClaimCreator:
         self._index = index
         self._output = output
         self._sets: dict[str, StatefulSet] = {}
-        self._being_made: dict[str, None] = {}
+        self._being_made: dict[str, Pod | None] = {}  # by claim, the pod that needs it
+        self._refused: dict[str, Pod] = {}  # by claim, those that were being made
 
     def see(self, one: ApiObject) -> None:
         """Store a new or changed object."""
@@ -57,6 +58,20 @@ class ClaimCreator:
             self._sets[one.metadata.uid] = one
         elif isinstance(one, PersistentVolumeClaim):
             self._being_made.pop(one.key, None)
+            self._refused.pop(one.key, None)
+
+    def see_refusal(self, claim: str) -> bool:
+        """Return whether a claim, the key of which is given, is to be created again later."""
+        pod = self._being_made.pop(claim, None)
+        if pod is not None:
+            self._refused[claim] = pod
+        return pod is not None
+
+    def repeat(self, claim: str) -> Iterator[Command]:
+        """Yield the creation of a refused claim, if its pod still needs it."""
+        pod = self._refused.pop(claim, None)
+        if pod is not None:
+            yield from self.claims_for(pod)
 
     def forget(self, gone: ApiObject) -> Iterator[DeleteObject]:
         """Remove an object.
@@ -67,6 +82,7 @@ class ClaimCreator:
         """
         match gone:
             case Pod():
+                self._forget_pod(gone)
                 for key in self._not_retained(gone):
                     claim = self._index.claims.get(key)
                     if claim is not None:
@@ -77,6 +93,14 @@ class ClaimCreator:
                 self._being_made.pop(gone.key, None)
             case _:
                 pass
+
+    def _forget_pod(self, gone: Pod) -> None:
+        """Let the claims of a deleted pod not be created again."""
+        for key, pod in self._being_made.items():
+            if pod is not None and pod.metadata.uid == gone.metadata.uid:
+                self._being_made[key] = None
+        for key in [key for key, pod in self._refused.items() if pod.key == gone.key]:
+            del self._refused[key]
 
     def missing_claims(self, objects: Iterable[ApiObject]) -> list[CreateObject]:
         """Return the claims and volumes that a dump of `objects` lacks."""
@@ -91,23 +115,29 @@ class ClaimCreator:
             return
         if is_terminal(pod) or pod.metadata.deletion_timestamp:
             return
-        yield from self._made(ephemeral_claims(pod))
+        yield from self._made(ephemeral_claims(pod), pod)
         names = dict.fromkeys(named_claims(pod))
         for reference in pod.metadata.owner_references:
             owner = self._sets.get(reference.uid)
             if owner is None or not reference.controller:
                 continue
             wanted = (one for one in claims_of_set(owner, pod) if one.target.name in names)
-            for command in self._made(wanted):
+            for command in self._made(wanted, pod):
                 yield command
                 yield from self._output.created(_created(owner, pod, command.target.name))
 
-    def _made(self, wanted: Iterable[CreateObject]) -> Iterator[CreateObject]:
+    def _made(self, wanted: Iterable[CreateObject], pod: Pod) -> Iterator[CreateObject]:
         """Yield the commands in `wanted` whose claims neither exist nor are being created."""
         for one in wanted:
             key = one.target.key
-            if key not in self._index.claims and key not in self._being_made:
-                self._being_made[key] = None
+            if key in self._index.claims:
+                continue
+            if key in self._refused:
+                self._refused[key] = pod
+                continue
+            is_new = key not in self._being_made
+            self._being_made[key] = pod
+            if is_new:
                 yield one
 
     def _not_retained(self, pod: Pod) -> Iterator[str]:

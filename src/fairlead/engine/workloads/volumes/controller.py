@@ -95,6 +95,7 @@ class Volumes:
         self._planned: dict[str, StepKind] = {}
         self._timers: TimerQueue[tuple[str, StepKind]] = TimerQueue()
         self._volume_timers: TimerQueue[str] = TimerQueue()  # volumes whose write was refused
+        self._claim_timers: TimerQueue[str] = TimerQueue()  # claims whose creation was refused
         self._asked: dict[
             int, tuple[Command, str]
         ] = {}  # by identity of the command: (command, claim key)
@@ -125,15 +126,15 @@ class Volumes:
             case CommandSucceeded(command):
                 return self._answered(command, now, failed=False)
             case CommandFailed(command):
-                if isinstance(command, _WRITES) and command.target.kind == "PersistentVolume":
-                    self._volume_timers.add(now + self._config.retry_after, command.target.name)
+                self._plan_repeat(command, now)
                 return self._answered(command, now, failed=True)
             case _:
                 return []
 
     def next_deadline(self) -> Instant | None:
         """Return when the next step is due."""
-        dues = (self._timers.next_due(), self._volume_timers.next_due())
+        queues = (self._timers, self._volume_timers, self._claim_timers)
+        dues = [queue.next_due() for queue in queues]
         return min((due for due in dues if due is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -153,7 +154,21 @@ class Volumes:
             volume = self._index.volumes.get(name)
             if volume is not None:
                 commands += self._react_to_volume(volume, now)
+        for key in self._claim_timers.pop_due(now):
+            commands += self._creator.repeat(key)
         return commands
+
+    def _plan_repeat(self, command: Command, now: Instant) -> None:
+        """Plan to repeat a refused write of a volume, or creation of a claim that a pod needs."""
+        due = now + self._config.retry_after
+        if not isinstance(command, _WRITES):
+            return
+        kind, key = command.target.kind, command.target.key
+        if kind == "PersistentVolume":
+            self._volume_timers.add(due, command.target.name)
+        is_creation = isinstance(command, CreateObject)
+        if kind == "PersistentVolumeClaim" and is_creation and self._creator.see_refusal(key):
+            self._claim_timers.add(due, key)
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
         """Store all of `objects`, then handle each of them."""

@@ -509,6 +509,45 @@ def test_an_ephemeral_volume_has_a_claim_that_goes_with_the_pod(world, build):
     assert volumes(world) == []
 
 
+@pytest.mark.parametrize("is_gone", [False, True], ids=["the pod waits", "the pod is gone"])
+def test_a_refused_claim_is_created_again_for_a_pod_that_exists(world, build, is_gone):
+    down = [True]
+    world.refuse = lambda one: (
+        FailureReason.INTERNAL_ERROR
+        if down[0] and isinstance(one, CreateObject) and one.target.name == "p-e"
+        else None
+    )
+    world.load(storage_class())
+    world.create(build.pod("p", node="", meta={"uid": "u"}, volumes=[EPHEMERAL]))
+    world.run(seconds(10))
+    assert world.get("PersistentVolumeClaim", "p-e") is None
+    if is_gone:
+        world.delete("Pod", "p", grace=0)
+    down[0] = False
+    world.run(seconds(10))
+    assert (world.get("PersistentVolumeClaim", "p-e") is None) == is_gone
+
+
+def test_a_refused_claim_of_a_stateful_set_is_created_again(new_world, build):
+    refused = []
+
+    def refuse(command):
+        is_claim = (
+            command.target.name == "data-db-0" if isinstance(command, CreateObject) else False
+        )
+        refused.extend([command] if is_claim and not refused else [])
+        return FailureReason.TOO_MANY_REQUESTS if refused == [command] else None
+
+    world = new_world(Workloads(), Volumes(), refuse=refuse)
+    template = {"metadata": {"name": "data"}, "spec": claim()["spec"]}
+    owner = build.owned("StatefulSet", "db", 1, uid="sts", volumeClaimTemplates=[template])
+    world.load(storage_class(), owner)
+    assert len(refused) == 1
+    refused.append(None)
+    world.run(seconds(5))
+    assert volume_of(world, "data-db-0") is not None
+
+
 def test_a_finished_pod_gets_no_claim(world, build):
     """The pod would never use it."""
     world.load(build.pod("p", phase="Succeeded", volumes=[EPHEMERAL]), claim("any"))
