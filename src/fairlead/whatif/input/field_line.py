@@ -16,8 +16,8 @@ import yaml
 from fairlead.whatif.input.document import Document, decode_text, read_one
 from fairlead.whatif.input.error import InputError
 
-_FIELD: Final = re.compile(r"[^\s:]+")
-_STEP: Final = re.compile(r"\[(\d+)\]|([^.\[]+)")
+_FIELD: Final = re.compile(r"(?:[^\s:\[]|\[[^\]]*\])+")
+_STEP: Final = re.compile(r"\[(\d+)\]|\[([^\]]*)\]|([^.\[]+)")  # an index, a key, a field
 
 
 @contextmanager
@@ -69,7 +69,7 @@ def line_of(document: Document, field: str) -> int:
         root = next(iter(yaml.compose_all(text, Loader=yaml.CSafeLoader)))
     except (InputError, yaml.YAMLError, StopIteration):
         return 0
-    return _line(root, (int(n) if n else name for n, name in _STEP.findall(field)))
+    return _line(root, (int(n) if n else key or name for n, key, name in _STEP.findall(field)))
 
 
 def _line(node: yaml.Node, steps: Iterable[int | str]) -> int:

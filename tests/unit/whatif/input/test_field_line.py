@@ -32,6 +32,7 @@ JSON = '{"groups": [\n\t{"name": "a"},\n\t{"name": "b",\n\t "labels": {}}]}'
         (YAML, "groups[0].labels.pool", 4),
         (YAML, "groups[1].labels.zone", 8),
         (YAML, "flags.x", 9),
+        pytest.param(YAML, "groups[1].labels[zone]", 8, id="a key"),
         pytest.param(YAML, "groups[1].max", 5, id="a missing field"),
         pytest.param(YAML, "groups[1].labels[...]", 6, id="a value of any key"),
         pytest.param(YAML, "groups[7].name", 2, id="a missing item"),
