@@ -72,6 +72,13 @@ def test_a_nodeclaim_is_launched_then_ready(elastic):
     assert all(pod["spec"].get("nodeName") for pod in elastic.list("pod"))
 
 
+def test_new_nodes_have_the_version_of_the_others(elastic):
+    settled(elastic)
+    versions = [one["status"]["nodeInfo"]["kubeletVersion"] for one in elastic.list("node", "")]
+    assert len(versions) == 3
+    assert len(set(versions)) == 1
+
+
 def test_the_nodepool_has_resources_and_conditions(elastic):
     settled(elastic)
     [pool] = items(elastic, POOLS)
@@ -174,12 +181,17 @@ def test_a_nodepool_with_another_node_class_is_used(elastic):
     assert claim["spec"]["expireAfter"] == "720h"
 
 
-def test_an_invalid_nodepool_is_refused(elastic):
-    answer = elastic.ask(
-        "PATCH", f"{POOLS}/default", {"spec": {"disruption": {"consolidateAfter": "soon"}}}, MERGE
-    )
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"disruption": {"consolidateAfter": "soon"}}, "spec.disruption.consolidateAfter"),
+        ({"limits": {"cpu": "many"}}, "spec.limits.cpu"),
+    ],
+)
+def test_an_invalid_nodepool_is_refused(elastic, spec, field):
+    answer = elastic.ask("PATCH", f"{POOLS}/default", {"spec": spec}, MERGE)
     assert answer["code"] == 422
-    assert "spec.disruption.consolidateAfter" in answer["message"]
+    assert field in answer["message"]
 
 
 def own_claim(requirements, cpu="3"):

@@ -27,6 +27,7 @@ from fairlead.whatif.configuration.autoscaling.provider_settings import (
     with_provider,
 )
 from fairlead.whatif.snapshot.snapshot import Snapshot
+from fairlead.worlds.local.bootstrap.nodes import node_info
 
 _ZONE: Final = "zone-a"
 _SIZES: Final = (2, 4, 8, 16, 32)
@@ -51,6 +52,7 @@ def karpenter_setup(
         types=instance_types(types, zones),
         options=KarpenterOptions(node_overlay=True),
         serves_resources=True,
+        node_info=node_info(0),
     )
     found = with_provider(Autoscaling(karpenter=config), provider).karpenter
     assert found is not None

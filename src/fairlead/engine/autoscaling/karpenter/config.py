@@ -25,8 +25,8 @@ class KarpenterConfig:
 
     `provision_time` is the usual time from a NodeClaim to its Ready node. The time of each node is
     between 3/4 and 5/4 of it, depending on the seed. `provision_times` overrides it for single
-    NodePools. With `serves_resources`, NodePools and NodeClaims are custom resources of the API
-    server.
+    NodePools. `node_info` is the status.nodeInfo of new nodes. With `serves_resources`, NodePools
+    and NodeClaims are custom resources of the API server.
     """
 
     pools: tuple[NodePool, ...]
@@ -38,6 +38,7 @@ class KarpenterConfig:
     provision_times: Mapping[str, DurationNs] = field(default_factory=dict)
     outages: tuple[CapacityOutage, ...] = ()
     serves_resources: bool = False
+    node_info: Mapping[str, str] = field(default_factory=dict)
 
     def provision_time_of(self, pool: str) -> DurationNs:
         """Return the usual time from a NodeClaim of the NodePool `pool` to its Ready node."""

@@ -94,6 +94,10 @@ def _map(of: Json, description: str = "") -> Json:
 
 _QUANTITY: Final = {
     "anyOf": [{"type": "integer"}, {"type": "string"}],
+    "pattern": (
+        r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
+        r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+    ),
     "x-kubernetes-int-or-string": True,
 }
 _DURATION: Final = r"^(([0-9]+(s|m|h))+|Never)$"

@@ -98,13 +98,14 @@ def _node(number: int, zone: str, now: Instant) -> Json:
                 {"type": "Hostname", "address": name},
             ],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
-            "nodeInfo": _node_info(number),
+            "nodeInfo": node_info(number),
             "declaredFeatures": list(DECLARED_FEATURES),
         },
     }
 
 
-def _node_info(number: int) -> Json:
+def node_info(number: int) -> dict[str, str]:
+    """Return the status.nodeInfo of the simulated node `number`."""
     return {
         "architecture": "amd64",
         "bootID": f"{number:08x}-0000-4000-8000-000000000000",

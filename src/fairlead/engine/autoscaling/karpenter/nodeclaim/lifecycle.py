@@ -64,6 +64,7 @@ class NodeClaimLifecycle:
         self._context = context
         self._conditions = ClaimConditions(context.types_of, lambda _: "")
         self._machines = Machines(config, context.offerings, seed=seed, start=start)
+        self._node_info = config.node_info
         self._configured = config.claims
         self.reasons: dict[str, str] = {}
         self._conditions_at: Instant | None = start
@@ -174,7 +175,7 @@ class NodeClaimLifecycle:
         for name in self._machines.ready(now):
             claim = self._context.cluster.node_claims.get(name)
             if claim is not None:
-                self._context.commands.append(node_of(claim, now))
+                self._context.commands.append(node_of(claim, now, self._node_info))
 
     # --- registration --------------------------------------------------------------------------
 

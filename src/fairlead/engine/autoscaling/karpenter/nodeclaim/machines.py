@@ -18,7 +18,7 @@ from fairlead.api.codec import as_json
 from fairlead.api.json import Json
 from fairlead.api.objects import Node, ObjectMeta
 from fairlead.api.timestamp import format_timestamp
-from fairlead.api.well_known_label import HOSTNAME
+from fairlead.api.well_known_label import ARCH, HOSTNAME
 from fairlead.engine.autoscaling.karpenter.apis import (
     INITIALIZED_CONDITION,
     LAUNCHED,
@@ -152,8 +152,11 @@ class Machines:
         return found
 
 
-def node_of(claim: NodeClaim, now: Instant) -> CreateObject:
-    """Return the command that creates the Node of `claim` as its kubelet registers it."""
+def node_of(claim: NodeClaim, now: Instant, node_info: Mapping[str, str]) -> CreateObject:
+    """Return the command that creates the Node of `claim` as its kubelet registers it.
+
+    `node_info` is the nodeInfo of its status, {} for none.
+    """
     at = format_timestamp(now)
     labels = {
         **claim.metadata.labels,
@@ -172,17 +175,21 @@ def node_of(claim: NodeClaim, now: Instant) -> CreateObject:
     spec: Json = {"providerID": claim.status.provider_id}
     if claim.spec.taints:
         spec["taints"] = [as_json(one) for one in claim.spec.taints]
+    status: Json = {
+        "capacity": dict(claim.status.capacity),
+        "allocatable": dict(claim.status.allocatable),
+        "conditions": [ready],
+    }
+    if node_info:
+        architecture = labels.get(ARCH, node_info.get("architecture", ""))
+        status["nodeInfo"] = {**node_info, "architecture": architecture}
     return CreateObject(
         {
             "apiVersion": "v1",
             "kind": "Node",
             "metadata": {"name": claim.name, "labels": labels},
             "spec": spec,
-            "status": {
-                "capacity": dict(claim.status.capacity),
-                "allocatable": dict(claim.status.allocatable),
-                "conditions": [ready],
-            },
+            "status": status,
         }
     )
 
