@@ -40,7 +40,7 @@ from fairlead.worlds.cluster.refused_resource_log import QUIET_S, RefusedResourc
 from fairlead.worlds.cluster.resource import REQUIRED, is_built_in, resources_by_kind
 from fairlead.worlds.cluster.sender import REQUEST_SECONDS_MAX, Sender, SenderOptions
 from fairlead.worlds.cluster.slow_cycles import SlowCycles
-from fairlead.worlds.cluster.trace import Trace
+from fairlead.worlds.cluster.tracer import Tracer
 from fairlead.worlds.cluster.world import ClusterWorld
 from fairlead.worlds.driver import CommandSource, Driver
 from fairlead.worlds.extender.extender_caller import ExtenderCaller
@@ -74,7 +74,7 @@ class RunnerOptions:
     `build` makes the engine when this replica becomes leader. `election` None acts without a Lease.
     `host` is this machine's name in events; "" writes none. `log` gets one line per incident.
     `meter` has the times of the engine's plugins, for the log of slow cycles.
-    `trace` makes spans of the engine's units of work and of all requests but watches.
+    `tracer` makes spans of the engine's units of work and of all requests but watches.
     `quiet_seconds` is how long a line about refused resources waits for further ones.
     `on_updates` gets the differences of every list and watch, also before this replica leads.
     """
@@ -88,7 +88,7 @@ class RunnerOptions:
     extenders: ExtenderCaller | None = None
     log: Callable[[str], None] = lambda _: None
     meter: Meter | None = None
-    trace: Trace | None = None
+    tracer: Tracer | None = None
     watch_seconds: int = WATCH_SECONDS
     request_seconds: float = REQUEST_SECONDS_MAX
     quiet_seconds: float = QUIET_S
@@ -168,7 +168,7 @@ class ClusterRunner:
         """Run until `stop`; return why it ended early, "" if it did not."""
         options = self._options
         async with AsyncExitStack() as stack:
-            observe = None if options.trace is None else options.trace.observe
+            observe = None if options.tracer is None else options.tracer.observe
 
             def new_client(connections_max: int) -> RestClient:
                 return RestClient(options.config, connections_max=connections_max, observe=observe)
@@ -265,7 +265,7 @@ class ClusterRunner:
         now = self.clock.now()
         self.engine = self._options.build(now)
         options = self._options
-        timed = SlowCycles(self.engine, options.meter, perf_counter_ns, options.log, options.trace)
+        timed = SlowCycles(self.engine, options.meter, perf_counter_ns, options.log, options.tracer)
         self._driver = Driver(timed, self._world, now=now)
         self._world.start()
         self._options.on_start(self.engine)

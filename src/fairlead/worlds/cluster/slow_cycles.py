@@ -18,7 +18,7 @@ from fairlead.engine.core.command import Bind, Issued
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.stimulus import Stimulus
 from fairlead.engine.framework.user_plugin.meter import Meter, Stopwatch
-from fairlead.worlds.cluster.trace import PluginStep, Trace
+from fairlead.worlds.cluster.tracer import PluginStep, Tracer
 from fairlead.worlds.driver import CommandSource
 
 SLOW_NS: Final[DurationNs] = 100 * NANOSECONDS_PER_MILLISECOND  # upstream: schedule_one.go
@@ -35,17 +35,17 @@ class SlowCycles:
         meter: Meter | None,
         stopwatch: Stopwatch,
         log: Callable[[str], None],
-        trace: Trace | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         """`meter` has the times of the engine's plugins; `log` gets a line for each slow unit.
 
-        `trace` gets the time and the steps of every unit.
+        `tracer` gets the time and the steps of every unit.
         """
         self._engine = engine
         self._meter = meter
         self._stopwatch = stopwatch
         self._log = log
-        self._trace = trace
+        self._tracer = tracer
 
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
         """See CommandSource."""
@@ -58,15 +58,15 @@ class SlowCycles:
     def handle_deadline(self, now: Instant) -> Sequence[Issued]:
         """Do one unit of work, and log it if it was slow."""
         before = {} if self._meter is None else self._meter.taken()
-        if self._trace is not None:
-            self._trace.begin_unit()
+        if self._tracer is not None:
+            self._tracer.begin_unit()
         began = self._stopwatch()
         issued = self._engine.handle_deadline(now)
         taken = self._stopwatch() - began
         if taken >= SLOW_NS:
             self._log(f"slow cycle: {_ms(taken)}{_pods(issued)}{_text(self._steps(before))}")
-        if self._trace is not None:
-            self._trace.end_unit(taken, self._steps(before))
+        if self._tracer is not None:
+            self._tracer.end_unit(taken, self._steps(before))
         return issued
 
     def _steps(self, before: dict[tuple[str, str], tuple[int, DurationNs]]) -> list[PluginStep]:

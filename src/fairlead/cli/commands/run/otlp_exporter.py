@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from fairlead import __version__
 from fairlead.whatif.input.error import InputError
-from fairlead.worlds.cluster.trace import Span
+from fairlead.worlds.cluster.tracer import Span
 
 OPTION: Final = "--otlp-endpoint"
 TRACES: Final = "/v1/traces"  # of OTLP over HTTP

@@ -69,7 +69,7 @@ from fairlead.worlds.cluster.runner import ClusterRunner, RunnerOptions, Running
 from fairlead.worlds.cluster.runtime_metrics import RuntimeMetrics
 from fairlead.worlds.cluster.shadow import Shadow
 from fairlead.worlds.cluster.shadow_record import ShadowRecord
-from fairlead.worlds.cluster.trace import Trace
+from fairlead.worlds.cluster.tracer import Tracer
 from fairlead.worlds.extender.extender_caller import reaching
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.metrics import SchedulerMetrics
@@ -133,7 +133,7 @@ def run_controllers(request: RunRequest) -> int:
     with ExitStack() as opened:
         dashboard = _dashboard(request, connection.name, settings, opened)
         reporter = _reporter(log, metrics, dashboard)
-        trace = _trace(request.otlp_endpoint, reporter, opened)
+        tracer = _tracer(request.otlp_endpoint, reporter, opened)
         http = _http_options(request, opened)
         extenders = engine_config.scheduler.extenders
         gated = gated_resources(engine_config.scheduler.version)
@@ -141,7 +141,7 @@ def run_controllers(request: RunRequest) -> int:
             config=connection,
             resources=watched_resources(controllers, gated),
             build=lambda now: build_running_engine(
-                replace(engine_config, start=now), trace or reporter, controllers
+                replace(engine_config, start=now), tracer or reporter, controllers
             ),
             election=settings.election if request.elects else None,
             limits=settings.limits,
@@ -149,7 +149,7 @@ def run_controllers(request: RunRequest) -> int:
             extenders=opened.enter_context(reaching(extenders)) if extenders else None,
             log=_log,
             meter=meter,
-            trace=trace,
+            tracer=tracer,
             on_start=on_start,
         )
         problem = uvloop.run(_run(options, metrics, http, dashboard))
@@ -175,7 +175,7 @@ def _reporter(
     return metrics if logging is None else logging(metrics)
 
 
-def _trace(endpoint: str, reporter: Reporter, opened: ExitStack) -> Trace | None:
+def _tracer(endpoint: str, reporter: Reporter, opened: ExitStack) -> Tracer | None:
     """Return what makes spans for --otlp-endpoint; None without it. Raises InputError."""
     if not endpoint:
         return None
@@ -183,7 +183,7 @@ def _trace(endpoint: str, reporter: Reporter, opened: ExitStack) -> Trace | None
     from fairlead.cli.commands.run.otlp_exporter import OtlpExporter
 
     exporter = opened.enter_context(OtlpExporter(endpoint, _log))
-    return Trace(reporter, exporter, LocalClock().now)
+    return Tracer(reporter, exporter, LocalClock().now)
 
 
 def print_roles(request: RunRequest) -> int:

@@ -11,7 +11,7 @@ from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.reporter import PodEvicted, PodPlaced, PodUnschedulable
 from fairlead.engine.framework.user_plugin.meter import Meter, PluginTime
 from fairlead.worlds.cluster.slow_cycles import SlowCycles
-from fairlead.worlds.cluster.trace import PODS_MAX, PluginStep, Span, SpanEvent, Trace
+from fairlead.worlds.cluster.tracer import PODS_MAX, PluginStep, Span, SpanEvent, Tracer
 
 MS = 1_000_000
 NOW = 1_000 * MS
@@ -65,24 +65,24 @@ def recorded():
 
 
 @pytest.fixture
-def trace(recorded):
-    return Trace(recorded, recorded, lambda: NOW)
+def tracer(recorded):
+    return Tracer(recorded, recorded, lambda: NOW)
 
 
-def decide(trace, *records, taken=4 * MS, steps=()):
-    trace.begin_unit()
+def decide(tracer, *records, taken=4 * MS, steps=()):
+    tracer.begin_unit()
     for record in records:
-        trace.report(record)
-    trace.end_unit(taken, steps)
+        tracer.report(record)
+    tracer.end_unit(taken, steps)
 
 
-def exchange(trace, method, path, answer=ApiAnswer(200)):  # noqa: B008 - frozen
-    trace.observe(ApiRequest(method, path))(answer)
+def exchange(tracer, method, path, answer=ApiAnswer(200)):  # noqa: B008 - frozen
+    tracer.observe(ApiRequest(method, path))(answer)
 
 
-def test_a_cycle_is_a_span_with_its_decision_and_slow_plugins(trace, recorded):
+def test_a_cycle_is_a_span_with_its_decision_and_slow_plugins(tracer, recorded):
     steps = [PluginStep(3 * MS, 5, "Price", "Score"), PluginStep(MS - 1, 9, "Fit", "Filter")]
-    decide(trace, placed(), steps=steps)
+    decide(tracer, placed(), steps=steps)
     slow = {"plugin": "Price", "extension_point": "Score", "calls": 5, "duration_ms": 3.0}
     span = Span(
         name="Scheduling",
@@ -109,8 +109,8 @@ def test_a_cycle_is_a_span_with_its_decision_and_slow_plugins(trace, recorded):
     ],
     ids=["unschedulable", "error"],
 )
-def test_a_pod_that_is_not_placed_has_its_message(trace, recorded, record, result, problem):
-    decide(trace, record)
+def test_a_pod_that_is_not_placed_has_its_message(tracer, recorded, record, result, problem):
+    decide(tracer, record)
     ((span, _),) = recorded.spans
     assert span.attributes["result"] == result
     assert span.attributes["message"] == record.message
@@ -119,14 +119,14 @@ def test_a_pod_that_is_not_placed_has_its_message(trace, recorded, record, resul
     assert span.problem == (record.message if problem else "")
 
 
-def test_a_preemptor_has_the_node_it_is_nominated_for(trace, recorded):
-    decide(trace, unschedulable(nominated="n-2"))
+def test_a_preemptor_has_the_node_it_is_nominated_for(tracer, recorded):
+    decide(tracer, unschedulable(nominated="n-2"))
     assert recorded.spans[0][0].attributes["nominated_node"] == "n-2"
 
 
-def test_a_unit_that_decides_about_several_pods_has_a_child_for_each(trace, recorded):
+def test_a_unit_that_decides_about_several_pods_has_a_child_for_each(tracer, recorded):
     other = ObjectRef("Pod", "shop", "web-1", "u-1")
-    decide(trace, placed(), placed(other))
+    decide(tracer, placed(), placed(other))
     (session, above), *children = recorded.spans
     assert (session.name, session.attributes, above) == ("Scheduling", {"pods": 2}, None)
     assert [(one.attributes["k8s.pod.name"], parent) for one, parent in children] == [
@@ -135,25 +135,25 @@ def test_a_unit_that_decides_about_several_pods_has_a_child_for_each(trace, reco
     ]
 
 
-def test_units_without_a_decision_have_no_span(trace, recorded):
-    decide(trace)
-    decide(trace, PodEvicted(POD, "n-1", "taint", NOW))
+def test_units_without_a_decision_have_no_span(tracer, recorded):
+    decide(tracer)
+    decide(tracer, PodEvicted(POD, "n-1", "taint", NOW))
     assert recorded.spans == []
 
 
-def test_a_decision_after_an_answer_lasts_from_the_start_of_its_cycle(trace, recorded):
-    trace.report(placed(started=NOW - 70 * MS, at=NOW - MS))
-    decide(trace, placed(started=NOW - 50 * MS))
+def test_a_decision_after_an_answer_lasts_from_the_start_of_its_cycle(tracer, recorded):
+    tracer.report(placed(started=NOW - 70 * MS, at=NOW - MS))
+    decide(tracer, placed(started=NOW - 50 * MS))
     assert [(one.began, one.ended) for one, _ in recorded.spans] == [
         (NOW - 70 * MS, NOW - MS),
         (NOW - 50 * MS, NOW),
     ]
 
 
-def test_a_failed_binding_is_a_child_of_the_cycle(trace, recorded):
-    decide(trace, placed())
-    trace.report(unschedulable(is_error=True, is_binding=True))
-    exchange(trace, "PATCH", "/api/v1/namespaces/shop/pods/web-0/status")
+def test_a_failed_binding_is_a_child_of_the_cycle(tracer, recorded):
+    decide(tracer, placed())
+    tracer.report(unschedulable(is_error=True, is_binding=True))
+    exchange(tracer, "PATCH", "/api/v1/namespaces/shop/pods/web-0/status")
     assert [(one.name, parent) for one, parent in recorded.spans[1:]] == [
         ("Binding", 1),
         ("HTTP PATCH", 1),
@@ -173,9 +173,9 @@ def test_a_failed_binding_is_a_child_of_the_cycle(trace, recorded):
         ("POST", "/api/v1/namespaces/shop/events", None),
     ],
 )
-def test_requests_that_a_cycle_caused_are_its_children(trace, recorded, method, path, parent):
-    decide(trace, placed())
-    exchange(trace, method, path)
+def test_requests_that_a_cycle_caused_are_its_children(tracer, recorded, method, path, parent):
+    decide(tracer, placed())
+    exchange(tracer, method, path)
     span, above = recorded.spans[1]
     assert above == parent
     assert span.name == f"HTTP {method}"
@@ -196,35 +196,35 @@ def test_requests_that_a_cycle_caused_are_its_children(trace, recorded, method, 
     ],
     ids=["refused", "without a message", "no answer"],
 )
-def test_a_request_that_failed_says_why(trace, recorded, answer, problem):
-    exchange(trace, "POST", "/api/v1/namespaces/shop/pods/web-0/binding", answer)
+def test_a_request_that_failed_says_why(tracer, recorded, answer, problem):
+    exchange(tracer, "POST", "/api/v1/namespaces/shop/pods/web-0/binding", answer)
     span, _ = recorded.spans[0]
     assert span.problem == problem
     assert ("http.response.status_code" in span.attributes) == bool(answer.status)
 
 
-def test_the_oldest_cycles_are_forgotten(trace, recorded):
-    decide(trace, placed())
+def test_the_oldest_cycles_are_forgotten(tracer, recorded):
+    decide(tracer, placed())
     for number in range(PODS_MAX):
-        trace.report(placed(ObjectRef("Pod", "other", f"p{number}", "u")))
-    exchange(trace, "POST", "/api/v1/namespaces/shop/pods/web-0/binding")
-    exchange(trace, "POST", "/api/v1/namespaces/other/pods/p0/binding")
+        tracer.report(placed(ObjectRef("Pod", "other", f"p{number}", "u")))
+    exchange(tracer, "POST", "/api/v1/namespaces/shop/pods/web-0/binding")
+    exchange(tracer, "POST", "/api/v1/namespaces/other/pods/p0/binding")
     assert [parent for _, parent in recorded.spans[-2:]] == [None, 2]
 
 
-def test_a_unit_of_an_engine_is_measured_with_its_plugins(trace, recorded):
+def test_a_unit_of_an_engine_is_measured_with_its_plugins(tracer, recorded):
     meter = Meter(lambda: 0)
     price = meter._times["Price", "Score"] = PluginTime("Price", "Score")
 
     class Working:
         def handle_deadline(self, _now):
             price.calls, price.taken = 2, 8 * MS
-            trace.report(placed())
+            tracer.report(placed())
             return []
 
     times = iter([0, 10 * MS])
     lines = []
-    SlowCycles(Working(), meter, lambda: next(times), lines.append, trace).handle_deadline(NOW)
+    SlowCycles(Working(), meter, lambda: next(times), lines.append, tracer).handle_deadline(NOW)
     ((span, _),) = recorded.spans
     assert span.ended - span.began == 10 * MS
     assert [one.attributes["plugin"] for one in span.events] == ["Price"]

@@ -1,4 +1,4 @@
-"""Trace: turns scheduling cycles and API requests into spans, for an OpenTelemetry exporter.
+"""Tracer: turns scheduling cycles and API requests into spans, for an OpenTelemetry exporter.
 
     Scheduling  namespace, pod, node, result, attempts        from its start to its decision
       ├─ slow plugin (event)   plugin, extension_point, calls
@@ -80,7 +80,7 @@ class SpanExporter(Protocol):
         ...
 
 
-class Trace:
+class Tracer:
     """A Reporter that makes spans of decisions, and observes requests."""
 
     def __init__(
