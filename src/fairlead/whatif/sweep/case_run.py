@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,7 @@ from fairlead.engine.batch.configuration_file import SHIPPED
 from fairlead.whatif.configuration.batch.options import SINGLE_PODS
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.field_line import with_lines_of
 from fairlead.whatif.input.strict_form import decode_strictly
 from fairlead.whatif.result.result_json import encode_result, simulation_result
 from fairlead.whatif.run.experiment import Experiment
@@ -170,5 +172,7 @@ def run_scenario(
     """Run `scenario`; see `run_case`. Raises InputError."""
     form = decode_strictly(Document(source, scenario), Scenario)
     path = source if folder is None else str(folder / Path(source).name)
-    experiment = replace(experiment_of(path, form), source=source)
+    # A worker on another machine has the content of the scenario, but not its file.
+    with with_lines_of(path) if Path(path).is_file() else nullcontext():
+        experiment = replace(experiment_of(path, form), source=source)
     return experiment, run_experiment(experiment)

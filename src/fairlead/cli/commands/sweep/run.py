@@ -31,6 +31,7 @@ from fairlead.cli.output.tabular_answer import print_tabular
 from fairlead.whatif.input.document import Document, read_one
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.field_line import with_lines
 from fairlead.whatif.input.strict_form import decode_strictly
 from fairlead.whatif.report import write_report
 from fairlead.whatif.report.report_builder import Heading, simulation_report
@@ -89,7 +90,8 @@ def run_sweep(request: SweepRequest) -> int:
 def _cases(request: SweepRequest) -> list[Case]:
     path = request.scenario
     document = read_one(path)
-    scenario = decode_strictly(document, Scenario)
+    with with_lines(document):
+        scenario = decode_strictly(document, Scenario)
     variations: list[Variation] = [parse_variation(text) for text in request.vary]
     variations += [_losses(text, path, scenario) for text in request.lose]
     if not variations:
