@@ -16,6 +16,7 @@ from fairlead.testing.torture.scenario_generator import draw
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.yaml"))
 SEEDS = (1, 5)  # with Cluster Autoscaler and a plugin that raises, and with Karpenter
 TEN_MINUTES = 600_000
+HALF_AN_HOUR = 1_800_000
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
@@ -25,7 +26,7 @@ def test_a_scenario_that_failed_fails_no_more(path):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_law_holds_under_faults(seed):
-    result = run(draw(seed))
+    result = run(draw(seed, chaos_ms=HALF_AN_HOUR))
     assert result.failure is None
     commands = result.tally["commands"]
     assert commands / 20 < len(result.faults) < commands / 10

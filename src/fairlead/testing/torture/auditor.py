@@ -47,6 +47,7 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.engine import Engine
 from fairlead.engine.state.resource_columns import allocatable_amount
+from fairlead.testing.torture.fault.unreliable_plugin import UnreliablePlugin
 from fairlead.testing.torture.karpenter_auditor import KarpenterAuditor
 from fairlead.testing.torture.law import Law, LawBrokenError
 
@@ -55,6 +56,7 @@ VALIDATE_EVERY: Final = 400  # deadlines
 _REFUSAL: Final = re.compile(
     r"(?s)0/\d+ nodes are available: .+|no nodes available to schedule pods"
 )
+_PLUGIN_ERROR: Final = re.compile(r"plugin '(\w+)' failed: .+")
 _RATE_TOLERANCE: Final = seconds(0.1)  # of the periodic passes that take the turns
 # A turn is taken when a pass chooses a node. Its write waits until the write before it (another
 # taint of the same node) was shown, so a late one moves the write and not the turn: a run had
@@ -365,6 +367,10 @@ class Auditor:
         in_own_words = record.is_error or record.is_binding or self._group_of(record.pod.uid)
         has_reason = bool(record.message if in_own_words else _REFUSAL.match(record.message))
         self._require(has_reason, Law.REASON, f"{record.pod.key}: {record.message!r}")
+        # A scheduler catches what its plugins raise, and says so in the reason.
+        error = _PLUGIN_ERROR.search(record.message)
+        is_meant = error is None or error[1] == UnreliablePlugin.name
+        self._require(is_meant, Law.NO_CRASH, f"{record.pod.key}: {record.message!r}")
 
     def _check_rate(self, zone: str, sent: Sequence[Instant]) -> None:
         """Check the turn that one of the writes `sent` took."""

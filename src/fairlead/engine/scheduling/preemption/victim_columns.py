@@ -236,6 +236,8 @@ def guarded_rows(table: NodeTable, budgets: Sequence[PodDisruptionBudget]) -> Ma
         selected = np.zeros(table.capacity, np.int64)
         for pods in by_namespace.get(budget.metadata.namespace, ()):
             if selects(budget, pods.namespace, pods.labels):
-                selected[list(pods.where.rows)] += list(pods.where.rows.values())
+                # A class may be on no node now; an empty list without a type would be of floats.
+                counts = np.array(list(pods.where.rows.values()), np.int64)
+                selected[list(pods.where.rows)] += counts
         guarded |= selected > max(budget.status.disruptions_allowed, 0)
     return guarded

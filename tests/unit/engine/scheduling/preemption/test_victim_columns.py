@@ -15,6 +15,7 @@ from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.compose import PluginHandle, serve
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.preemption.victim_columns import guarded_rows
 from fairlead.engine.scheduling.preemption.victims import select_victims_on_node
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
@@ -63,6 +64,16 @@ def at_once(served, pod):
     """The same, as the search for a nomination finds them."""
     search = evaluate(served, pod).preemption
     return {**search.candidates, **search.rejected}
+
+
+def test_a_budget_whose_pods_are_all_gone_guards_no_node():
+    """The index keeps their labels for a while."""
+    cluster, pod = Cluster(), make_pod("p", node="n00", labels={"app": "guarded"})
+    for stimulus in (ObjectChanged(make_node("n00")), ObjectChanged(pod)):
+        cluster.apply(stimulus)
+    assert guarded_rows(cluster.table, [budget(0)]).tolist().count(True) == 1
+    cluster.apply(ObjectDeleted(pod))
+    assert not guarded_rows(cluster.table, [budget(0)]).any()
 
 
 @pytest.mark.parametrize("seed", range(3))
