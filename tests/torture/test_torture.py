@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.reporter import PodUnschedulable
 from fairlead.engine.engine import Engine
-from fairlead.testing.torture.law import Law
+from fairlead.testing.torture.auditor import Auditor
+from fairlead.testing.torture.fault.unreliable_plugin import UnreliablePlugin
+from fairlead.testing.torture.law import Law, LawBrokenError
 from fairlead.testing.torture.run import run
 from fairlead.testing.torture.scenario import from_yaml, to_yaml
 from fairlead.testing.torture.scenario_generator import draw
@@ -54,6 +60,18 @@ def test_every_law_is_checked(short):
     seldom = {Law.NO_CRASH, Law.NO_LIVELOCK, Law.DETERMINISM, Law.RUNS}
     unchecked = {law for law in Law if not short.checked[law.name]}
     assert unchecked <= seldom | {Law.ZONE_RATE, Law.QUOTA, Law.TOLERATION, Law.LOWER_VICTIM}
+
+
+@pytest.mark.parametrize("is_meant", [False, True])
+def test_an_error_that_a_scheduler_caught_is_found(is_meant):
+    """Unless the plugin is the one that is there to raise errors."""
+    plugin = UnreliablePlugin.name if is_meant else "DefaultPreemption"
+    message = f"0/2 nodes are available: 2 Insufficient cpu. plugin {plugin!r} failed: TypeError: x"
+    ref = ObjectRef("Pod", "a", "p", "u")
+    record = PodUnschedulable(ref, 0, message, (), None, False, False, 0, 1, "s")
+    auditor = Auditor(Counter(), lambda *_: None)
+    with nullcontext() if is_meant else pytest.raises(LawBrokenError, match="DefaultPreemption"):
+        auditor.report(record)
 
 
 class Indiscriminate:

@@ -368,7 +368,7 @@ class Auditor:
         has_reason = bool(record.message if in_own_words else _REFUSAL.match(record.message))
         self._require(has_reason, Law.REASON, f"{record.pod.key}: {record.message!r}")
         # A scheduler catches what its plugins raise, and says so in the reason.
-        error = _PLUGIN_ERROR.search(record.message)
+        error = _PLUGIN_ERROR.search(f"{record.message} {record.post_filter}")
         is_meant = error is None or error[1] == UnreliablePlugin.name
         self._require(is_meant, Law.NO_CRASH, f"{record.pod.key}: {record.message!r}")
 
