@@ -100,8 +100,8 @@ def test_the_profile_is_the_one_that_the_pod_names_else_the_first():
 
 def test_a_node_is_as_it_was_told_last():
     adviser = advise(make_node("n0"), plugins=(("NodeUnschedulable", 0),))
-    adviser.know(make_node("n0", unschedulable=True))
-    adviser.know(make_node("n1"))
+    adviser.put_node(make_node("n0", unschedulable=True))
+    adviser.put_node(make_node("n1"))
     found = adviser.verdicts(make_pod("p"), ["n0", "n1"])
     assert found["n0"].code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     assert found["n1"] is None
