@@ -154,6 +154,8 @@ class PodCopies:
         meta = manifest["metadata"]
         if "managedFields" in meta or len(meta.get("ownerReferences") or ()) > 1:
             return False
+        if dns_label_problems(stored["metadata"]["name"]):  # causes a warning
+            return False
         if stored["spec"].get("nodeName") or stored["status"].get("conditions"):
             return False
         return not judges_users(self._storage) and not self._storage.count(RESOURCE_QUOTA)

@@ -132,3 +132,11 @@ def test_second_pod_of_a_workload_is_a_copy(monkeypatch):
     server.answer(("limits", "", ""))
     server.answer(("owned", "d", ""))
     assert copied[-1] is None
+
+
+def test_copy_has_no_warning_about_the_name_of_the_first_pod():
+    """A name with a dot causes a warning, because it is the pod's hostname."""
+    copying, plain = Server(copies_pods=True), Server(copies_pods=False)
+    for name in ("a.b", "c", "d"):
+        step = ("owned", name, "")
+        assert copying.answer(step) == plain.answer(step)
