@@ -44,6 +44,7 @@ from fairlead.engine.state.shape import Shape
 Ints = npt.NDArray[np.int64]
 NO_POD: Final = 1 << 62  # higher than every priority
 _ENTRIES_MAX: Final = 8_000_000  # slots × rows, 20 bytes each
+_KINDS_SPARE: Final = 1024
 _LOWEST: Final = -(1 << 62)
 # what `Candidate.priority_sum` adds for each victim
 _PER_VICTIM: Final = 1 << 31
@@ -71,6 +72,7 @@ class VictimColumns:
         """Start without columns; `refresh` reads `table`."""
         self._table = table
         self._nodes = self._pods = -1
+        self._kinds_written = 0
         self._allocate(0, 0)
 
     def _allocate(self, slots: int, capacity: int) -> None:
@@ -88,6 +90,8 @@ class VictimColumns:
         nodes = table.node_log.since(self._nodes) if self._nodes >= 0 else None
         pods = table.pod_log.since(self._pods) if self._pods >= 0 else None
         is_new = nodes is None or pods is None or self._priority.shape[1] != table.capacity
+        # Writing all columns again drops the shapes of pods that are gone.
+        is_new |= len(self._kinds) > 2 * self._kinds_written + _KINDS_SPARE
         changed = table.every_row() if is_new else np.array([*(nodes or ()), *(pods or ())])
         rows = np.unique(changed.astype(np.int64))
         alive = rows[table.alive[rows]]
@@ -103,6 +107,8 @@ class VictimColumns:
         self._priority[:, rows] = NO_POD
         self._kind[:, rows] = 0
         self._fill(alive)
+        if is_new:
+            self._kinds_written = len(self._kinds)
         self._nodes, self._pods = table.node_log.position, table.pod_log.position
         return True
 

@@ -15,6 +15,7 @@ from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.compose import PluginHandle, serve
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.preemption import victim_columns
 from fairlead.engine.scheduling.preemption.victim_columns import guarded_rows
 from fairlead.engine.scheduling.preemption.victims import select_victims_on_node
 from fairlead.engine.state.cluster import Cluster
@@ -109,3 +110,17 @@ def test_many_nodes_are_evaluated_as_each_is(seed):
             cluster.apply(ObjectChanged(new))
     assert Status in seen
     assert len(seen) > 1
+
+
+def test_shapes_of_deleted_pods_are_dropped(monkeypatch):
+    """Otherwise the columns of a scheduler that runs for months would grow."""
+    monkeypatch.setattr(victim_columns, "_KINDS_SPARE", 4)
+    cluster = Cluster()
+    cluster.apply(ObjectChanged(make_node("n")))
+    columns = victim_columns.VictimColumns(cluster.table)
+    for number in range(40):
+        pod = make_pod("p", node="n", requests={"cpu": f"{100 + number}m"})
+        cluster.apply(ObjectChanged(pod))
+        assert columns.refresh()
+        cluster.apply(ObjectDeleted(pod))
+    assert len(columns._kinds) <= 2 * 2 + 4 + 1
