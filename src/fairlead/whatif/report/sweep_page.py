@@ -12,22 +12,14 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.report.write import asset, content_security_policy
+from fairlead.whatif.report.write import render_static_page
 from fairlead.whatif.result.table import cell_text
 from fairlead.whatif.sweep.measure import BY_NAME, Number
 
 CASES_MAX: Final = 2_000
 _WIDTH, _HEIGHT, _BINS = 320, 44, 32
 _STYLE: Final = """
-main { max-width: 1100px; margin: 0 auto; padding: 28px 20px 60px; }
-.lead { font-size: 17px; margin: 10px 0 6px; max-width: 80ch; }
-.facts { color: var(--ink-2); }
-section { margin-top: 34px; overflow-x: auto; }
 h2 { margin-bottom: 10px; }
-table { border-collapse: collapse; width: 100%; background: var(--card); }
-th, td { padding: 7px 10px; border-bottom: 1px solid var(--line); text-align: left; }
-th { color: var(--ink-2); font-weight: 600; font-size: 12px; }
-td.number, th.number { text-align: right; white-space: nowrap; }
 tr.worst td { background: var(--accent-soft); }
 svg { display: block; min-width: 200px; }
 svg rect { fill: var(--fill); }
@@ -42,30 +34,23 @@ def render_sweep(answer: Json, worst_report: str) -> str:
 
     `answer` is the JSON of a SweepResult (docs/sweep.md).
     """
-    style = f"{asset('base.css')}{_STYLE}"
-    policy = html.escape(content_security_policy(style, ()))
     cases, worst = answer["cases"], answer["worst"]["case"]
     link = f'<a href="{html.escape(worst_report)}">report of the worst case ({worst})</a>'
     parameters = "; ".join(
         f"{name}: {len(values)} values" for name, values in answer["parameters"].items()
     )
-    title = html.escape(f"Sweep of {answer['source']}")
-    return "\n".join(
+    return render_static_page(
+        f"Sweep of {answer['source']}",
+        _STYLE,
         (
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="generator" content="fairlead">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            f"<title>{title} – Fairlead</title>\n<style>{style}</style>\n</head>\n<body>\n<main>",
-            f"<h1>{title}</h1>",
             f'<p class="lead">{html.escape(answer["verdict"])}</p>',
             f'<p class="facts">{html.escape(parameters)} · {link}</p>',
             "<section><h2>Distribution over the cases</h2>",
             _distributions(answer["measures"], cases),
             "</section>\n<section><h2>Cases</h2>",
             _cases(cases, list(answer["parameters"]), answer["measures"], worst, worst_report),
-            "</section>\n</main>\n</body>\n</html>\n",
-        )
+            "</section>",
+        ),
     )
 
 

@@ -11,10 +11,11 @@ import base64
 import hashlib
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from string import Template
+from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.whatif.report.data import ReportData
@@ -32,6 +33,16 @@ STYLES = ("vendor/uPlot.min.css", "base.css", "verdict.css", "summary.css", "tim
 
 COMPARISON_STYLES = (*STYLES, "comparison.css")
 LIVE_STYLES = (*STYLES, "live.css")
+_STATIC_STYLE: Final = """
+main { max-width: 1100px; margin: 0 auto; padding: 28px 20px 60px; }
+.lead { font-size: 17px; margin: 10px 0 6px; max-width: 80ch; }
+.facts { color: var(--ink-2); }
+section { margin-top: 34px; overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; background: var(--card); }
+th, td { padding: 7px 10px; border-bottom: 1px solid var(--line); text-align: left; }
+th { color: var(--ink-2); font-weight: 600; font-size: 12px; }
+td.number, th.number { text-align: right; white-space: nowrap; }
+"""
 
 
 def write_report(path: Path, data: ReportData) -> None:
@@ -84,6 +95,28 @@ def render_dashboard(title: str, *, has_controls: bool) -> str:
         chart_library=chart,
         script=script,
         data=embedded_json({"title": title, "has_controls": has_controls}),
+    )
+
+
+def render_static_page(title: str, style: str, body: Iterable[str]) -> str:
+    """Return a page without script, called `title`, with the colours of the other reports.
+
+    `body` are the pieces of HTML below the title; `style` is added to that of all such pages.
+    """
+    style = f"{asset('base.css')}{_STATIC_STYLE}{style}"
+    policy = html.escape(content_security_policy(style, ()))
+    shown = html.escape(title)
+    return "\n".join(
+        (
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="generator" content="fairlead">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            f"<title>{shown} – Fairlead</title>\n<style>{style}</style>\n</head>\n<body>\n<main>",
+            f"<h1>{shown}</h1>",
+            *body,
+            "</main>\n</body>\n</html>\n",
+        )
     )
 
 

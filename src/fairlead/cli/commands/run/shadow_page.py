@@ -9,7 +9,7 @@ import html
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.whatif.report.write import asset, content_security_policy
+from fairlead.whatif.report.write import render_static_page
 from fairlead.worlds.cluster.shadow import PLACEMENTS, ShadowAgreement
 
 _MEANINGS: Final = {
@@ -23,16 +23,8 @@ _MEANINGS: Final = {
     ShadowAgreement.ERROR: "a plugin failed",
 }
 _STYLE: Final = """
-main { max-width: 1100px; margin: 0 auto; padding: 28px 20px 60px; }
-.lead { font-size: 17px; margin: 10px 0 6px; max-width: 80ch; }
-.facts { color: var(--ink-2); }
-section { margin-top: 34px; overflow-x: auto; }
 h2, h3 { margin: 18px 0 10px; }
-table { border-collapse: collapse; width: 100%; background: var(--card); }
-th, td { padding: 7px 10px; border-bottom: 1px solid var(--line); text-align: left;
-  vertical-align: top; }
-th { color: var(--ink-2); font-weight: 600; font-size: 12px; }
-td.number, th.number { text-align: right; white-space: nowrap; }
+td { vertical-align: top; }
 """
 
 
@@ -41,23 +33,15 @@ def render_shadow(cluster: str, period: tuple[str, str], summary: Json) -> str:
 
     `period` has the times at which the comparison began and ended.
     """
-    style = f"{asset('base.css')}{_STYLE}"
-    policy = html.escape(content_security_policy(style, ()))
-    title = html.escape(f"Shadow of {cluster}")
     sections = "\n".join(_configuration(name, one) for name, one in summary.items())
-    return "\n".join(
+    return render_static_page(
+        f"Shadow of {cluster}",
+        _STYLE,
         (
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="generator" content="fairlead">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            f"<title>{title} – Fairlead</title>\n<style>{style}</style>\n</head>\n<body>\n<main>",
-            f"<h1>{title}</h1>",
             *(f'<p class="lead">{_verdict(name, one)}</p>' for name, one in summary.items()),
             f'<p class="facts">{html.escape(" to ".join(period))}</p>',
             sections,
-            "</main>\n</body>\n</html>\n",
-        )
+        ),
     )
 
 
