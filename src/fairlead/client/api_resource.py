@@ -1,4 +1,4 @@
-"""ApiResource: a resource of the API and the paths of its objects."""
+"""ApiResource: a resource of the API and the URL paths of its objects."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ApiResource:
-    """A resource such as `apps/v1`, `ReplicaSet`, `replicasets`.
+    """A resource: its API version, kind and plural, such as `apps/v1`, `ReplicaSet`, `replicasets`.
 
-    `only_namespace` limits lists and watches to one namespace; "" means all.
+    `only_namespace` limits lists and watches to one namespace; "" means all namespaces.
     """
 
     api_version: str
@@ -25,7 +25,7 @@ class ApiResource:
         return f"{self.plural}.{group}" if group else self.plural
 
     def collection(self, namespace: str = "") -> str:
-        """Return the path of the objects in `namespace`; "" means all namespaces that are read."""
+        """Return the path of the objects in `namespace`; "" means `only_namespace`."""
         root = (
             f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
         )

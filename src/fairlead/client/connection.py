@@ -23,7 +23,8 @@ SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 class ExecPlugin:
     """A command that prints an ExecCredential.
 
-    `cluster` is passed to it in KUBERNETES_EXEC_INFO if provideClusterInfo is set.
+    `cluster` is passed to the command in KUBERNETES_EXEC_INFO; None if provideClusterInfo is not
+    set.
     """
 
     command: str
@@ -37,7 +38,7 @@ class ExecPlugin:
 
 @dataclass(frozen=True, slots=True)
 class Impersonation:
-    """The user to act as; empty fields are not sent."""
+    """The user to impersonate; an empty field adds no Impersonate-* header."""
 
     user: str = ""
     uid: str = ""
@@ -47,11 +48,11 @@ class Impersonation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionConfig:
-    """A server and the credentials for it.
+    """The URL of an API server, and the credentials for it.
 
     `name` identifies the connection in messages ("context prod"). `authority`, `certificate` and
-    `key` are PEM texts, "" if absent. A client certificate is presented whenever there is one; of
-    the other credentials only the first of token_file, token, password, exec_plugin is used.
+    `key` are PEM texts, "" if absent. A client certificate is always presented if it exists. Of the
+    other credentials, only the first that is set is used: token_file, token, password, exec_plugin.
     """
 
     name: str
@@ -72,7 +73,10 @@ class ConnectionConfig:
 
 
 def in_cluster() -> ConnectionConfig:
-    """Return the connection of a pod's service account. Raises ConnectionConfigError elsewhere."""
+    """Return the connection of a pod's service account.
+
+    Raises ConnectionConfigError outside of a pod.
+    """
     # upstream: client-go/rest/config.go:InClusterConfig
     source = "--in-cluster"
     host = os.environ.get("KUBERNETES_SERVICE_HOST", "")
@@ -92,7 +96,7 @@ def in_cluster() -> ConnectionConfig:
 
 
 def read_text(source: str, field_path: str, path: str) -> str:
-    """Return the text of the file `path`, named by a field of `source`.
+    """Return the text of the file `path`, which is named in the field `field_path` of `source`.
 
     Raises ConnectionConfigError, also for a file longer than FILE_BYTES_MAX.
     """
@@ -112,9 +116,9 @@ def read_text(source: str, field_path: str, path: str) -> str:
 def tls_context(
     config: ConnectionConfig, certificate: str = "", key: str = ""
 ) -> ssl.SSLContext | None:
-    """Return the TLS settings of a connection, None for plain HTTP.
+    """Return the TLS settings of a connection; None if its URL is plain HTTP.
 
-    `certificate` and `key` replace those of `config`. Raises ConnectionConfigError.
+    `certificate` and `key` replace the values in `config`. Raises ConnectionConfigError.
     """
     if not config.server.startswith("https:"):
         return None
@@ -133,7 +137,7 @@ def tls_context(
 
 
 def _load_certificate(source: str, context: ssl.SSLContext, pem: str) -> None:
-    """Load a client certificate with its key; OpenSSL reads them from a file only."""
+    """Load a client certificate and its key through a file, because OpenSSL reads only files."""
     with NamedTemporaryFile("w", suffix=".pem", encoding="ascii", errors="replace") as file:
         file.write(pem)
         file.flush()

@@ -27,7 +27,10 @@ _OUTPUT_CHARACTERS_MAX: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """The output of an exec plugin; `expires_at` is seconds since 1970, None for never."""
+    """The output of an exec plugin.
+
+    `expires_at` is in seconds since 1970, None if it never expires.
+    """
 
     token: str = ""
     certificate: str = ""
@@ -36,7 +39,7 @@ class Credential:
 
 
 class Credentials:
-    """The credentials of one connection."""
+    """The credentials of one connection, renewed when they expire."""
 
     def __init__(self, config: ConnectionConfig, clock: Callable[[], float]) -> None:
         """`clock` returns seconds since 1970."""
@@ -62,14 +65,14 @@ class Credentials:
         return headers
 
     def certificate(self) -> tuple[str, str]:
-        """Return the client certificate and key as PEM, "" if there are none."""
+        """Return the client certificate and its key as PEM; both are "" without a certificate."""
         if self._config.certificate or self._config.exec_plugin is None:
             return self._config.certificate, self._config.key
         credential = self._exec_credential(self._config.exec_plugin)
         return credential.certificate, credential.key
 
     def renew(self) -> bool:
-        """Discard credentials that the server rejected; return whether a retry may help."""
+        """Discard credentials that the server rejected; return whether new ones can be obtained."""
         self._file_read_at = -TOKEN_FILE_SECONDS
         had_credential, self._credential = self._credential is not None, None
         return had_credential or bool(self._config.token_file)
@@ -83,7 +86,10 @@ class Credentials:
         return self._exec_credential(config.exec_plugin).token
 
     def _token_of_file(self, path: str) -> str:
-        """Return the token in a file, read again every minute; the last token if reading fails."""
+        """Return the token in the file `path`, which is read every minute.
+
+        If the file cannot be read, return the last token.
+        """
         now = self._clock()
         if now - self._file_read_at >= TOKEN_FILE_SECONDS:
             self._file_read_at = now
@@ -103,7 +109,7 @@ class Credentials:
 
 
 def run_exec_plugin(source: str, plugin: ExecPlugin) -> Credential:
-    """Run a credential plugin. Raises ConnectionConfigError, naming `source`."""
+    """Run a credential plugin. Raises ConnectionConfigError, whose source is `source`."""
     is_interactive = plugin.interactive_mode != "Never" and sys.stdin.isatty()
     if plugin.interactive_mode == "Always" and not is_interactive:
         problem = f"{plugin.command} needs a terminal (interactiveMode: Always)"

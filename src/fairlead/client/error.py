@@ -1,4 +1,4 @@
-"""The errors of the client; each is one line for the user."""
+"""The client's exceptions; the text of each is one line for the user."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from __future__ import annotations
 class ConnectionConfigError(ValueError):
     """The configuration of a connection cannot be used.
 
-    `source` is the kubeconfig, file or option, `field` a path such as `users[admin].exec`.
+    `source` is the kubeconfig, file or option that contains the error. `field` is a path in it,
+    such as `users[admin].exec`.
     """
 
     def __init__(self, source: str, problem: str, field: str = "") -> None:
@@ -18,13 +19,13 @@ class ConnectionConfigError(ValueError):
 
 
 class RequestError(Exception):
-    """A request failed; `code` is the HTTP status, 0 if the server did not answer.
+    """A request failed; `code` is the HTTP status, or 0 if the server did not respond.
 
     `reason` and `message` come from the Status in the response.
     """
 
     def __init__(self, server: str, code: int, reason: str, message: str) -> None:
-        """Store the arguments; `server` is the URL of the server."""
+        """Keep the arguments; `server` is the URL of the server."""
         super().__init__(f"{server}: {message}")
         self.server = server
         self.code = code

@@ -1,8 +1,9 @@
 """HttpPool: connections to one server that are kept open for short requests with a body.
 
-A request takes an idle connection, the latest used first, or opens one, up to a maximum. A binding
-costs a third of what it costs with a general HTTP client, which matters when thousands are sent.
-Proxies, redirects, compression and streams are not supported: RestClient uses aiohttp for those.
+A request uses the idle connection that was used last. If no connection is idle, a new connection is
+opened, up to a maximum. A binding costs a third of its cost with a general HTTP client, which
+matters when thousands of bindings are sent. Proxies, redirects, compression and streams are not
+supported: RestClient uses aiohttp for such requests.
 
 upstream: net/http/transport.go
 """
@@ -28,12 +29,12 @@ _IDEMPOTENT: Final = ("PUT", "DELETE")
 
 
 class UnreachableError(Exception):
-    """The server did not answer; the text is the reason."""
+    """The server did not respond; the text is the reason."""
 
 
 @dataclass(slots=True)
 class HttpResponse:
-    """A response; `date` and `retry_after` are the headers of these names, "" if absent."""
+    """A response; `date` and `retry_after` are the Date and Retry-After headers, "" if absent."""
 
     status: int = 0
     date: str = ""
@@ -42,7 +43,7 @@ class HttpResponse:
 
 
 class HttpPool:
-    """The connections to `server`, an URL; `close` ends them."""
+    """A pool of connections to `server`, a URL; `close` closes them."""
 
     def __init__(
         self,
@@ -53,7 +54,10 @@ class HttpPool:
         tls_server_name: str = "",
         bytes_max: int | None = None,
     ) -> None:
-        """Prepare the pool; a longer body than `bytes_max` fails as a broken connection does."""
+        """Prepare the pool.
+
+        A response with a body longer than `bytes_max` counts as a failed connection.
+        """
         parts = urlsplit(server)
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -68,12 +72,12 @@ class HttpPool:
         self._is_closed = False
 
     def close(self) -> None:
-        """Close the idle connections now, and the others when their requests end."""
+        """Close the idle connections now, and each busy connection when its request ends."""
         self._is_closed = True
         self._close_idle()
 
     def head(self, headers: list[tuple[str, str]]) -> bytes:
-        """Return the lines of `headers` and Host, for `send`."""
+        """Return the header lines for `send`: the Host header and `headers`."""
         named = [("Host", self._authority), *headers]
         return "".join(f"{name}: {text}\r\n" for name, text in named).encode("ascii")
 
@@ -87,10 +91,10 @@ class HttpPool:
         tls: ssl.SSLContext | None,
         seconds_max: float,
     ) -> HttpResponse:
-        """Return the response to a request for `target`, a path with its query.
+        """Send a request for `target`, a path with its query, and return the response.
 
         A PUT or DELETE is repeated on a new connection if the server closed an idle one. Raises
-        UnreachableError, TimeoutError.
+        UnreachableError or TimeoutError.
         """
         if not _PLAIN_TARGET.fullmatch(target):
             target = quote(target, safe="/:?&=%+~!$'()*,;@")
@@ -133,7 +137,7 @@ class HttpPool:
     async def _open(
         self, loop: AbstractEventLoop, tls: ssl.SSLContext | None, deadline: float
     ) -> _Connection:
-        """Connect; IPv4 and IPv6 addresses are tried side by side."""
+        """Open a connection, trying IPv4 and IPv6 addresses in parallel."""
         end = min(deadline, loop.time() + self._connect_seconds_max)
         try:
             async with asyncio.timeout_at(end):
@@ -179,7 +183,7 @@ class HttpPool:
         return response
 
     def _expire(self, connection: _Connection) -> None:
-        """Fail a request that took too long; idle connections may be half-open as well."""
+        """Fail a request that took too long, and close the idle connections."""
         connection.fail(TimeoutError())
         self._close_idle()
 
@@ -208,7 +212,7 @@ class _Connection(asyncio.Protocol):
         self._has_end = False  # whether the response states where its body ends
 
     def send(self, request: bytes) -> asyncio.Future[HttpResponse]:
-        """Send a request; the future gets the response, or UnreachableError."""
+        """Send a request; the future receives the response or an UnreachableError."""
         assert self._transport is not None
         waiter = self._waiter = self._loop.create_future()
         self.has_answered = False
@@ -216,14 +220,14 @@ class _Connection(asyncio.Protocol):
         return waiter
 
     def fail(self, cause: Exception) -> None:
-        """End the request in flight with `cause` and close the connection."""
+        """Fail the request in flight with the exception `cause`, and close the connection."""
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_exception(cause)
         self.abort()
 
     def abort(self) -> None:
-        """Close the connection at once."""
+        """Close the connection immediately."""
         self.is_closed = True
         if self._transport is not None:
             self._transport.abort()
@@ -231,11 +235,10 @@ class _Connection(asyncio.Protocol):
     # --- asyncio.Protocol ------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's has no common class
 
     def data_received(self, data: bytes) -> None:
-        """Parse bytes of a response; bytes that belong to no request end the connection."""
+        """Parse bytes of a response; unexpected bytes without a request close the connection."""
         if self._waiter is None:
             self.abort()
             return
@@ -259,12 +262,12 @@ class _Connection(asyncio.Protocol):
     # --- httptools -------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """Begin a response."""
+        """Start to collect a new response."""
         self._response = HttpResponse()
         self._chunks, self._size, self._has_end = [], 0, False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep the headers of HttpResponse."""
+        """Store the headers that HttpResponse contains."""
         match name.lower():
             case b"content-length" | b"transfer-encoding":
                 self._has_end = True
@@ -274,11 +277,11 @@ class _Connection(asyncio.Protocol):
                 self._response.retry_after = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        """Keep the status."""
+        """Store the HTTP status."""
         self._response.status = self._parser.get_status_code()
 
     def on_body(self, body: bytes) -> None:
-        """Keep a part of the body."""
+        """Store a part of the body; fail the request if the body is too long."""
         self._chunks.append(body)
         self._size += len(body)
         if self._bytes_max is not None and self._size > self._bytes_max:
@@ -286,7 +289,7 @@ class _Connection(asyncio.Protocol):
             self.fail(UnreachableError(f"the connection failed: {problem}"))
 
     def on_message_complete(self) -> None:
-        """Return the response, unless it only announces another one."""
+        """Pass the complete response to the request's future; ignore a 1xx response."""
         response, waiter = self._response, self._waiter
         if response.status < 200 or waiter is None:
             return

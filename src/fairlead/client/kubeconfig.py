@@ -1,7 +1,7 @@
 """Kubeconfig files: the server and the credentials of each context.
 
-Several files are merged as kubectl merges them: the first that defines a cluster, user or context
-wins, and relative paths are relative to their file.
+Several files are merged as kubectl merges them: the first file that defines a cluster, user or
+context takes precedence. A relative path is relative to the file that contains it.
 
 upstream: client-go/tools/clientcmd/{loader,client_config}.go, api/v1/types.go
 """
@@ -105,10 +105,10 @@ class _File(Struct, rename="kebab"):
 
 
 class Kubeconfig:
-    """One or several kubeconfig files, merged."""
+    """The merged contents of one or several kubeconfig files."""
 
     def __init__(self, paths: Sequence[str]) -> None:
-        """Read the files in order. Raises ConnectionConfigError."""
+        """Read the files in order of precedence. Raises ConnectionConfigError."""
         self._sources = tuple(paths)
         self._clusters: dict[str, tuple[str, _Cluster]] = {}
         self._users: dict[str, tuple[str, _User]] = {}
@@ -125,7 +125,10 @@ class Kubeconfig:
             self._current = self._current or file.current_context
 
     def connection(self, context: str = "") -> ConnectionConfig:
-        """Return the connection of a context ("": the current). Raises ConnectionConfigError."""
+        """Return the connection of a context.
+
+        "" is the current context. Raises ConnectionConfigError.
+        """
         name = context or self._current
         if not name:
             problem = f"has no current context; {_known('contexts', self._contexts)}"
@@ -160,9 +163,9 @@ class Kubeconfig:
 
 
 def kubeconfig_paths(path: str = "") -> list[str]:
-    """Return the kubeconfig files to read: `path`, those in $KUBECONFIG, or ~/.kube/config.
+    """Return the kubeconfig files to read: `path`, or the files in $KUBECONFIG, or ~/.kube/config.
 
-    Files in $KUBECONFIG need not exist. Raises ConnectionConfigError if none does.
+    Single files in $KUBECONFIG may be missing. Raises ConnectionConfigError if all are missing.
     """
     # upstream: client-go/tools/clientcmd/loader.go:NewDefaultClientConfigLoadingRules
     if path:
@@ -302,7 +305,7 @@ def _exec_plugin(
 
 
 def _cluster_info(cluster: _Cluster, authority: str) -> dict[str, object]:
-    """Return the cluster as `spec.cluster` of an ExecCredential, for an exec plugin."""
+    """Return the cluster in the form that `spec.cluster` of an ExecCredential has."""
     info = {
         "server": cluster.server,
         "tls-server-name": cluster.tls_server_name,
@@ -314,7 +317,7 @@ def _cluster_info(cluster: _Cluster, authority: str) -> dict[str, object]:
 
 
 def _data(path: str, place: str, data: str, file: str) -> str:
-    """Return a field's text from base64 `data` or, if that is empty, from `file`."""
+    """Return the decoded base64 `data`; if `data` is empty, return the contents of `file`."""
     if not data:
         return read_text(path, place, _located(path, file)) if file else ""
     try:
@@ -324,7 +327,7 @@ def _data(path: str, place: str, data: str, file: str) -> str:
 
 
 def _located(path: str, file: str) -> str:
-    """Return `file` relative to the folder of the kubeconfig `path`."""
+    """Return the path of `file`, which is relative to the folder of the kubeconfig `path`."""
     return str(Path(path).parent / Path(file)) if file else ""
 
 

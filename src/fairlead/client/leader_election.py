@@ -1,12 +1,12 @@
-"""LeaderElection: one of several replicas leads, by renewing a Lease.
+"""LeaderElection: elects one of several replicas as leader, by means of a Lease.
 
-Every `retry_period` a replica reads the Lease. It takes the Lease if it has no holder, or if the
-holder has not renewed it for `lease_duration` by this replica's own clock; the clocks of replicas
-are never compared. A leader that has not renewed the Lease for `renew_deadline` loses leadership,
-so it stops before another replica can start.
+Every `retry_period` a replica reads the Lease. It takes the Lease if the Lease has no holder, or if
+the holder has not renewed it for `lease_duration` by this replica's own clock. The clocks of
+different replicas are never compared. A leader that has not renewed the Lease for `renew_deadline`
+loses leadership, so it stops before another replica can start.
 
-This state machine does no I/O: `begin` returns the request of an attempt; pass its response to
-`read` or `written`. Times are in ns.
+This state machine does no I/O: `begin` returns the request of an attempt, and its caller passes the
+response to `read` or `written`. Times are in ns.
 
 upstream: client-go/tools/leaderelection/leaderelection.go: tryAcquireOrRenew
 """
@@ -27,9 +27,9 @@ JITTER_FACTOR: Final = 1.2  # upstream: leaderelection.go:JitterFactor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionConfig:
-    """The election's settings: `identity` is this replica.
+    """The settings of a leader election; `identity` is this replica's name.
 
-    Defaults are upstream's; durations in ns.
+    Defaults are upstream's; durations are in ns.
     """
 
     identity: str
@@ -40,7 +40,7 @@ class ElectionConfig:
     retry_period: int = 2 * NANOSECONDS_PER_SECOND
 
     def problem(self) -> str:
-        """Return the problem with the durations, "" if there is none."""
+        """Return the text of the error in the durations, "" if they are valid."""
         # upstream: leaderelection.go:NewLeaderElector
         if self.lease_duration <= self.renew_deadline:
             return "leaseDuration must be greater than renewDeadline"
@@ -62,19 +62,19 @@ class _Lease(Struct):
 
 @dataclass(frozen=True, slots=True)
 class ReadLease:
-    """GET the Lease."""
+    """A request that reads the Lease."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteLease:
-    """Create the Lease, or update it with PUT; `body` is the whole object."""
+    """A request that creates the Lease, or updates it with PUT; `body` is the whole object."""
 
     body: bytes
     creates: bool
 
 
 class LeaderElection:
-    """The state of one replica."""
+    """The leader election as one replica sees it."""
 
     def __init__(self, config: ElectionConfig, jitter: Jitter) -> None:
         """Start as a follower; `jitter` returns numbers in [0, 1)."""
@@ -90,26 +90,30 @@ class LeaderElection:
         self._next = 0
 
     def is_leader(self, now: int) -> bool:
-        """Return whether this replica may act at `now`."""
+        """Return whether this replica leads at `now`."""
         return self._renewed_at is not None and now < self._renewed_at + self.config.renew_deadline
 
     def has_lost(self, now: int) -> bool:
-        """Return whether this replica was leader and no longer is.
+        """Return whether this replica was the leader and has lost leadership.
 
-        It never becomes leader again.
+        A replica that has lost leadership never becomes leader again.
         """
         return self._renewed_at is not None and not self.is_leader(now)
 
     def deadline(self) -> int | None:
-        """Return when leadership ends without another renewal."""
+        """Return the time at which leadership ends without another renewal; None for a follower."""
         return None if self._renewed_at is None else self._renewed_at + self.config.renew_deadline
 
     def next_attempt(self) -> int:
-        """Return when to call `begin`."""
+        """Return the time at which to call `begin` again."""
         return self._next
 
     def begin(self, now: int) -> ReadLease | WriteLease:
-        """Begin an attempt: a leader renews the Lease as it wrote it last; others read it first."""
+        """Begin an attempt and return its first request.
+
+        A leader renews the version of the Lease that it wrote last. Otherwise the Lease is read
+        first.
+        """
         self._attempt_at = now
         period = self.config.retry_period
         if self.is_leader(now):
@@ -121,7 +125,10 @@ class LeaderElection:
         return ReadLease()
 
     def read(self, body: bytes | None, now: int) -> WriteLease | None:
-        """Process the Lease (None if there is none); return the write that follows, if any."""
+        """Process the Lease in `body`; return the write that follows, or None.
+
+        `body` is None if there is no Lease.
+        """
         if body is None:
             return WriteLease(self._object(self._record(now, now, 0), ""), creates=True)
         try:
@@ -144,7 +151,7 @@ class LeaderElection:
         return WriteLease(self._object(taken, self._version), creates=False)
 
     def written(self, body: bytes, now: int) -> None:
-        """Process the Lease as written: this replica leads."""
+        """Process the response to a successful write of the Lease: this replica now leads."""
         try:
             lease = msgspec.json.decode(body, type=_Lease)
         except msgspec.DecodeError:
@@ -158,11 +165,11 @@ class LeaderElection:
         self._next = self._attempt_at + self.config.retry_period
 
     def failed(self) -> None:
-        """Record that the attempt failed; the next one reads the Lease first."""
+        """Record that the attempt failed; the next attempt reads the Lease first."""
         self._version = ""
 
     def release(self, now: int) -> WriteLease | None:
-        """End leadership; return the write that lets another replica take over immediately."""
+        """End leadership; return the write that frees the Lease, None if no write is needed."""
         # upstream: leaderelection.go:release
         was_leader, self._renewed_at = self.is_leader(now), now - self.config.renew_deadline
         if not was_leader or not self._version:

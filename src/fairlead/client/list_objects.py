@@ -1,4 +1,4 @@
-"""Lists of whole collections, page by page and without decoding the objects.
+"""Lists whole collections, page by page and without decoding the objects.
 
 upstream: client-go/tools/pager/pager.go
 """
@@ -30,10 +30,10 @@ class _Page(Struct):
 async def list_objects(
     client: RestClient, path: str, query: Mapping[str, str] | None = None
 ) -> list[Raw]:
-    """Return the JSON texts of all objects of the collection at `path`, all of one version.
+    """Return the JSON texts of all objects in the collection at `path`, from one resource version.
 
-    Typed lists omit the kind and apiVersion of their items. If the version expires between two
-    pages, the whole list is read again at once, as client-go does. Raises RequestError.
+    The items of typed lists omit kind and apiVersion. If the version expires between two pages, the
+    whole list is read again immediately, as client-go does. Raises RequestError.
     """
     query = dict(query or {})
     items: list[Raw] = []

@@ -1,4 +1,4 @@
-"""ListWatch: sends the requests of a Reflector."""
+"""ListWatch: sends the list and watch requests that a Reflector returns."""
 
 from __future__ import annotations
 
@@ -29,10 +29,7 @@ class ListWatch:
         on_updates: OnUpdates,
         clock: Callable[[], int],
     ) -> None:
-        """Serve `reflector`.
-
-        `on_updates` gets the differences, even empty ones; `clock` returns ns.
-        """
+        """`on_updates` is called with the differences, even without any; `clock` returns ns."""
         self._reflector = reflector
         self._client = client
         self._on_updates = on_updates
@@ -40,7 +37,7 @@ class ListWatch:
         self._path = reflector.resource.collection()
 
     async def run(self) -> NoReturn:
-        """Run until cancelled. Raises ConnectionConfigError."""
+        """List and watch until cancelled. Raises ConnectionConfigError."""
         reflector, clock = self._reflector, self._clock
         while True:
             match reflector.next_action(clock()):

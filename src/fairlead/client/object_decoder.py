@@ -1,7 +1,7 @@
 """ObjectDecoder: decodes pages of lists and lines of watches directly into typed views.
 
-Objects that do not fit their view are decoded as JSON without nulls; if they still do not fit, they
-are counted and ignored.
+An object that does not match its view is decoded again after its nulls have been removed. If it
+still does not match, it is counted and ignored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ERROR: Final = "ERROR"
 
 
 class ListMeta(Struct):
-    """metadata of a list."""
+    """The metadata of a list."""
 
     resource_version: str = field(default="", name="resourceVersion")
     continue_: str = field(default="", name="continue")
@@ -75,7 +75,10 @@ class ObjectDecoder:
         self.refused = 0  # objects that could not be decoded
 
     def page(self, body: bytes) -> tuple[list[ApiObject], ListMeta]:
-        """Decode a page of a list. Raises msgspec.DecodeError for anything but a list."""
+        """Return the objects and the metadata of a page of a list.
+
+        Raises msgspec.DecodeError for anything but a list.
+        """
         try:
             page = self._decode_page(body)
         except msgspec.ValidationError:
@@ -85,9 +88,11 @@ class ObjectDecoder:
         return page.items or [], page.metadata
 
     def event(self, line: bytes) -> tuple[str, ApiObject | WatchFailure | None]:
-        """Decode a line of a watch: its type, and the object, None if that cannot be decoded.
+        """Return the type and the object of one line of a watch.
 
-        Raises msgspec.DecodeError for a line that is no event.
+        The object is None if it is not decodable.
+
+        Raises msgspec.DecodeError for a line that is not an event.
         """
         try:
             event = self._decode_event(line)

@@ -1,13 +1,14 @@
-"""Reflector: the objects of one resource, kept equal to those of the server.
+"""Reflector: a copy of all objects of one resource, kept up to date by list and watch.
 
     LIST ──pages──▶ WATCH ──events──▶ WATCH again, from the last version      (it timed out)
       ▲               └──▶ Pause ──▶ WATCH again, from the last version       (it broke)
       └──────────────────────────────────────────────────────────────────────(410: too old)
 
-The reflector does no I/O. It returns the next action (`next_action`), receives the result, and
-returns the differences to its objects. A later list yields only differences, including deleted
-objects. Events and lists older than the known objects are ignored, so that a repeated event or the
-list of a lagging server does not revert changes.
+The reflector does no I/O. `next_action` returns the next request, and the caller passes its result
+to `listed`, `watched`, `ended` or `failed`. These methods return the differences to the known
+objects. A repeated list also yields only differences, including deleted objects. Events and lists
+that are older than the known objects are ignored, so that a repeated event or the list of a lagging
+server does not revert changes.
 
 If the server supports it, the first list is streamed as events (`sendInitialEvents`).
 
@@ -41,16 +42,16 @@ _NO_STREAM: Final = (400, 422)
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """GET the collection with `query`; pass the response to `listed`."""
+    """An action: GET the collection with `query` and pass the response to `listed`."""
 
     query: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class OpenWatch:
-    """GET the collection with `query` as a watch, line by line.
+    """An action: watch the collection with `query` and pass each line to `watched`.
 
-    The server ends it after `seconds`.
+    The server ends the watch after `seconds`.
     """
 
     query: Mapping[str, str]
@@ -59,7 +60,7 @@ class OpenWatch:
 
 @dataclass(frozen=True, slots=True)
 class PauseUntil:
-    """Do nothing until `instant` (ns)."""
+    """An action: do nothing until `instant` (ns)."""
 
     instant: int
 
@@ -72,7 +73,7 @@ class ObjectUpdate(NamedTuple):
 
 
 class Reflector:
-    """The objects of `resource`, by key, and the next action to keep them current."""
+    """The objects of `resource` by key, and the next action that keeps them up to date."""
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class Reflector:
     # --- what to do ------------------------------------------------------------------------
 
     def next_action(self, now: int) -> ReadPage | OpenWatch | PauseUntil:
-        """Return what to do at `now` (ns)."""
+        """Return the action to perform at `now` (ns)."""
         if now < self._not_before:
             return PauseUntil(self._not_before)
         if self._version:
@@ -175,14 +176,17 @@ class Reflector:
         return self._remove(found) if kind == DELETED else self._put(found)
 
     def ended(self, now: int) -> None:
-        """Record that the watch ended as agreed; the next one continues where it stopped."""
+        """Record that a watch ended normally; the next watch continues from its last version."""
         self._backoff.reset()
         self.refusal = 0
         if self._listed is not None:  # before the first list was complete
             self.failed(0, now)
 
     def failed(self, code: int, now: int, retry_after_s: float = 0.0) -> None:
-        """Record that a request failed with an HTTP status (0: none); wait before the next."""
+        """Record that a request failed with HTTP status `code`; pause before the next request.
+
+        `code` is 0 if there was no response.
+        """
         self._token, was_streaming = "", self._listed is not None and self._can_stream
         self._listed = None
         if code in (_NOT_FOUND, _FORBIDDEN):
@@ -203,7 +207,7 @@ class Reflector:
         self._not_before = now + pause
 
     def _absent(self, code: int, now: int) -> None:
-        """Record that the resource is not served, or may not be read."""
+        """Record that the resource is not served (404) or may not be read (403)."""
         self.is_forbidden, self.is_served = code == _FORBIDDEN, code != _NOT_FOUND
         self.has_synced, self._version = True, ""
         pause = FORBIDDEN_NS if self.is_forbidden else NOT_SERVED_NS
@@ -212,7 +216,7 @@ class Reflector:
     # --- objects ---------------------------------------------------------------------------
 
     def _end_list(self, version: str) -> list[ObjectUpdate]:
-        """Complete a list: what it did not contain has been deleted."""
+        """Complete a list; the known objects that the list did not contain have been deleted."""
         assert self._listed is not None
         gone = [key for key in self.objects if key not in self._listed]
         updates = [ObjectUpdate(self.objects.pop(key), is_deleted=True) for key in gone]
@@ -254,7 +258,7 @@ class Reflector:
 
 
 def is_newer(version: str, than: str) -> bool:
-    """Return whether one resource version of an object is newer than another.
+    """Return whether the resource version `version` is newer than the resource version `than`.
 
     upstream: apimachinery/pkg/util/resourceversion: CompareResourceVersion
     """

@@ -1,11 +1,11 @@
-"""RequestQueue: the requests that may be sent now.
+"""RequestQueue: requests that wait until priorities, order and limits allow sending them.
 
-    priority    requests of a lower number go first
-    order       requests with the same target go one after another, in the order in which they came
+    priority    requests of a lower number are sent first
+    order       requests with the same target are sent one after another, first come first served
     rate        on average at most `qps` a second, in bursts of `burst` (a token bucket)
-    in flight   at most `in_flight_max` at once
+    in flight   at most `in_flight_max` simultaneously
 
-It does no I/O: `take` returns the requests to send, and `finish` records that a request was
+The queue does no I/O: `take` returns the requests to send, and `finish` records that a request was
 answered.
 
 upstream: client-go/util/flowcontrol/throttle.go
@@ -41,10 +41,10 @@ class _Waiting(Generic[Item]):
 
 
 class RequestQueue(Generic[Item]):
-    """Requests that wait to be sent."""
+    """A queue of requests that wait to be sent."""
 
     def __init__(self, limits: RequestLimits, now: int) -> None:
-        """Start with a full bucket at `now` (ns)."""
+        """Start with a full token bucket at `now` (ns)."""
         self._limits = limits
         self._tokens = float(limits.burst)
         self._filled_at = now
@@ -59,7 +59,7 @@ class RequestQueue(Generic[Item]):
         return ready + self._in_flight + sum(map(len, self._behind.values()))
 
     def add(self, item: Item, priority: int, target: str) -> None:
-        """Add a request; `priority` is from 0 (first) to PRIORITIES - 1."""
+        """Add a request; `priority` is between 0 (sent first) and PRIORITIES - 1."""
         waiting = _Waiting(item, target, priority)
         behind = self._behind.get(target)
         if behind is not None:
@@ -69,7 +69,7 @@ class RequestQueue(Generic[Item]):
         self._ready[priority].append(waiting)
 
     def take(self, now: int) -> list[tuple[Item, str]]:
-        """Return the requests to send at `now`, with their targets for `finish`."""
+        """Return the requests to send at `now`, each with its target for `finish`."""
         self._fill(now)
         taken: list[tuple[Item, str]] = []
         for ready in self._ready:
@@ -82,7 +82,7 @@ class RequestQueue(Generic[Item]):
         return taken
 
     def finish(self, target: str) -> None:
-        """Report that a request about `target` has been answered."""
+        """Record that a request with the target `target` has been answered."""
         self._in_flight -= 1
         behind = self._behind[target]
         if behind:
@@ -92,7 +92,10 @@ class RequestQueue(Generic[Item]):
             del self._behind[target]
 
     def next_due(self) -> int | None:
-        """Return when another request may be sent; None if that depends on a response."""
+        """Return the time (ns) at which the next request may be sent; 0 if that is now.
+
+        Returns None if no request waits, or if too many requests are in flight.
+        """
         if not any(self._ready) or self._in_flight >= self._limits.in_flight_max:
             return None
         missing = max(0.0, 1 - self._tokens)

@@ -1,8 +1,9 @@
-"""RestClient: requests to one API server.
+"""RestClient: sends requests to one API server.
 
-`get` and `post` repeat a request if the server is overloaded (429, 503 with Retry-After), or if
-the connection fails before an answer. `exchange` sends it once, and its callers decide about the
-answer. All repeat a request once after 401 if the credentials can be renewed.
+`get` and `post` repeat a request if the server is overloaded (429, 503 with Retry-After). `get`
+also repeats it if the connection fails before a response. `exchange` sends a request once, and its
+caller handles the response. All three repeat a request once after status 401, if the credentials
+can be renewed.
 
 upstream: client-go/rest/{request,with_retry}.go
 """
@@ -56,7 +57,7 @@ class _Status(Struct):
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """A request; `content_type` is that of `body`."""
+    """A request; `content_type` is the content type of `body`."""
 
     method: str
     path: str
@@ -67,10 +68,10 @@ class ApiRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApiAnswer:
-    """The answer to a request; status 0 means that there was none, and `message` is the reason.
+    """The response to a request; status 0 means no response, for the reason in `message`.
 
-    A request without an answer may have been performed. `retry_after_s` is 0 if the server sent no
-    Retry-After. `reason` and `message` come from a Status.
+    The server may have performed a request to which it did not respond. `retry_after_s` is 0 if
+    there is no Retry-After header. `reason` and `message` come from the Status in the response.
     """
 
     status: int
@@ -103,10 +104,11 @@ class RestClient:
     ) -> None:
         """Prepare the client; connections are opened with the first request.
 
-        `observe` gets the requests of `exchange` and their answers.
+        `observe` is called with each request of `exchange`; it returns a function that is called
+        with the response.
 
-        An answer of more than `bytes_max` bytes fails like a broken connection; None sets no limit,
-        which is meant for API servers.
+        A response of more than `bytes_max` bytes counts as a failed connection. None sets no limit;
+        use it only for API servers.
         """
         self.config = config
         self._connections_max = connections_max
@@ -173,16 +175,17 @@ class RestClient:
         return await self._request("GET", path, query, None)
 
     async def post(self, path: str, body: bytes) -> bytes:
-        """Return the body of the answer to a POST of JSON. Raises as `get` does.
+        """Return the body of the response to a POST of JSON.
 
         After a connection failure the request is not repeated, because it may have been performed.
+        Raises RequestError, ConnectionConfigError.
         """
         return await self._request("POST", path, None, body)
 
     async def exchange(self, request: ApiRequest, seconds_max: float) -> ApiAnswer:
-        """Send a request once and return its answer, or none after `seconds_max`.
+        """Send a request once; return its response, or status 0 if `seconds_max` pass without one.
 
-        It is repeated only after 401, if the credentials can be renewed. Raises
+        The request is repeated only after 401, if the credentials can be renewed. Raises
         ConnectionConfigError.
         """
         if self._observe is None:
@@ -211,7 +214,7 @@ class RestClient:
             return ApiAnswer(status, body, seconds, refusal.reason, refusal.message)
 
     async def _response(self, request: ApiRequest, seconds_max: float) -> HttpResponse:
-        """Send a request once: a write on the pool, and a read, which may be long, with aiohttp."""
+        """Send a request once: through the pool if it has a body, otherwise with aiohttp."""
         if request.body is None or request.query or self._pool is None:
             async with asyncio.timeout(seconds_max):
                 return await self._send(
@@ -238,7 +241,7 @@ class RestClient:
     async def stream(
         self, path: str, query: Mapping[str, str], seconds_max: float
     ) -> AsyncGenerator[list[bytes]]:
-        """Yield the complete lines of an answer as they come, for at most `seconds_max`.
+        """Yield the complete lines of a response as they arrive, for at most `seconds_max`.
 
         An incomplete last line is dropped. Raises RequestError if the request is refused or the
         connection breaks, and ConnectionConfigError.
@@ -365,19 +368,19 @@ class RestClient:
 
 
 def _is_transient(cause: Exception) -> bool:
-    """Return whether another try may succeed, because a connection existed and ended."""
+    """Return whether another try may succeed, because an established connection was closed."""
     # upstream: client-go/rest/with_retry.go: retries of connection resets
     return isinstance(cause, aiohttp.ServerDisconnectedError | ConnectionResetError)
 
 
 def _pause_s(retry_after: str, number: int) -> float:
-    """Return the seconds until try `number` + 1."""
+    """Return the seconds to wait between try `number` and the next try."""
     asked = float(retry_after) if retry_after.isdecimal() else 0.1 * 2**number
     return min(asked, RETRY_SECONDS_MAX)
 
 
 def _system_proxy(server: str) -> str:
-    """Return the proxy for `server` from the environment, "" for none."""
+    """Return the URL of the environment's proxy for `server`, "" if there is none."""
     parts = urlsplit(server)
     if not parts.hostname or proxy_bypass(parts.hostname):
         return ""

@@ -1,4 +1,4 @@
-"""RetryBackoff: how long to wait after each consecutive failure.
+"""RetryBackoff: the pause after each consecutive failure.
 
 upstream: apimachinery/pkg/util/wait/backoff.go, client-go/tools/cache/reflector.go:NewReflector
 """
@@ -18,7 +18,7 @@ FACTOR: Final = 2.0
 class RetryBackoff:
     """Doubles the pause with each failure up to a maximum, and adds up to 100% at random.
 
-    Two minutes without a failure, or `reset`, start it again.
+    After two minutes without a failure, or after `reset`, the shortest pause is used again.
     """
 
     def __init__(
@@ -39,5 +39,5 @@ class RetryBackoff:
         return int(base * (1 + self._jitter()))
 
     def reset(self) -> None:
-        """Start again after a success."""
+        """Use the shortest pause after the next failure."""
         self._next = self._first

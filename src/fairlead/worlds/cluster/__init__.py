@@ -1,5 +1,6 @@
-"""A real cluster: the engine reads it by list and watch, and its commands are API requests.
+"""A real cluster: the engine reads it by list and watch, and its commands become API requests.
 
-Code that decides (requests, retries, outcomes, events) takes answers and `now` as arguments; only
-`sender`, `election`, `runner` and `http_server` use the network and the clock.
+Modules that decide about requests, retries, outcomes and events receive the server's responses and
+`now` as arguments. Only `sender`, `election`, `runner` and `http_server` use the network and the
+clock.
 """

@@ -1,4 +1,4 @@
-"""Election: sends the requests that a LeaderElection asks for."""
+"""Election: sends the Lease requests that a LeaderElection returns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOT_FOUND: Final = 404
 
 
 class Election:
-    """Runs one replica's part of an election."""
+    """Takes part in a leader election for one replica, until the replica loses leadership."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Election:
         self._collection = LEASES.collection(config.namespace)
 
     async def run(self) -> None:
-        """Take part until leadership is lost. Raises ConnectionConfigError."""
+        """Try to become or stay leader until leadership is lost. Raises ConnectionConfigError."""
         while not self.state.has_lost(self._clock()):
             await self._attempt()
             self._on_change()
@@ -45,7 +45,7 @@ class Election:
         self._on_change()
 
     async def release(self) -> None:
-        """Give up leadership, so that another replica takes over at once."""
+        """Give up leadership, so that another replica can take over immediately."""
         write = self.state.release(self._clock())
         if write is not None:
             await self._write(write, RELEASE_SECONDS_MAX)
@@ -80,7 +80,7 @@ class Election:
         return await self._client.exchange(ApiRequest(method, path, write.body), seconds_max)
 
     def _seconds_max(self) -> float:
-        """Return the time an attempt may take: a leader's, until its leadership would end."""
+        """Return the seconds that an attempt may take; it must end before leadership does."""
         deadline = self.state.deadline()
         left = None if deadline is None else (deadline - self._clock()) / NANOSECONDS_PER_SECOND
         period = self.state.config.renew_deadline / 2 / NANOSECONDS_PER_SECOND

@@ -1,7 +1,7 @@
-"""EventRecorder: the requests that write events.
+"""EventRecorder: converts the events of controllers to API requests.
 
-Schedulers write events of events.k8s.io, in which equal events within six minutes form a series.
-Node controllers write those of the core group, in which an equal event increments `count`.
+Schedulers write events of events.k8s.io, where equal events within six minutes form a series. Node
+controllers write events of the core group, where an equal event increments `count`.
 
 upstream: client-go/tools/events/event_broadcaster.go, client-go/tools/record/event.go
 """
@@ -30,7 +30,7 @@ _Key = tuple[str, ...]
 
 @dataclass(slots=True)
 class _Written:
-    """An event that was written: where, how often it happened, and when it was last written."""
+    """An event that was written, with its API path, its count and its times in ns."""
 
     path: str
     count: int
@@ -47,7 +47,7 @@ class EventRequest:
 
 
 class EventRecorder:
-    """Converts events to requests; does not send them."""
+    """Converts events to API requests; the caller sends them."""
 
     def __init__(self, host: str, resources: Resources) -> None:
         """`host` is the name of this machine; `resources` are keyed by kind."""
@@ -64,7 +64,7 @@ class EventRecorder:
         return self._counted(event, now)
 
     def forget(self, path: str) -> None:
-        """Forget the event at `path`: the server did not store it, or has deleted it."""
+        """Forget the event at `path`, because the server did not store it or has deleted it."""
         for key, written in self._written.items():
             if written.path == path:
                 del self._written[key]

@@ -1,6 +1,7 @@
-"""ExtenderThread: calls extenders in a separate thread, so that watches continue meanwhile.
+"""ExtenderThread: calls extenders in a separate thread, so that watches are read meanwhile.
 
-An extender that takes only names gets the pod as the API server has it; others get whole nodes too.
+The pod in a call is read from the API server. An extender with `nodeCacheCapable` gets the names of
+nodes, every other extender gets whole nodes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ READ_SECONDS_MAX: Final = 10.0
 
 
 class ExtenderThread:
-    """Calls `caller` from one thread; a cycle waits for its extenders, so calls never overlap."""
+    """Calls `caller` in one thread; a cycle waits for its extenders, so calls never overlap."""
 
     def __init__(self, caller: ExtenderCaller, resources: Resources) -> None:
         """`resources` are keyed by kind."""
@@ -38,7 +39,7 @@ class ExtenderThread:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def call(self, call: CallExtender, client: RestClient) -> CallOutcome:
-        """Return an extender's answer, or CommandFailed if it does not answer."""
+        """Call an extender and return its response, or CommandFailed if it does not respond."""
         try:
             objects = await self._objects(call, client)
         except RequestError as refusal:
@@ -48,7 +49,7 @@ class ExtenderThread:
         return await loop.run_in_executor(self._thread, self._caller.call, call, body)
 
     async def _objects(self, call: CallExtender, client: RestClient) -> dict[ObjectRef, Json]:
-        """Read the objects that the body of `call` contains."""
+        """Return the objects that the body of `call` contains, read from the API server."""
         if call.verb is ExtenderVerb.BIND:
             return {}
         refs = [call.pod]

@@ -46,7 +46,7 @@ _BEARER: Final = "bearer "
 class HttpOptions:
     """The listening socket, and the files of a certificate and its key.
 
-    "" creates a certificate.
+    If `certificate_file` is empty, a self-signed certificate is created.
     """
 
     listening: socket
@@ -56,7 +56,7 @@ class HttpOptions:
 
 @dataclass(frozen=True, slots=True)
 class PodQuery:
-    """A question about the pod `key` (NAMESPACE/NAME); `width` is that of lines of text."""
+    """A question about the pod `key` (NAMESPACE/NAME); `width` is the line length of text."""
 
     key: str
     output: str = "text"
@@ -66,14 +66,14 @@ class PodQuery:
 
 @dataclass(frozen=True, slots=True)
 class PodAnswer:
-    """The HTTP status and body of an answer."""
+    """The HTTP status and the body of the response to a PodQuery."""
 
     status: int
     body: bytes
 
 
 class HttpServer:
-    """Answers probes, scrapes, questions about pods and requests for links to the dashboard."""
+    """Serves probes, metrics, explanations of pods, and links to the dashboard."""
 
     def __init__(
         self,
@@ -85,9 +85,11 @@ class HttpServer:
         explain: Callable[[PodQuery], PodAnswer],
         new_link: Callable[[], str] | None = None,
     ) -> None:
-        """`client` asks the API server about tokens; `exposition` returns the metrics.
+        """`client` sends token and access reviews to the API server.
 
-        `new_link` returns a URL that opens the dashboard once; None if there is no dashboard.
+        `exposition` returns the metrics.
+
+        `new_link` returns a URL that opens the dashboard once; it is None if there is no dashboard.
         """
         self._client = client
         self._clock = clock
@@ -98,7 +100,7 @@ class HttpServer:
         self._known: dict[tuple[str, str], tuple[Instant, int]] = {}
 
     def app(self) -> web.Application:
-        """Return the application."""
+        """Return the aiohttp application with its routes."""
         app = web.Application()
         for path in ("/healthz", "/livez"):
             app.router.add_get(path, self._health)
@@ -151,7 +153,7 @@ class HttpServer:
         return web.json_response({"url": self._new_link()})
 
     async def _refusal(self, request: web.Request) -> web.Response | None:
-        """Return the answer to a request that is not authorized, None for one that is."""
+        """Return the error response to an unauthorized request, None if it is authorized."""
         header = request.headers.get("Authorization", "")
         status = 401
         if header.lower().startswith(_BEARER):
@@ -162,7 +164,10 @@ class HttpServer:
         return web.Response(status=status, text="Unauthorized" if status == 401 else "Forbidden")
 
     async def _status_of(self, token: str, attributes: dict[str, str]) -> int:
-        """Return 200, 401 or 403 for a token; remembered for a few seconds."""
+        """Return 200, 401 or 403 for a token and a request.
+
+        Each status is cached for a few seconds.
+        """
         now, key = self._clock(), (token, attributes["path"])
         known = self._known.get(key)
         if known is not None and now < known[0]:
@@ -199,7 +204,7 @@ class HttpServer:
         return 200 if allowed else 403
 
     async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Return the status of a review, {} if it could not be made."""
+        """POST a review and return its status; {} if the request fails."""
         request = ApiRequest("POST", path, msgspec.json.encode(body))
         answer = await self._client.exchange(request, REVIEW_SECONDS_MAX)
         if not answer.is_success:
@@ -210,7 +215,7 @@ class HttpServer:
 
 @asynccontextmanager
 async def served(server: HttpServer, options: HttpOptions) -> AsyncIterator[None]:
-    """Serve over TLS while the block lasts. Raises OSError and ssl.SSLError for bad files."""
+    """Serve over TLS during the context. Raises OSError and ssl.SSLError for bad files."""
     context = tls_context(options)
     runner = web.AppRunner(server.app(), access_log=None)
     await runner.setup()

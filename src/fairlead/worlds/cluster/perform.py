@@ -1,4 +1,4 @@
-"""Performs a command as API requests: a generator that yields requests and gets their answers.
+"""Performs a command as API requests: a generator that yields requests and receives the responses.
 
     steps = perform(command, resources, now, jitter)
     request = next(steps)
@@ -7,9 +7,9 @@
     ...
     StopIteration.value               # the Performed
 
-A request that got no answer may have been performed, so it is sent again until the server says what
-is the case: bindings, patches and deletions have the same effect once or twice. A pod therefore
-stays assumed on its node as long as its binding is in doubt.
+The server may have performed a request to which it did not respond. Such a request is sent again
+until the server responds, because bindings, patches and deletions have the same effect once or
+twice. Until then, the pod of a binding stays assumed on its node.
 
 upstream: client-go/rest/{request,with_retry}.go
 """
@@ -73,9 +73,9 @@ _Answered = Generator["ApiRequest | float", ApiAnswer | None, tuple[ApiAnswer, i
 class WrittenEffect:
     """The state that the watch must show before the outcome of a command is reported.
 
-    The watch must show the object `ref`, or a newer object of that name, at `version` or later. If
-    `node` is set, a pod on any node is enough. With `is_deletion` the object must be
-    deleted or have a deletion timestamp; with `is_removal` it must be deleted.
+    The watch must show the object `ref` at `version` or later, or a newer object with the same
+    name. If `node` is set, it is enough that the pod is bound to any node. With `is_deletion` the
+    object must be deleted or have a deletion timestamp; with `is_removal` it must be deleted.
     """
 
     ref: ObjectRef
@@ -87,7 +87,7 @@ class WrittenEffect:
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """The outcome of a command, and the effect that it had, if any."""
+    """The outcome of a command and its effect, which is None if nothing was written."""
 
     outcome: CommandSucceeded | CommandFailed
     effect: WrittenEffect | None = None
@@ -104,7 +104,7 @@ class _PodSpec(Struct):
 
 
 class _Found(Struct):
-    """The fields of an answer that identify what was written."""
+    """The fields of a response that identify the written object."""
 
     metadata: _Meta = field(default_factory=_Meta)
     spec: _PodSpec = field(default_factory=_PodSpec)
@@ -125,10 +125,11 @@ def perform(
     jitter: Jitter,
     known: Mapping[str, str] | None = None,
 ) -> Steps:
-    """Perform `command`; see the module's docstring.
+    """Yield the requests that perform `command`, and return its outcome.
 
-    `resources` are keyed by the kinds that commands name. `known` are the statuses of the target's
-    conditions by type, so that their transition times can be kept.
+    `resources` are keyed by the kinds that commands name. `known` contains the status of each
+    condition of the target by type; the transition time of a condition is kept if its status does
+    not change.
     """
     match command:
         case Bind():
@@ -207,7 +208,7 @@ def _patch(
     patch: tuple[str, str, Mapping[str, Any]],
     jitter: Jitter,
 ) -> Steps:
-    """Send a patch: its content type, subresource and body."""
+    """Send `patch`, a tuple of content type, subresource and body."""
     content_type, subresource, body = patch
     resource = resources.get(target.kind)
     if resource is None:
@@ -262,7 +263,7 @@ def _evict(command: EvictPod, pod: ObjectRef, resources: Resources, jitter: Jitt
 
 
 def _definite(request: ApiRequest, jitter: Jitter, final: tuple[int, ...] = ()) -> _Answered:
-    """Send `request` until the server has decided; return the answer and the number of tries."""
+    """Send `request` until the server has decided; return its response and the number of tries."""
     tries = errors = 0
     while True:
         answer = yield request
@@ -290,7 +291,7 @@ def _found(answer: ApiAnswer) -> _Found:
 
 
 def _with_identity(patch: Mapping[str, Any], uid: str, version: str) -> dict[str, Any]:
-    """Return `patch` with preconditions; a patch may state its version itself."""
+    """Return `patch` with `uid` and `version` as preconditions, unless they are empty."""
     metadata = dict(patch.get("metadata") or {})
     if uid:
         metadata["uid"] = uid
@@ -300,7 +301,7 @@ def _with_identity(patch: Mapping[str, Any], uid: str, version: str) -> dict[str
 
 
 def _condition(wanted: Condition, before: str | None, stamp: str) -> dict[str, Any]:
-    """Return a condition for a patch; without a transition time, the present time remains."""
+    """Return `wanted` as JSON for a patch; it has a transition time only if the status changes."""
     condition: dict[str, Any] = {
         "type": wanted.type,
         "status": wanted.status,

@@ -1,7 +1,7 @@
-"""The permissions that a running replica needs, and no others.
+"""The minimal RBAC permissions of a running replica.
 
-Read permissions follow from the watches of the controllers; write permissions from the requests in
-`perform`, the events and the election.
+Read permissions follow from the watches of the controllers. Write permissions follow from the
+requests of `perform`, from events and from the leader election.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def rbac_manifest(
     only_reads: bool = False,
     gated: Collection[str] = (),
 ) -> str:
-    """Return the roles as YAML documents; `lease` is the Lease of the election in `namespace`.
+    """Return the roles as YAML documents; `lease` is the election's Lease in `namespace`.
 
     `gated` are the resources that the scheduler reads because feature gates are on.
     """
@@ -94,7 +94,7 @@ def _role(kind: str, namespace: str, rules: list[Rule]) -> str:
 def cluster_rules(
     controllers: Collection[str], *, only_reads: bool = False, gated: Collection[str] = ()
 ) -> list[Rule]:
-    """Return the rules of the ClusterRole; with `only_reads`, those of a shadow.
+    """Return the rules of the ClusterRole; `only_reads` limits them to the rules of a shadow.
 
     `gated` are the resources that the scheduler reads because feature gates are on.
     """
@@ -125,7 +125,10 @@ def _written(
 
 
 def election_rules(lease: str) -> list[Rule]:
-    """Return the rules of the Role for the Lease of an election; creating has no name."""
+    """Return the rules of the Role for the election's Lease, which is named `lease`.
+
+    The rule for `create` has no resource name, because RBAC cannot limit `create` to a name.
+    """
     return [
         {"apiGroups": [_LEASES], "resources": ["leases"], "verbs": ["create"]},
         {
@@ -138,7 +141,7 @@ def election_rules(lease: str) -> list[Rule]:
 
 
 def heartbeat_rules(controllers: Collection[str]) -> dict[str, list[Rule]]:
-    """Return the rules of Roles for the Leases of nodes, by namespace."""
+    """Return the rules of the Roles that read the nodes' heartbeat Leases, by namespace."""
     if NODE_LIFECYCLE not in controllers:
         return {}
     rule = {"apiGroups": [_LEASES], "resources": ["leases"], "verbs": ["list", "watch"]}

@@ -1,11 +1,11 @@
-"""RefusedResourceLog: one line for each incident in which the API server refuses to be read.
+"""RefusedResourceLog: logs one line per incident in which the API server refuses list and watch.
 
     13 resources cannot be read (status 403); the known objects are used: nodes, pods, …
     13 resources can be read again
 
-An API server that starts refuses every watch until it has read the roles, and the watches notice
-that within seconds of each other. So a line waits until nothing has changed for QUIET_S, but not
-for longer than WAIT_S_MAX.
+While an API server starts, it refuses every watch until it has read the roles. The watches are
+refused within seconds of each other. So a line is logged after QUIET_S seconds without a change, or
+WAIT_S_MAX seconds after the first change.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ WAIT_S_MAX: Final = 30.0
 
 
 class TimerHandle(Protocol):
-    """A call that is due later."""
+    """A scheduled call that can be cancelled."""
 
     def cancel(self) -> None:
-        """Do not make the call."""
+        """Cancel the call."""
         ...
 
 
@@ -29,12 +29,12 @@ class CallLater(Protocol):
     """Makes a call after some seconds, as the `call_later` of an event loop does."""
 
     def __call__(self, seconds: float, call: Callable[[], None], /) -> TimerHandle:
-        """Return a handle of the call."""
+        """Schedule `call` and return its handle."""
         ...
 
 
 class RefusedResourceLog:
-    """Gathers the changes of an incident; `notice` is called with the state of each resource."""
+    """Collects the changes of an incident; `notice` is called with the state of each resource."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class RefusedResourceLog:
         clock: Callable[[], float],
         quiet_s: float = QUIET_S,
     ) -> None:
-        """`log` gets the lines; `clock` returns seconds."""
+        """`log` is called with each line; `clock` returns seconds."""
         self._log = log
         self._call_later = call_later
         self._clock = clock
@@ -55,7 +55,7 @@ class RefusedResourceLog:
         self._began = 0.0
 
     def notice(self, name: str, status: int) -> None:
-        """Record the HTTP status with which the resource `name` is refused; 0: it is served."""
+        """Record the HTTP status with which the resource `name` is refused; 0 if it is served."""
         if bool(status) == (name in self._refused):
             return
         if status:
@@ -73,7 +73,7 @@ class RefusedResourceLog:
         self._timer = self._call_later(wait, self.flush)
 
     def flush(self) -> None:
-        """Log what has been gathered."""
+        """Log the collected changes."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

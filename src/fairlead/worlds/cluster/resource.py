@@ -1,4 +1,4 @@
-"""The resources that each controller reads of a running cluster.
+"""The resources of a running cluster that each controller reads.
 
 upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/{policy,controller_policy}.go
 """
@@ -72,9 +72,9 @@ def gated_resources(version: SchedulerVersion) -> tuple[str, ...]:
 def watched_resources(
     controllers: Collection[str], gated: Collection[str] = ()
 ) -> tuple[ApiResource, ...]:
-    """Return the resources that `controllers` read, each once.
+    """Return the resources that `controllers` read, without duplicates.
 
-    The scheduler also reads those of `gated`.
+    If the scheduler is one of them, the resources in `gated` are included.
     """
     names = dict.fromkeys(name for one in CONTROLLERS if one in controllers for name in _READ[one])
     if SCHEDULER in controllers:
@@ -84,7 +84,7 @@ def watched_resources(
 
 
 def resources_by_kind(resources: Collection[ApiResource]) -> dict[str, ApiResource]:
-    """Return `resources` keyed by the names that commands use: `Queue.example.com` and `Queue`."""
+    """Return `resources` keyed by the commands' names: `Queue.example.com` and `Queue`."""
     named: dict[str, ApiResource] = {}
     for resource in resources:
         for name in _names(resource):

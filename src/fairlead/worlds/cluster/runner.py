@@ -1,13 +1,13 @@
 """ClusterRunner: runs controllers against a real cluster, in an asyncio event loop.
 
-    1. list and watch what the controllers read, also before leading, so that failover is fast
-    2. wait until this replica leads and everything has been listed
-    3. build the engine and run it: after each update, each outcome, and when something is due
+    1. list and watch the controllers' resources, even before leading, so that failover is fast
+    2. wait until this replica leads and every resource has been listed
+    3. build the engine; run it after each update and each outcome, and at each deadline
     4. stop on a signal (release the Lease, exit 0) or when leadership is lost (exit 1)
 
-The clock is the machine's time at the start plus the time passed since then, so that a change of
-the machine's clock does not make nodes look unresponsive. Leadership also counts the time for which
-the machine was suspended.
+The runner reads the machine's clock once, at the start, and adds the elapsed time. So a later
+change of the machine's clock does not make nodes look unresponsive. The clock of the leader
+election also counts the time during which the machine was suspended.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _POLL_S: Final = 0.02
 
 
 def _since_boot() -> int:
-    """Return the nanoseconds since the machine was started, including those of a suspension.
+    """Return the nanoseconds since the machine was started, including times of suspension.
 
     A leader that was suspended for longer than its Lease must not act when the machine resumes.
     """
@@ -62,21 +62,22 @@ def _since_boot() -> int:
 
 
 class RunningEngine(CommandSource, Protocol):
-    """An Engine, or a Shadow that only compares."""
+    """An Engine, or a Shadow, which issues no commands."""
 
     cluster: Cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerOptions:
-    """What to run, and against which cluster.
+    """Options of a ClusterRunner.
 
-    `build` makes the engine when this replica becomes leader. `election` None acts without a Lease.
-    `host` is this machine's name in events; "" writes none. `log` gets one line per incident.
-    `meter` has the times of the engine's plugins, for the log of slow cycles.
-    `tracer` makes spans of the engine's units of work and of all requests but watches.
-    `quiet_seconds` is how long a line about refused resources waits for further ones.
-    `on_updates` gets the differences of every list and watch, also before this replica leads.
+    `build` makes the engine when this replica becomes leader. If `election` is None, the runner
+    acts without a Lease. `host` is this machine's name in events; if it is empty, no events are
+    written. `log` is called with one line per incident. `meter` contains the times of the engine's
+    plugins, for the log of slow cycles. `tracer` makes spans of the engine's units of work and of
+    all requests except watches. `quiet_seconds` is the time without a change after which refused
+    resources are logged. `on_updates` is called with the differences of every list and watch, also
+    before this replica leads.
     """
 
     config: ConnectionConfig
@@ -142,7 +143,7 @@ class ClusterRunner:
 
     @property
     def is_settled(self) -> bool:
-        """Return whether no work is due, waiting or in flight; for tests."""
+        """Return whether no work is due, waiting or in flight; used by tests."""
         world, sender, driver = self._world, self._sender, self._driver
         if world is None or sender is None or driver is None:
             return False
@@ -159,13 +160,13 @@ class ClusterRunner:
         return 0 if self._sender is None else self._sender.events_dropped
 
     def stop(self) -> None:
-        """End the run: finish what is in flight and release the Lease."""
+        """End the run: finish the requests in flight and release the Lease."""
         self._ended.set()
 
     # --- the run ---------------------------------------------------------------------------
 
     async def run(self) -> str:
-        """Run until `stop`; return why it ended early, "" if it did not."""
+        """Run until `stop` is called; return the problem that ended the run early, or ""."""
         options = self._options
         async with AsyncExitStack() as stack:
             observe = None if options.tracer is None else options.tracer.observe
@@ -231,7 +232,10 @@ class ClusterRunner:
         await ListWatch(reflector, client, on_updates, self.clock.now).run()
 
     def _notice(self, reflector: Reflector) -> None:
-        """Report a resource that may not be read, once, and one that is refused from now on."""
+        """Report a change of access to the reflector's resource.
+
+        A forbidden resource is reported once; if it is a required resource, the run ends.
+        """
         name, log = reflector.resource.name, self._options.log
         self._refused.notice(name, reflector.refusal)
         if not reflector.is_forbidden or name in self._named:
@@ -242,7 +246,7 @@ class ClusterRunner:
         log(f"{name} may not be read, so decisions do not take them into account")
 
     def _name_absent(self) -> None:
-        """Report the resources of Kubernetes that this server, an older one, does not serve."""
+        """Log the built-in resources that this server's older version does not serve."""
         resources = [one.resource for one in self.reflectors if not one.is_served]
         names = sorted(f"{one.plural} ({one.api_version})" for one in resources if is_built_in(one))
         if names:
@@ -257,7 +261,7 @@ class ClusterRunner:
             self._begin_if_ready()
 
     def _begin_if_ready(self) -> None:
-        """Build the engine once this replica leads and everything has been listed."""
+        """Build the engine once this replica leads and every resource has been listed."""
         if self._driver is not None or not self.has_synced or not self.is_leader:
             return
         assert self._world is not None
@@ -272,13 +276,13 @@ class ClusterRunner:
         self.wake()
 
     def wake(self) -> None:
-        """Schedule a step of the engine."""
+        """Schedule a step of the engine in the event loop."""
         if not self._is_woken:
             self._is_woken = True
             asyncio.get_running_loop().call_soon(self._step)
 
     def _step(self) -> None:
-        """Do the work that is due; a defect ends the run, because the state may be half changed."""
+        """Run the engine once; an exception ends the run, because the state may be half changed."""
         self._is_woken = False
         try:
             self._advance()
@@ -286,7 +290,7 @@ class ClusterRunner:
             self._fail_of_defect(failure)
 
     def _advance(self) -> None:
-        """Run the engine for one slice of time."""
+        """Run the engine for at most SLICE_S seconds."""
         driver = self._driver
         if self._timer is not None:
             self._timer.cancel()
@@ -312,10 +316,10 @@ class ClusterRunner:
             self._timer = asyncio.get_running_loop().call_later(wait, self.wake)
 
     def _check_room(self) -> None:
-        """Report nodes that pods have just been bound to without room for them.
+        """Report the overcommitted nodes among those to which pods have just been bound.
 
-        Two schedulers that bind at the same moment, or one binding in flight when leadership was
-        lost, can cause it.
+        A node is overcommitted if two schedulers bind pods to it at the same moment, or if a
+        binding was in flight when leadership was lost.
         """
         assert self.engine is not None
         assert self._world is not None
@@ -349,7 +353,7 @@ class ClusterRunner:
         self._fail(f"internal error: {type(failure).__name__}: {failure}")
 
     def _fail(self, problem: str) -> None:
-        """End the run at once; without leadership, no more requests are sent."""
+        """End the run immediately because of `problem`; no more requests are sent."""
         if not self._ended.is_set():
             self._problem = problem
             self._ended.set()
@@ -357,7 +361,7 @@ class ClusterRunner:
                 self._sender.stop()
 
     async def _finish(self) -> None:
-        """Wait for requests in flight to end, at most STOP_SECONDS_MAX."""
+        """Wait for the requests in flight to end, for at most STOP_SECONDS_MAX."""
         end = perf_counter() + STOP_SECONDS_MAX
         sender = self._sender
         while not self._problem and sender is not None and not sender.is_idle:

@@ -15,14 +15,14 @@ from fairlead.worlds.cluster.runner import ClusterRunner
 
 
 class RuntimeMetrics(Collector):
-    """Reads a ClusterRunner on each scrape."""
+    """Collects the metrics of a ClusterRunner at each scrape."""
 
     def __init__(self, runner: ClusterRunner) -> None:
-        """Reads `runner`."""
+        """Collect the metrics of `runner`."""
         self._runner = runner
 
     def collect(self) -> Iterable[Metric]:
-        """See Collector."""
+        """Return the metric families with their current values."""
         runner = self._runner
         leads = GaugeMetricFamily(
             "leader_election_master_status",

@@ -1,8 +1,8 @@
-"""Sender: sends requests to the API server, as long as this replica may act.
+"""Sender: sends requests to the API server, while this replica may act.
 
-Commands about one object are performed one after another; bindings and deletions go before
-patches, and those before events. The sender asks `may_send` before each request. When that fails,
-the command is dropped without an outcome, because the process is about to end.
+Commands about one object are performed one after another. Bindings and deletions are sent before
+patches, and patches before events. The sender calls `may_send` before each request. If `may_send`
+returns False, the command is dropped without an outcome, because the process is about to end.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ _TOO_LARGE: Final = 413
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SenderOptions:
-    """Options of a sender; `may_send` is called before each request, `recorder` writes events."""
+    """Options of a Sender.
+
+    `may_send` is called before each request, `recorder` makes event requests.
+    """
 
     limits: RequestLimits
     clock: Callable[[], Instant]
@@ -55,12 +58,12 @@ class SenderOptions:
 
 
 class Sender:
-    """Performs commands; the `Outbox` of a ClusterWorld."""
+    """Performs the commands of a ClusterWorld, as its `Outbox`."""
 
     def __init__(self, client: RestClient, resources: Resources, options: SenderOptions) -> None:
         """`resources` are keyed by kind; set `world` before the first command.
 
-        `on_task_end` gets each task that ended, with its exception if it failed.
+        `on_task_end` is called with each task that ended, also with a task that failed.
         """
         self.world: ClusterWorld | None = None
         self.on_outcome: Callable[[], None] = lambda: None
@@ -92,14 +95,14 @@ class Sender:
     # --- Outbox ----------------------------------------------------------------------------
 
     def submit(self, issued: Issued, now: Instant) -> None:
-        """Perform a command."""
+        """Queue a command to be performed."""
         target = _target(issued.command)
         priority = _URGENT if isinstance(issued.command, _FIRST) else _PATCHES
         self._queue.add(issued, priority, f"{target.kind} {target.key}")
         self._schedule()
 
     def record(self, event: RecordEvent, now: Instant) -> None:
-        """Write an event, unless too many wait already."""
+        """Queue an event to be written; drop it if EVENTS_MAX events are waiting."""
         if self._options.recorder is None:
             return
         if self._events_waiting >= EVENTS_MAX:
@@ -122,7 +125,7 @@ class Sender:
             self._timer = asyncio.get_running_loop().call_soon(self._pump)
 
     def _pump(self) -> None:
-        """Send the requests that may be sent now."""
+        """Send the queued requests that the limits allow now."""
         self._timer = None
         now = self._options.clock()
         for item, target in self._queue.take(now):
@@ -153,7 +156,7 @@ class Sender:
         self._schedule()
 
     async def _performed(self, command: Command) -> Performed | None:
-        """Perform a command, however long that takes; None if this replica may not act."""
+        """Perform a command, however long that takes; return None if this replica may not act."""
         options = self._options
         steps = perform(
             command, self._resources, options.clock(), options.jitter, self._statuses(command)
@@ -202,7 +205,7 @@ class Sender:
             self.on_outcome()
 
     def _statuses(self, command: Command) -> dict[str, str]:
-        """Return the statuses of the conditions that the target of a patch has now."""
+        """Return the current status of each condition of a patch's target, by condition type."""
         if not isinstance(command, PatchStatus) or not command.conditions or self.world is None:
             return {}
         found = self.world.find(command.target)

@@ -1,15 +1,16 @@
-"""Shadow: decides about every pod that another scheduler places, and compares.
+"""Shadow: decides about every pod that another scheduler places, and compares the decisions.
 
     a pod gets a node       evaluate the pod on the state before, compare the node, then apply
     a pod is nominated      evaluate the pod on the state before: did it have to preempt?
     anything else           apply
 
-A shadow takes the place of an engine, and issues no commands. The state before a binding is
-observed is not always the state in which the other scheduler decided, because two bindings may be
-observed in another order than they were decided in. Such pods count as differences.
+A shadow replaces an engine and issues no commands. The state before a binding is observed can
+differ from the state in which the other scheduler decided, because two bindings may be observed in
+another order than the order of the decisions. Such pods count as differences.
 
-A node that is feasible but not among the best is `sampled` if the other scheduler does not evaluate
-all feasible nodes (percentageOfNodesToScore), because it may not have evaluated the best ones.
+The other scheduler may evaluate only a sample of the feasible nodes (percentageOfNodesToScore).
+Then a feasible node that is not among the best nodes is reported as `sampled`, because the other
+scheduler may not have evaluated the best nodes.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class ShadowAgreement(StrEnum):
-    """How a placement compares with the choice of a configuration."""
+    """How another scheduler's placement compares with the choice of a configuration."""
 
     EQUAL = "equal"  # one of the best nodes
     SAMPLED = "sampled"  # a feasible node with a lower score; sampling explains it
@@ -67,9 +68,10 @@ PLACEMENTS: Final = (
 class ShadowDecision(Struct, frozen=True):
     """The decision of one configuration about a pod that was placed on, or nominated to, `node`.
 
-    `choices` are the best nodes, at most CHOICES_MAX of `equals`. `score` and `best_score` are the
-    totals of `node` and of the best ones, None if the node is infeasible. `reason` says why a node
-    or the pod is refused. `victims` are the pods that the configuration would have preempted.
+    `choices` contains at most CHOICES_MAX of the best nodes; `equals` is the number of best nodes.
+    `score` is the total score of `node` and `best_score` that of the best nodes; both are None if
+    `node` is infeasible. `reason` is the reason why the node or the pod is rejected. `victims` are
+    the pods that the configuration would have preempted.
     """
 
     at: Instant
@@ -93,7 +95,7 @@ OnDecision = Callable[[ShadowDecision], None]
 
 @dataclass(frozen=True, slots=True)
 class _Configuration:
-    """A configuration under comparison: its profiles by scheduler name, and the first of them."""
+    """A configuration to compare: its profiles by scheduler name, and the first profile."""
 
     name: str
     served: Mapping[str, Served]
@@ -102,7 +104,7 @@ class _Configuration:
 
 
 class Shadow:
-    """Follows a cluster; see the module's docstring. A `CommandSource` without commands."""
+    """A `CommandSource` that compares other schedulers' placements and issues no commands."""
 
     def __init__(self, configs: Mapping[str, SchedulerConfig], on_decision: OnDecision) -> None:
         """`configs` are the configurations to compare, by name. Raises ProfileError."""
@@ -127,7 +129,7 @@ class Shadow:
     # --- CommandSource ---------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
-        """Compare, if a pod was placed or nominated, then apply `stimulus`."""
+        """Apply `stimulus`; first compare the new placement or nomination, if it shows one."""
         if isinstance(stimulus, ObjectChanged) and isinstance(stimulus.object, Pod):
             self._compare(stimulus.object, now)
         self.cluster.apply(stimulus)
@@ -144,11 +146,11 @@ class Shadow:
         return ()
 
     def next_deadline(self) -> Instant | None:
-        """None: only stimuli cause work."""
+        """Return None, because only stimuli cause work."""
         return None
 
     def handle_deadline(self, now: Instant) -> Sequence[Issued]:
-        """Do nothing."""
+        """Return no commands."""
         return ()
 
     def _nominate(self, pod: Pod) -> None:
@@ -162,7 +164,7 @@ class Shadow:
     # --- comparison ------------------------------------------------------------------------
 
     def _compare(self, new: Pod, now: Instant) -> None:
-        """Compare the placement or nomination in which `new` differs from the known pod."""
+        """Compare the other scheduler's decision, if `new` is newly placed or nominated."""
         old = self.cluster.pods.get(new.key)
         if old is None or old.uid != new.metadata.uid or old.pod.spec.node_name:
             return  # not seen before, so its placement was no decision of a scheduler
@@ -179,7 +181,7 @@ class Shadow:
     def _placed(
         self, configuration: _Configuration, pod: PodInfo, node: str, now: Instant
     ) -> ShadowDecision:
-        """Compare a placement with what `configuration` would have chosen."""
+        """Return how a placement compares with the choice of `configuration`."""
         served = _served(configuration, pod)
         scheduler = pod.pod.spec.scheduler_name
         decided = partial(
@@ -223,7 +225,7 @@ class Shadow:
     def _nominated(
         self, configuration: _Configuration, pod: PodInfo, node: str, now: Instant
     ) -> ShadowDecision:
-        """Compare a nomination, which follows a preemption, with what `configuration` would do."""
+        """Return how a nomination, which follows a preemption, compares with `configuration`."""
         served = _served(configuration, pod)
         found = find_nodes_that_fit(served.plans, pod)
         feasible = found.count()
@@ -244,7 +246,7 @@ class Shadow:
         )
 
     def _best(self, served: Served, pod: PodInfo, found: Feasibility) -> list[str] | Status:
-        """Return the names of the nodes among which the scheduler would choose."""
+        """Return the names of the best nodes, from which the scheduler would choose one."""
         nominated = pod.pod.status.nominated_node_name
         info = self.cluster.table.find(nominated) if nominated else None
         if info is not None and found.is_feasible(info):
@@ -258,7 +260,7 @@ class Shadow:
     def _scores(
         self, served: Served, pod: PodInfo, found: Feasibility, node: str
     ) -> tuple[int | None, int | None]:
-        """Return the totals of `node` and of the best nodes."""
+        """Return the total score of `node` and the total score of the best nodes."""
         ranked = explain_scores(served.plans, pod, found)
         if ranked.error is not None:
             return None, None
@@ -271,5 +273,5 @@ class Shadow:
 
 
 def _served(configuration: _Configuration, pod: PodInfo) -> Served:
-    """Return the pod's profile; pods of unknown schedulers are compared with the first one."""
+    """Return the pod's profile; if the pod's scheduler is unknown, return the first profile."""
     return configuration.served.get(pod.pod.spec.scheduler_name, configuration.first)

@@ -1,4 +1,4 @@
-"""ShadowRecord: counts what a Shadow decided, as metrics, JSON lines and a summary."""
+"""ShadowRecord: counts the decisions of a Shadow, as metrics, JSON lines and a summary."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 @dataclass(slots=True)
 class _Counts:
-    """The decisions of one configuration, and some examples of each difference."""
+    """The decisions of one configuration, and some examples of each kind of difference."""
 
     by_agreement: Counter[ShadowAgreement] = field(default_factory=Counter)
     lost_score: int = 0
@@ -36,21 +36,24 @@ class _Counts:
         return sum(self.by_agreement[one] for one in PLACEMENTS)
 
     def ratio(self, agreeing: Iterable[ShadowAgreement]) -> float:
-        """Return the share of placements with one of `agreeing`; 1 without placements."""
+        """Return the share of placements whose agreement is in `agreeing`.
+
+        The share is 1 if there are no placements.
+        """
         placements = self.placements
         return sum(self.by_agreement[one] for one in agreeing) / placements if placements else 1.0
 
 
 class ShadowRecord(Collector):
-    """Receives the decisions of a Shadow."""
+    """Counts the decisions of a Shadow."""
 
     def __init__(self, configurations: Iterable[str], lines: BinaryIO | None = None) -> None:
-        """`lines` gets each decision as one line of JSON."""
+        """`lines` receives each decision as one line of JSON."""
         self._counts = {name: _Counts() for name in configurations}
         self._lines = lines
 
     def record(self, decision: ShadowDecision) -> None:
-        """Count `decision` and write it."""
+        """Count `decision` and write it to `lines`."""
         counts = self._counts[decision.configuration]
         counts.by_agreement[decision.agreement] += 1
         if decision.score is not None and decision.best_score is not None:
@@ -62,7 +65,7 @@ class ShadowRecord(Collector):
             self._lines.write(_encode(decision_json(decision)) + b"\n")
 
     def collect(self) -> Iterable[Metric]:
-        """See Collector."""
+        """Return the decisions per agreement and the agreement ratios as metric families."""
         decisions = CounterMetricFamily(
             "fairlead_shadow_decisions",
             "Placements and nominations by other schedulers, by how they compare.",
@@ -81,7 +84,7 @@ class ShadowRecord(Collector):
         yield ratio
 
     def summary(self) -> dict[str, Any]:
-        """Return the counts as JSON, by configuration."""
+        """Return the counts of each configuration as JSON."""
         return {name: _summary(counts) for name, counts in self._counts.items()}
 
 

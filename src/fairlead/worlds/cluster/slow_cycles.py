@@ -2,8 +2,9 @@
 
     slow cycle: 152 ms for pod shop/web-0: 120 ms NodePrice/Score (5000 calls), 9 ms …
 
-A unit is a scheduling cycle, a session of the batch scheduler or a pass of a node controller. The
-steps are the extension points of plugins, the longest first, with the time of the plugins alone.
+A unit of work is a scheduling cycle, a session of the batch scheduler or a pass of a node
+controller. A step is one plugin at one extension point. The line lists the steps by the time spent
+in the plugin, longest first.
 
 upstream: schedule_one.go: schedulePod, whose trace is logged by utiltrace.LogIfLong
 """
@@ -27,7 +28,7 @@ _PODS_MAX: Final = 3
 
 
 class SlowCycles:
-    """Passes everything to `engine` and measures its units of work; a `CommandSource`."""
+    """A `CommandSource` that forwards every call to `engine` and measures its units of work."""
 
     def __init__(
         self,
@@ -37,9 +38,11 @@ class SlowCycles:
         log: Callable[[str], None],
         tracer: Tracer | None = None,
     ) -> None:
-        """`meter` has the times of the engine's plugins; `log` gets a line for each slow unit.
+        """`meter` contains the times of the engine's plugins.
 
-        `tracer` gets the time and the steps of every unit.
+        `log` is called with a line per slow unit.
+
+        `tracer` receives the time and the steps of every unit.
         """
         self._engine = engine
         self._meter = meter
@@ -48,15 +51,15 @@ class SlowCycles:
         self._tracer = tracer
 
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
-        """See CommandSource."""
+        """Pass `stimulus` to the engine and return its commands."""
         return self._engine.handle(stimulus, now)
 
     def next_deadline(self) -> Instant | None:
-        """See CommandSource."""
+        """Return the engine's next deadline, None if it has no work."""
         return self._engine.next_deadline()
 
     def handle_deadline(self, now: Instant) -> Sequence[Issued]:
-        """Do one unit of work, and log it if it was slow."""
+        """Run one unit of the engine's work at `now`, and log the unit if it was slow."""
         before = {} if self._meter is None else self._meter.taken()
         if self._tracer is not None:
             self._tracer.begin_unit()
@@ -70,7 +73,7 @@ class SlowCycles:
         return issued
 
     def _steps(self, before: dict[tuple[str, str], tuple[int, DurationNs]]) -> list[PluginStep]:
-        """Return the longest steps since `before`."""
+        """Return the longest plugin steps since the measurement `before`."""
         after = {} if self._meter is None else self._meter.taken()
         steps: list[PluginStep] = []
         for (plugin, point), (calls, taken) in after.items():
@@ -82,7 +85,7 @@ class SlowCycles:
 
 
 def _text(steps: Sequence[PluginStep]) -> str:
-    """Return the steps of a slow unit as the end of its line."""
+    """Return the steps of a slow unit as the end of its log line."""
     shown = [
         f"{_ms(one.taken)} {one.plugin}/{one.point} "
         f"({one.calls} {'call' if one.calls == 1 else 'calls'})"
@@ -92,7 +95,7 @@ def _text(steps: Sequence[PluginStep]) -> str:
 
 
 def _pods(issued: Sequence[Issued]) -> str:
-    """Return which pods the commands of a unit bind or patch."""
+    """Return the text that names the pods that the commands of a unit bind or patch."""
     refs = (
         one.command.pod if isinstance(one.command, Bind) else getattr(one.command, "target", None)
         for one in issued

@@ -50,7 +50,7 @@ class PluginStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SpanEvent:
-    """Something that happened within a span."""
+    """A named event within a span."""
 
     name: str
     attributes: Mapping[str, Value]
@@ -58,9 +58,11 @@ class SpanEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A period of work, in ns since 1970; `problem` is "" if it succeeded.
+    """A period of work.
 
-    `is_request` marks a request to a server. Events happened before `ended`.
+    `began` and `ended` are ns since 1970, `problem` is "" if the work succeeded.
+
+    `is_request` marks a request to a server. `events` happened during the span.
     """
 
     name: str
@@ -76,7 +78,7 @@ class SpanExporter(Protocol):
     """Sends spans to a collector."""
 
     def add(self, span: Span, parent: Any) -> Any:
-        """Send a span below `parent`, None for a trace of its own; return it for its children."""
+        """Send `span` as a child of `parent`, or as a root if that is None; return it."""
         ...
 
 
@@ -86,7 +88,7 @@ class Tracer:
     def __init__(
         self, reporter: Reporter, exporter: SpanExporter, clock: Callable[[], Instant]
     ) -> None:
-        """Forward records to `reporter`; `clock` returns the time."""
+        """Forward records to `reporter`; `clock` returns the time in ns."""
         self._reporter = reporter
         self._exporter = exporter
         self._clock = clock
@@ -97,7 +99,7 @@ class Tracer:
     # --- cycles ----------------------------------------------------------------------------
 
     def report(self, record: Record) -> None:
-        """Receive `record`."""
+        """Forward `record`, and make a span of it if it is the decision about a pod."""
         self._reporter.report(record)
         if not isinstance(record, PodPlaced | PodUnschedulable):
             return
@@ -107,11 +109,11 @@ class Tracer:
             self._add_cycle(record, record.started, record.at)
 
     def begin_unit(self) -> None:
-        """Note that a unit of work begins; `end_unit` follows."""
+        """Mark the beginning of a unit of work; `end_unit` marks its end."""
         self._is_in_unit = True
 
     def end_unit(self, taken: DurationNs, steps: Sequence[PluginStep]) -> None:
-        """Make spans of the decisions of a unit that took `taken`, with its plugins' `steps`."""
+        """Make spans of the decisions of a unit that took `taken` ns, with its plugin `steps`."""
         self._is_in_unit = False
         decided, self._decided = self._decided, []
         if not decided:
@@ -159,7 +161,7 @@ class Tracer:
     # --- requests --------------------------------------------------------------------------
 
     def observe(self, request: ApiRequest) -> Callable[[ApiAnswer], None]:
-        """Note that `request` begins; return what to call with its answer."""
+        """Mark the beginning of `request`; return the function to call with its response."""
         began = self._clock()
 
         def end(answer: ApiAnswer) -> None:
@@ -182,7 +184,7 @@ class Tracer:
         return end
 
     def _cause(self, request: ApiRequest) -> Any:
-        """Return the cycle that caused `request`; None if it is not about a pod's decision."""
+        """Return the span of the cycle that caused `request`; None if no cycle caused it."""
         if request.method not in _CAUSED:
             return None
         found = _OF_CYCLE.search(request.path)
@@ -190,7 +192,7 @@ class Tracer:
 
 
 def _attributes(record: PodPlaced | PodUnschedulable) -> dict[str, Value]:
-    """Return what a cycle decided; `result` is upstream's label."""
+    """Return the decision of a cycle as span attributes; `result` has upstream's values."""
     attributes: dict[str, Value] = {
         "k8s.namespace.name": record.pod.namespace,
         "k8s.pod.name": record.pod.name,

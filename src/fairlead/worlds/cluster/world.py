@@ -4,9 +4,9 @@
                                         ▲                                             │
                                         └── outcomes ◀── held until seen ◀── finish ◀─┘
 
-The engine starts once every resource has been listed, with everything at once. As in every world,
-the outcome of a command is reported after its effect: it is held back until a watch has shown the
-effect, at most for HOLD_MAX.
+The engine starts once every resource has been listed; its first stimulus contains all objects. As
+in every world, the outcome of a command is reported after its effect. So the outcome is held back
+until a watch has shown the effect, for at most HOLD_MAX.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HOLD_MAX: Final[DurationNs] = seconds(5)
 
 
 class Outbox(Protocol):
-    """Sends what the engine issues; outcomes come back through `ClusterWorld.finish`."""
+    """Sends the engine's commands; their outcomes are passed to `ClusterWorld.finish`."""
 
     def submit(self, issued: Issued, now: Instant) -> None:
         """Perform a command."""
@@ -38,15 +38,15 @@ class Outbox(Protocol):
         ...
 
     def call_extender(self, call: CallExtender) -> None:
-        """Call an extender; its answer is a stimulus for `ClusterWorld.enqueue`."""
+        """Call an extender; its response is passed to `ClusterWorld.enqueue` as a stimulus."""
         ...
 
 
 class ClusterWorld:
-    """Passes the reflectors' updates to the engine, and its commands to `outbox`."""
+    """Passes the reflectors' updates to the engine, and the engine's commands to `outbox`."""
 
     def __init__(self, reflectors: Sequence[Reflector], outbox: Outbox) -> None:
-        """`reflectors` are those of all resources that the engine reads."""
+        """`reflectors` are the reflectors of all resources that the engine reads."""
         self._reflectors = tuple(reflectors)
         self._by_kind: Mapping[str, Reflector] = _keyed(reflectors)
         self._outbox = outbox
@@ -58,7 +58,7 @@ class ClusterWorld:
     # --- what happened ---------------------------------------------------------------------
 
     def observe(self, updates: Sequence[ObjectUpdate]) -> None:
-        """Accept the differences that a reflector has found; called after `start`."""
+        """Queue the object changes of a reflector as stimuli; called only after `start`."""
         for update in updates:
             view = update.object
             if isinstance(view, Pod) and view.spec.node_name and not update.is_deleted:
@@ -70,18 +70,18 @@ class ClusterWorld:
             self._release((type(update.object).__name__, update.object.key))
 
     def start(self) -> None:
-        """Deliver all objects that the reflectors know to the engine."""
+        """Queue a stimulus with all objects of the reflectors."""
         objects = [view for one in self._reflectors for view in one.objects.values()]
         self._pending.append(ObjectsLoaded(objects))
 
     def take_bound_nodes(self) -> list[str]:
-        """Return the nodes of the pods that have changed since the last call."""
+        """Return the names of nodes with a pod that changed since the last call."""
         nodes = list(self._bound)
         self._bound.clear()
         return nodes
 
     def finish(self, performed: Performed, now: Instant) -> None:
-        """Accept the outcome of a command."""
+        """Queue the outcome of a command, or hold it back until its effect has been seen."""
         effect = performed.effect
         if effect is None or self._is_seen(effect):
             self._pending.append(performed.outcome)
@@ -96,7 +96,7 @@ class ClusterWorld:
         self._pending.append(stimulus)
 
     def find(self, ref: ObjectRef) -> ApiObject | None:
-        """Return the newest known version of an object; None if there is none of that uid."""
+        """Return the newest known version of an object; None if no object with its uid is known."""
         reflector = self._by_kind.get(ref.kind)
         found = None if reflector is None else reflector.objects.get(ref.key)
         if found is None or ref.uid not in ("", found.metadata.uid):
@@ -106,7 +106,7 @@ class ClusterWorld:
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: Issued, now: Instant) -> None:
-        """Send a command; `poll` returns its outcome later."""
+        """Pass a command to the outbox; `poll` returns its outcome later."""
         match issued.command:
             case RecordEvent() as event:
                 self._outbox.record(event, now)
@@ -116,7 +116,7 @@ class ClusterWorld:
                 self._outbox.submit(issued, now)
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return what happened since the last call."""
+        """Return the queued stimuli, and remove them from the queue."""
         while self._deadlines and self._deadlines[0][0] <= now:
             self._give_up(self._deadlines.popleft()[1], now)
         stimuli = list(self._pending)
@@ -124,7 +124,7 @@ class ClusterWorld:
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """Return when an outcome has been held for long enough."""
+        """Return the time in ns at which the first held-back outcome is reported at the latest."""
         return self._deadlines[0][0] if self._deadlines else None
 
     @property
@@ -135,7 +135,7 @@ class ClusterWorld:
     # --- held outcomes ---------------------------------------------------------------------
 
     def _release(self, key: tuple[str, str]) -> None:
-        """Report the outcomes whose effects have been seen."""
+        """Queue the held-back outcomes of the object `key` whose effects have been seen."""
         for due, performed in self._held.pop(key, ()):
             assert performed.effect is not None
             if self._is_seen(performed.effect):
@@ -165,7 +165,7 @@ class ClusterWorld:
 
 
 def _keyed(reflectors: Sequence[Reflector]) -> dict[str, Reflector]:
-    """Return the reflectors by the kinds that commands name."""
+    """Return the reflectors by the kind names that commands use."""
     by_resource = {one.resource: one for one in reflectors}
     named = resources_by_kind([one.resource for one in reflectors])
     return {name: by_resource[resource] for name, resource in named.items()}

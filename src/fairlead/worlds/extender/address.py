@@ -1,4 +1,4 @@
-"""Address: the host and port an extender listens on, loopback by default."""
+"""Address: the host and port on which an extender listens, by default a loopback address."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A host and port; port 0 stands for any free port."""
+    """A host and a port; port 0 means any free port."""
 
     host: str
     port: int
@@ -33,7 +33,7 @@ class Address:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The host names that requests may use if `is_loopback`; otherwise empty: any name."""
+        """The allowed Host header names if `is_loopback`; an empty tuple allows every name."""
         return tuple(dict.fromkeys((*LOOPBACK, self.host))) if self.is_loopback else ()
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def open(self) -> socket.socket:
-        """Bind and listen; connections queue until they are accepted. Raises OSError."""
+        """Return a listening socket on this address. Raises OSError."""
         host = "127.0.0.1" if self.host == "localhost" else self.host
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, self.port), family=family)

@@ -1,7 +1,8 @@
 """Answers extender requests with Fairlead's plugins: JSON in, JSON out.
 
-A request has whole nodes or names of nodes. A whole node replaces the node's known version. The
-answer has the same form as the request (the caller's `nodeCacheCapable`).
+A request contains either whole nodes or names of nodes, depending on the caller's
+`nodeCacheCapable`. A whole node replaces the stored version of that node. The response has the same
+form as the request.
 
 upstream: pkg/scheduler/testing/framework/fake_extender.go; extender.go: Filter, ProcessPreemption
 """
@@ -41,14 +42,14 @@ View = TypeVar("View", Pod, Node)
 
 
 class Answers:
-    """The verbs of an extender; `by_verb` has them by name.
+    """The verbs of an extender; `by_verb` maps the name of each verb to its function.
 
-    They raise ProtocolError for malformed requests, and AdviserError if a plugin fails and the
-    protocol cannot express it.
+    They raise ProtocolError for malformed requests. They raise AdviserError if a plugin fails and
+    the protocol has no field for the failure.
     """
 
     def __init__(self, adviser: ExtenderBackend) -> None:
-        """Answer with the decisions of `adviser`."""
+        """Answer requests with the decisions of `adviser`."""
         self._adviser = adviser
         self._versions: dict[str, object] = {}
         self._ids = SeededIds(0)
@@ -101,9 +102,9 @@ class Answers:
         return self._object(Pod, value)
 
     def _names(self, question: FilterOrPrioritize) -> list[str]:
-        """Return the names of the request's nodes, each once.
+        """Return the names of the request's nodes, without duplicates.
 
-        Whole nodes are passed to the adviser.
+        Pass whole nodes to the adviser.
         """
         whole = () if question.nodes is None else question.nodes.items
         names = [self._know(value) for value in whole]
@@ -114,7 +115,7 @@ class Answers:
         return list(dict.fromkeys(names))
 
     def _know(self, value: Json) -> str:
-        """Pass a node to the adviser unless its version is known; return its name."""
+        """Pass a node to the adviser unless it has this version; return the node's name."""
         name = _name(value)
         version = _version(value)
         if self._versions.get(name) != version:
@@ -123,7 +124,10 @@ class Answers:
         return name
 
     def _object(self, view: type[View], value: Json) -> View:
-        """Return `value` as `view`; Go omits apiVersion and kind. Raises ProtocolError."""
+        """Decode `value` as `view`, adding the apiVersion and kind that Go omits.
+
+        Raises ProtocolError.
+        """
         whole = {**value, "apiVersion": "v1", "kind": view.__name__}
         try:
             _, stored = as_stored(whole, 0, self._ids, SIMULATION)
@@ -141,7 +145,7 @@ def _name(value: Json) -> str:
 
 
 def _version(value: Json) -> object:
-    """Return a key for the version of a node: uid and resourceVersion, or else the whole node."""
+    """Return (uid, resourceVersion) of a node, or the whole node if it does not contain both."""
     metadata = value["metadata"]
     uid, version = metadata.get("uid"), metadata.get("resourceVersion")
     return (uid, version) if uid and version else value
@@ -153,9 +157,10 @@ def _only(names: Sequence[str], nodes: NodeList | None) -> NodeList:
 
 
 def _messages(failed: Mapping[str, Status], *, for_good: bool) -> dict[str, str]:
-    """Return the messages of the nodes that do not fit.
+    """Return the messages of nodes that do not fit, by node name.
 
-    `for_good` are those preemption cannot help.
+    With `for_good`, return the nodes that preemption cannot help, otherwise the nodes that it might
+    help.
     """
     unresolvable = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return {
@@ -164,7 +169,7 @@ def _messages(failed: Mapping[str, Status], *, for_good: bool) -> dict[str, str]
 
 
 def _candidates(question: ExtenderPreemptionArgs) -> Mapping[str, MetaVictims]:
-    """Return the proposed victims by node name; handles both forms of the request."""
+    """Return the proposed victims by node name, for either form of the request."""
     if question.node_name_to_meta_victims is not None:
         return question.node_name_to_meta_victims
     if question.node_name_to_victims is None:

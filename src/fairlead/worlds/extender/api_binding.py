@@ -23,32 +23,35 @@ UNBOUND: Final = "this extender does not bind: it was started without --api-serv
 
 
 async def refuse_to_bind(body: bytes) -> bytes:
-    """Return the bind verb of an extender that has no API server: it rejects every request."""
+    """Reject a bind request, because the extender has no API server."""
     decode(body, ExtenderBindingArgs)
     return encode(BindingResult(UNBOUND))
 
 
 class ApiBinding:
-    """Binds pods at an API server; an async context manager that owns the connections."""
+    """Binds pods through an API server; an async context manager that owns the connections."""
 
     def __init__(self, url: str) -> None:
-        """Bind at the API server with the URL `url`, such as http://127.0.0.1:8001."""
+        """`url` is the URL of the API server, such as http://127.0.0.1:8001."""
         self._url = url.rstrip("/")
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        """Open the client session; the first request connects."""
+        """Open the HTTP client session; the first request connects."""
         timeout = aiohttp.ClientTimeout(total=SECONDS_MAX)
         self._session = aiohttp.ClientSession(timeout=timeout)
         return self
 
     async def __aexit__(self, *_failure: object) -> None:
-        """Close connections."""
+        """Close the connections."""
         if self._session is not None:
             await self._session.close()
 
     async def bind(self, body: bytes) -> bytes:
-        """Bind the pod, or return the error. Raises ProtocolError if the request names no pod."""
+        """Bind the pod and return a BindingResult.
+
+        Raises ProtocolError if the request names no pod.
+        """
         binding = decode(body, ExtenderBindingArgs)
         for field, name in _names(binding):
             if not _NAME.fullmatch(name):
@@ -62,7 +65,7 @@ class ApiBinding:
         return encode(BindingResult(problem))
 
     async def _post(self, binding: ExtenderBindingArgs) -> str:
-        """POST the Binding; return the API server's refusal, "" if it succeeded."""
+        """POST the Binding; return the API server's error text, "" if the request succeeded."""
         pod, namespace = binding.pod_name, binding.pod_namespace
         url = f"{self._url}/api/v1/namespaces/{namespace}/pods/{pod}/binding"
         assert self._session is not None, "used outside of its context"
@@ -94,7 +97,7 @@ def _manifest(binding: ExtenderBindingArgs) -> dict[str, Any]:
 
 
 def _message(content: bytes) -> str:
-    """Return the message of the API server's Status."""
+    """Return the message of the Status in `content`, "" if there is none."""
     try:
         status = msgspec.json.decode(content)
     except msgspec.DecodeError:

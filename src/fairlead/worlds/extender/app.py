@@ -7,8 +7,8 @@ read. The size of a body and the time to receive it are bounded, so that a slow 
 the server.
 
 A web page in a browser on this machine must not be able to send requests. Browsers send
-application/json to another origin only after a CORS preflight, which fails here. After DNS
-rebinding, requests have the page's name in their Host header, which is not in `hosts`.
+application/json to another origin only after a CORS preflight, which fails here. A page that uses
+DNS rebinding sends its own name in the Host header, and this name is not in `hosts`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Verb = Callable[[bytes], Awaitable[bytes]]
 
 
 class _Refusal(Exception):  # noqa: N818 - an answer, not an error of ours
-    """A request that is refused with `status`."""
+    """The request is rejected with the HTTP status `status`."""
 
     def __init__(self, status: HTTPStatus, text: str) -> None:
         super().__init__(text)
@@ -48,10 +48,10 @@ class _Request:
 
 
 class ExtenderApp:
-    """Serves `verbs`; if `hosts` is not empty, the Host header must name one of them."""
+    """Serves `verbs`; if `hosts` is not empty, the Host header must contain one of its names."""
 
     def __init__(self, verbs: Mapping[str, Verb], hosts: Collection[str] = ()) -> None:
-        """Serve `verbs`; a verb raises ProtocolError for a malformed request."""
+        """`verbs` maps names to functions, which raise ProtocolError for a malformed request."""
         self._verbs = verbs
         self._hosts = hosts
 
@@ -106,7 +106,7 @@ def _host(request: _Request) -> str:
 
 
 async def _body(request: _Request, receive: Receive) -> bytes:
-    """Return the whole body. Raises _Refusal if it is too long or too slow, and ClientGone."""
+    """Return the request body. Raises _Refusal if it is too long or too slow, or ClientGone."""
     try:
         return await read_body(
             request.headers, receive, bytes_max=BODY_BYTES_MAX, seconds_max=BODY_SECONDS_MAX
@@ -120,7 +120,7 @@ async def _body(request: _Request, receive: Receive) -> bytes:
 
 
 async def _refuse(send: Send, refusal: _Refusal) -> None:
-    """Send the refusal and close the connection; the rest of the request may never arrive."""
+    """Send the refusal and close the connection; the request may never be complete."""
     line = " ".join(str(refusal).split()) + "\n"
     more = [(b"connection", b"close")]
     if refusal.status is HTTPStatus.METHOD_NOT_ALLOWED:

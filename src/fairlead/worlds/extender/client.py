@@ -1,8 +1,8 @@
 """HttpExtenders: calls extenders over HTTP, one call at a time.
 
-A call ends after `httpTimeout`, however slowly the extender sends, and an answer that exceeds the
-maximum size is not read to its end. A redirect is not followed; it is a failure, as every status
-but 200 is. This process waits while an extender works.
+A call ends after `httpTimeout`, even if the extender is still sending. A response that exceeds the
+maximum size is not read to its end. A redirect is not followed and counts as a failure, like every
+status except 200. The calling thread is blocked during a call.
 
 upstream: pkg/scheduler/extender.go: makeTransport, send
 """
@@ -38,10 +38,10 @@ _JSON: Final = {"Content-Type": "application/json", "Accept-Encoding": "identity
 
 
 class TlsError(ValueError):
-    """An extender's certificate or key cannot be used; `field` names the field of tlsConfig."""
+    """An extender's certificate or key cannot be used; `field` is a field name of tlsConfig."""
 
     def __init__(self, field: str, problem: str) -> None:
-        """Name the field of tlsConfig and the problem."""
+        """`field` is the field of tlsConfig with the `problem`."""
         super().__init__(f"{field}: {problem}")
         self.field = field
         self.problem = problem
@@ -58,7 +58,7 @@ class HttpExtenders:
         self._session: aiohttp.ClientSession | None = None
 
     def __enter__(self) -> Self:
-        """Return self, ready to call extenders."""
+        """Return self."""
         return self
 
     def __exit__(self, *_failure: object) -> None:
@@ -68,7 +68,7 @@ class HttpExtenders:
         self._runner.close()
 
     def call(self, call: CallExtender, body: bytes) -> CallOutcome:
-        """See `ExtenderCaller`; must not be called from within a running event loop."""
+        """Call an extender and return its response; must not be called in a running event loop."""
         return self._runner.run(self._call(call, body))
 
     async def _call(self, call: CallExtender, body: bytes) -> CallOutcome:
@@ -100,7 +100,7 @@ class HttpExtenders:
             return ExtenderAnswered(call, response.status, answer)
 
     async def _connections(self) -> aiohttp.ClientSession:
-        """Return the client session, without connections that were closed since the last call.
+        """Return the client session, without connections that the extender has closed.
 
         The event loop does not run between calls, so it first runs a few iterations to notice
         closed connections.
@@ -139,7 +139,7 @@ def tls_context(extender: Extender) -> ssl.SSLContext:
 
 
 def _trusting(tls: ExtenderTls) -> ssl.SSLContext:
-    """Return a context that trusts the CA of `tls`; data takes precedence over files."""
+    """Return a TLS context that trusts the CA of `tls`; `ca_data` precedes `ca_file`."""
     try:
         if tls.ca_data:
             return ssl.create_default_context(cadata=tls.ca_data.decode("ascii"))
@@ -150,7 +150,10 @@ def _trusting(tls: ExtenderTls) -> ssl.SSLContext:
 
 
 def _prove(context: ssl.SSLContext, tls: ExtenderTls) -> None:
-    """Load the client certificate; Python reads only files, so data is written to a file."""
+    """Load the client certificate.
+
+    Inline data is written to files, because Python reads only files.
+    """
     with TemporaryDirectory(prefix="fairlead-") as folder:
         cert = _as_file(Path(folder) / "cert", tls.cert_data) or tls.cert_file
         key = _as_file(Path(folder) / "key", tls.key_data) or tls.key_file

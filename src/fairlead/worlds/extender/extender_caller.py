@@ -1,4 +1,4 @@
-"""ExtenderCaller: calls the extenders of a scheduler configuration, if there are any."""
+"""ExtenderCaller: calls the extenders of a scheduler configuration."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ class ExtenderCaller(Protocol):
     """Calls the extenders of a configuration."""
 
     def call(self, call: CallExtender, body: bytes) -> CallOutcome:
-        """Return the extender's answer to `body`; CommandFailed if it does not answer in time."""
+        """Send `body` to the extender and return its response.
+
+        Returns CommandFailed if the extender does not respond in time.
+        """
         ...
 
 
 class NoExtenders:
-    """Fails every call: no extenders are configured."""
+    """Fails every call; used if no extenders are configured."""
 
     def call(self, call: CallExtender, body: bytes) -> CallOutcome:
         """Return CommandFailed for `call`."""
@@ -30,9 +33,9 @@ class NoExtenders:
 
 
 def reaching(extenders: Sequence[Extender]) -> AbstractContextManager[ExtenderCaller]:
-    """Return an HTTP client for `extenders`.
+    """Return a context manager that calls `extenders` over HTTP.
 
-    Its connections are closed at the end of the context.
+    It closes its connections at the end of the context.
     """
     if not extenders:
         return nullcontext(NoExtenders())
@@ -43,7 +46,7 @@ def reaching(extenders: Sequence[Extender]) -> AbstractContextManager[ExtenderCa
 
 
 def has_bound(answer: CallOutcome) -> bool:
-    """Return whether an extender's answer to bind reports success."""
+    """Return whether an extender's response to bind reports success."""
     if isinstance(answer, CommandFailed) or answer.status != HTTPStatus.OK:
         return False
     try:

@@ -1,7 +1,7 @@
 """The body of an HTTP call to an extender, with whole objects filled in.
 
-A command names pods and nodes; the world that stores them as JSON fills them in. If an object was
-deleted in the meantime, only its identity is sent.
+A command contains only the names of pods and nodes. The world stores the objects as JSON and
+inserts them into the body. If an object was deleted in the meantime, only its identity is sent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Find = Callable[[ObjectRef], Json | None]
 
 
 def held_by(store: Store, ref: ObjectRef) -> Json | None:
-    """Return the object that `ref` refers to.
+    """Return the stored object that `ref` refers to.
 
     Returns None if it was deleted, or if its name now belongs to another object.
     """
@@ -38,9 +38,9 @@ def held_by(store: Store, ref: ObjectRef) -> Json | None:
 
 
 def request_body(call: CallExtender, find: Find) -> bytes:
-    """Return the body of `call`.
+    """Return the JSON body of the HTTP request for `call`.
 
-    `find` returns objects as JSON values, None for deleted objects.
+    `find` returns an object as a JSON value, or None if the object was deleted.
     """
     match call.verb:
         case ExtenderVerb.FILTER | ExtenderVerb.PRIORITIZE:

@@ -1,7 +1,8 @@
-"""serve_extender: serves an extender on a socket until SIGINT or SIGTERM.
+"""Serves an extender on a socket until SIGINT or SIGTERM.
 
-Requests are handled one at a time, in the order in which their bodies are complete, because plugins
-only use the processor and the adviser's state has a single writer.
+Requests are handled one at a time, in the order in which their bodies are complete. Plugins only
+use the processor, so parallel requests would gain nothing, and the adviser's state has a single
+writer.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ GRACE_SECONDS: Final = 5
 
 
 class _Server(uvicorn.Server):
-    """Reports when it is ready.
+    """A uvicorn server that calls `on_ready` when it accepts connections.
 
-    The first signal stops it gracefully, the second one immediately.
+    The first signal stops it gracefully, the second signal immediately.
     """
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
@@ -37,12 +38,12 @@ class _Server(uvicorn.Server):
         self._on_ready = on_ready
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
-        """Start to accept connections."""
+        """Start to accept connections and call `on_ready`."""
         await super().startup(sockets)
         self._on_ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Handle a termination signal; unlike uvicorn, it does not raise it again later."""
+        """Stop the server on a signal; unlike uvicorn, the signal is not raised again later."""
         self.force_exit = self.should_exit
         self.should_exit = True
 
@@ -63,7 +64,10 @@ def serve_extender(
     api_server: str = "",
     on_ready: Callable[[], None],
 ) -> None:
-    """Serve until SIGINT or SIGTERM; bind pods through `api_server`, or reject bind without one."""
+    """Serve an extender until SIGINT or SIGTERM.
+
+    Pods are bound through the URL `api_server`. If it is empty, bind requests are rejected.
+    """
 
     async def serve() -> None:
         async with _binding(api_server) as bind:
