@@ -1,7 +1,7 @@
-"""Autoscaling: controllers that add nodes to the cluster and remove them.
+"""Autoscaling: controllers that add nodes to the cluster and remove nodes.
 
-They decide; a provider (a port) creates and deletes instances.
+The controllers decide. A provider, behind a port, creates and deletes the instances.
 
-cluster_autoscaler/    Cluster Autoscaler: node groups grow and shrink
-karpenter/             Karpenter: nodes made for pending pods, disrupted when others are cheaper
+cluster_autoscaler/    Cluster Autoscaler: grows and shrinks node groups
+karpenter/             Karpenter: creates nodes for pending pods, replaces nodes by cheaper ones
 """

@@ -1,4 +1,4 @@
-"""CapacityOutage: a period in which a simulated provider has no machines of some kind."""
+"""CapacityOutage: a period in which a simulated provider cannot deliver certain machines."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from fairlead.engine.core.instant import DurationNs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityOutage:
-    """A period of a run in which the simulated provider delivers no machine of some kind.
+    """A period of a run in which the simulated provider cannot deliver certain machines.
 
     The outage lasts from `begin` until `end` (None: forever), in ns since the start of the run. It
-    affects machines of the node group or NodePool `group` ("" for any) whose Nodes would have all
-    `labels`.
+    affects machines of the node group or NodePool `group` ("" for any) if the labels of their Nodes
+    include all `labels`.
     """
 
     begin: DurationNs = 0
@@ -27,7 +27,7 @@ class CapacityOutage:
         return self.begin <= elapsed and (self.end is None or elapsed < self.end)
 
     def affects(self, group: str, labels: Mapping[str, str]) -> bool:
-        """Return whether machines of `group` whose Nodes have `labels` are affected."""
+        """Return whether the outage affects a machine of `group` whose Node has `labels`."""
         return self.group in ("", group) and all(
             labels.get(key) == value for key, value in self.labels.items()
         )

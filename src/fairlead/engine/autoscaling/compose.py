@@ -1,4 +1,4 @@
-"""Builds the autoscaler from its configuration."""
+"""Builds the Cluster Autoscaler controller from its configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClusterAutoscalerConfig:
-    """The node groups of a simulated provider with its outages, and the autoscaler's options."""
+    """The configuration of a Cluster Autoscaler with a simulated provider.
+
+    `groups` and `outages` configure the provider, `options` the autoscaler.
+    """
 
     groups: tuple[NodeGroupSpec, ...]
     options: AutoscalingOptions = field(default_factory=AutoscalingOptions)
@@ -29,7 +32,7 @@ class ClusterAutoscalerConfig:
 def cluster_autoscaler(
     config: ClusterAutoscalerConfig, *, seed: int, start: Instant
 ) -> ClusterAutoscaler:
-    """Return the controller with a simulated provider."""
+    """Return a Cluster Autoscaler controller with a simulated provider."""
     # Most runs have no autoscaler, and importing one takes as long as a small run.
     from fairlead.engine.autoscaling.cluster_autoscaler.controller import (  # noqa: PLC0415
         ClusterAutoscaler,

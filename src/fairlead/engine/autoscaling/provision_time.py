@@ -1,4 +1,4 @@
-"""How long a simulated machine takes from its request until its Node is Ready."""
+"""The time that a simulated machine takes from its request until its Node is Ready."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _SHARES: Final = 1 << 16
 
 
 def provision_time(usual: DurationNs, seed: int, machine: int) -> DurationNs:
-    """Return a time between 3/4 and 5/4 of `usual`, by `seed` and the number `machine`.
+    """Return a time in ns between 3/4 and 5/4 of `usual`, determined by `seed` and `machine`.
 
-    From four seconds on it is in whole seconds, the resolution of timestamps in the API. Nodes that
-    are Ready in the same second then become Ready at once, so that the scheduler tries waiting pods
-    once for all of them.
+    If `usual` is at least four seconds, the time is rounded down to whole seconds, the resolution
+    of timestamps in the API. Nodes that become Ready in the same second then do so at the same
+    instant, and the scheduler retries waiting pods once for all of these nodes.
     """
     share = splitmix64(seed ^ splitmix64(machine)) % _SHARES
     found = usual * 3 // 4 + usual * share // (2 * _SHARES)

@@ -32,11 +32,12 @@ def _first(_count: int) -> int:
 
 @dataclass(slots=True)
 class AutoscalingContext:
-    """What all parts of one autoscaler share: its options, listers, snapshot and node groups.
+    """The state that all parts of the autoscaler share.
 
-    Parts append commands to `commands`. `pick` chooses among equal expansion options. `priorities`
-    returns the text of the priority expander's ConfigMap. `placeholders` maps nodes of this loop's
-    snapshot that do not exist yet to their groups.
+    Each part appends its commands to `commands`. `pick` chooses among equal expansion options.
+    `priorities` returns the text of the priority expander's ConfigMap. `placeholders` contains the
+    nodes of this loop's snapshot that do not exist yet, and maps the name of each to its node
+    group.
     """
 
     options: AutoscalingOptions
@@ -51,18 +52,21 @@ class AutoscalingContext:
     placeholders: dict[str, str] = field(default_factory=dict)
 
     def group_of(self, node: Node) -> NodeGroup | None:
-        """Return the node group of `node`, None if it is not autoscaled."""
+        """Return the node group of `node`; None if `node` is in no node group."""
         return self.provider.node_group_for(node.spec.provider_id)
 
     def groups_by_id(self) -> Mapping[str, NodeGroup]:
-        """Return all node groups, in the provider's order."""
+        """Return all node groups by id, in the provider's order."""
         return {group.id: group for group in self.provider.node_groups()}
 
     def group_options(self, group: NodeGroup | None) -> NodeGroupOptions:
-        """Return the options of `group`, the defaults for None."""
+        """Return the options of `group`; if `group` is None, return the default options."""
         return self.options.defaults if group is None else self.registry.group_options(group)
 
     def nodes_with_group(self) -> list[tuple[Node, str | None]]:
-        """Return each node of the snapshot, with its group if the node does not exist yet."""
+        """Return (node, group id) for each node of the snapshot.
+
+        The group id is None for a node that already exists.
+        """
         nodes = self.snapshot.nodes()
         return [(info.node, self.placeholders.get(info.name)) for info in nodes]

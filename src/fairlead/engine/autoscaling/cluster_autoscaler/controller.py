@@ -1,8 +1,8 @@
 """ClusterAutoscaler: the autoscaler as a controller of the engine, with a simulated provider.
 
 A loop runs every --scan-interval. If two successive loops have equal input and the same result,
-further loops would repeat this result until an object changes or a rule's time limit is reached. So
-these loops are skipped, and idle hours cost nothing.
+further loops would repeat this result until an object changes or a rule's time limit is reached.
+The controller skips such loops, so that idle hours cost nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ClusterAutoscaler:
     def __init__(
         self, options: AutoscalingOptions, provider: SimulatedProvider, *, seed: int, start: Instant
     ) -> None:
-        """Start; the first loop runs one interval after `start`."""
+        """Create the controller. Its first loop runs one scan interval after `start`."""
         self._options = options
         self._provider = provider
         pick = TieBreak(seed)
@@ -78,7 +78,10 @@ class ClusterAutoscaler:
     # --- stimuli ---------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Apply changes of the cluster; the outcome of an eviction continues a drain."""
+        """Apply a change of the cluster and return commands.
+
+        When an eviction succeeds or fails, the drain of its node continues.
+        """
         match stimulus:
             case ObjectsLoaded(objects):
                 for one in objects:
@@ -110,7 +113,7 @@ class ClusterAutoscaler:
         reason: FailureReason,
         now: Instant,
     ) -> None:
-        """Let the provider repeat a refused creation or deletion of a machine's Node."""
+        """Make the provider repeat a failed creation or deletion of a machine's Node."""
         is_over = reason in (FailureReason.NOT_FOUND, FailureReason.ALREADY_EXISTS)
         if command.target.kind == "Node" and not isinstance(command, PatchObject) and not is_over:
             self._provider.refused(command, now)
@@ -140,7 +143,7 @@ class ClusterAutoscaler:
         self._wake(now)
 
     def _wake(self, now: Instant) -> None:
-        """Schedule a loop at the next scan time because something changed, unless there is one."""
+        """Schedule a loop at the next scan time, unless a change has already scheduled one."""
         if not self._has_changed:
             self._has_changed = True
             self._next_loop = max(self._on_grid(now), self._earliest)
@@ -154,12 +157,12 @@ class ClusterAutoscaler:
     # --- time ------------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return when the next loop, deletion or machine is due."""
+        """Return the time of the next loop, node deletion or machine event."""
         dues = (self._next_loop, self.autoscaler.actuator.next_due(), self._provider.next_due())
         return min(due for due in dues if due is not None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Do background work first, then machines, then the loop."""
+        """Do the first work that is due: a node deletion, else a machine event, else a loop."""
         due = self.autoscaler.actuator.next_due()
         if due is not None and due <= now:
             self.autoscaler.actuator.run_due(now)
@@ -193,7 +196,7 @@ class ClusterAutoscaler:
             self._next_loop = max(self._on_grid(due), self._next_loop)
 
     def _unneeded(self) -> dict[str, list[str]]:
-        """Return the unneeded nodes by group."""
+        """Return the names of the unneeded nodes, by node group."""
         found: dict[str, list[str]] = {}
         for name, one in self.autoscaler.planner.unneeded.by_name.items():
             group = self.autoscaler.context.group_of(one.removal.node)
@@ -202,7 +205,10 @@ class ClusterAutoscaler:
         return found
 
     def _result(self, record: LoopRecord) -> tuple[object, ...]:
-        """Return the result of a loop; equal results mean that it changed nothing."""
+        """Return the parts of a loop's result that show whether the loop changed something.
+
+        If they equal the previous loop's, the loop changed nothing.
+        """
         planner, registry = self.autoscaler.planner, self.autoscaler.context.registry
         unneeded = tuple((name, one.since) for name, one in planner.unneeded.by_name.items())
         reasons = tuple((name, one.reason) for name, one in planner.unremovable.reasons.items())
@@ -218,7 +224,7 @@ class ClusterAutoscaler:
     # --- when a loop could come to something else ------------------------------------------
 
     def _times(self) -> Iterator[Instant]:
-        """Yield the instants at which a rule that compares times can change its result."""
+        """Yield the times at which a rule that compares times can change its result."""
         yield from self._times_of_scale_down()
         registry, context = self.autoscaler.context.registry, self.autoscaler.context
         for request in registry.requests.values():
@@ -257,11 +263,11 @@ class ClusterAutoscaler:
 
     @property
     def groups(self) -> list[NodeGroupSpec]:
-        """The node groups."""
+        """The specifications of all node groups."""
         return [group.spec for group in self._provider.node_groups()]
 
     def group_sizes(self) -> dict[str, int]:
-        """Return how many nodes each group has now."""
+        """Return the current number of nodes in each group that has nodes."""
         sizes: dict[str, int] = {}
         for node in self.autoscaler.context.listers.nodes.values():
             group = self.autoscaler.context.group_of(node)
@@ -271,11 +277,11 @@ class ClusterAutoscaler:
 
     @property
     def undelivered(self) -> dict[str, int]:
-        """How many machines of each group failed for lack of capacity."""
+        """The number of machines in each group that failed for lack of capacity."""
         return self._provider.undelivered
 
     def is_waiting(self, now: Instant) -> bool:
-        """Return True if it will change the cluster without any further stimulus."""
+        """Return whether the autoscaler will change the cluster even if nothing else happens."""
         autoscaler, options = self.autoscaler, self._options
         context, planner = autoscaler.context, autoscaler.planner
         if self._provider.next_due() is not None or autoscaler.actuator.next_due() is not None:

@@ -19,13 +19,17 @@ class EventLog:
     """Records events in `commands`, which the autoscaler passes to its world."""
 
     def __init__(self, commands: list[Command], namespace: str, status_config_map: str) -> None:
-        """Record events in `commands`; the autoscaler's own events regard its status ConfigMap."""
+        """Record events in `commands`.
+
+        Events about the autoscaler itself refer to the ConfigMap `status_config_map` in
+        `namespace`.
+        """
         self._commands = commands
         self._namespace = namespace
         self._status = ObjectRef("ConfigMap", namespace, status_config_map)
 
     def about(self, config_map: str) -> EventLog:
-        """Return a log whose events regard another ConfigMap."""
+        """Return a log that records the autoscaler's own events on `config_map` instead."""
         return EventLog(self._commands, self._namespace, config_map)
 
     def on_pod(self, pod: Pod, type_: str, reason: str, message: str) -> None:
@@ -39,7 +43,7 @@ class EventLog:
         self._add(ref, type_, reason, message)
 
     def on_status(self, type_: str, reason: str, message: str) -> None:
-        """Record an event about the autoscaler."""
+        """Record an event about the autoscaler itself, on the status ConfigMap."""
         self._add(self._status, type_, reason, message)
 
     def _add(self, ref: ObjectRef, type_: str, reason: str, message: str) -> None:

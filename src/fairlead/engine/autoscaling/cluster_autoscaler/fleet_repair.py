@@ -18,18 +18,21 @@ from fairlead.engine.core.instant import Instant
 
 
 class RepairError(Exception):
-    """The provider refused to lower a target; the loop ends."""
+    """The provider refused to lower a target size. The loop ends."""
 
 
 class FleetRepair:
-    """Deletes failed instances and corrects target sizes, before a loop scales."""
+    """Deletes failed instances and corrects target sizes, before a loop scales node groups."""
 
     def __init__(self, context: AutoscalingContext) -> None:
-        """Repair through the context's provider."""
+        """Delete and resize through the provider of `context`."""
         self._context = context
 
     def remove_old_unregistered(self, now: Instant) -> None:
-        """Delete instances that had no Node for too long, as far as the minimum allows."""
+        """Delete instances that still have no Node after the maximum provision time.
+
+        No group falls below its minimum size, except with --force-delete-unregistered-nodes.
+        """
         context = self._context
         by_group: dict[str, list[str]] = {}
         for provider_id, since in context.registry.unregistered().items():
@@ -66,7 +69,7 @@ class FleetRepair:
         return True
 
     def delete_failed_instances(self, now: Instant) -> None:
-        """Delete instances that could not be created; the provider may refuse."""
+        """Delete instances that could not be created. Ignores refusals by the provider."""
         context, groups, deleted = self._context, self._context.groups_by_id(), False
         for name, provider_ids in context.registry.instances_with_errors().items():
             group = groups.get(name)
@@ -82,15 +85,15 @@ class FleetRepair:
             context.registry.recalculate()
 
     def _whole(self, group: NodeGroup, provider_ids: Sequence[str]) -> list[str]:
-        """Return the given instances; all of the group's, if it only scales as a whole."""
+        """Return `provider_ids`, or all instances of a group that only scales as a whole."""
         if self._context.group_options(group).zero_or_max_node_scaling:
             return [instance.id for instance in group.instances()]
         return list(provider_ids)
 
     def fix_sizes(self, now: Instant) -> bool:
-        """Lower targets that have exceeded the number of nodes for too long.
+        """Lower the target size of each group that has had too few nodes for too long.
 
-        Returns True if a target was lowered. Raises RepairError.
+        Returns whether a target size was lowered. Raises RepairError.
         """
         context, has_fixed = self._context, False
         for group in context.provider.node_groups():

@@ -1,6 +1,6 @@
-"""AutoscalerHistory: what the autoscaler did in a run, and why it did no more.
+"""AutoscalerHistory: the autoscaler's actions in a run, and its reasons for not acting.
 
-Used for answers to users; decisions do not read it.
+The history is reported to users; decisions do not read it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fairlead.engine.core.instant import Instant
 
 @dataclass(frozen=True, slots=True)
 class GroupGrowth:
-    """An increase of a group's target size from `current` to `new`, triggered by `pods`."""
+    """An increase of a group's target size from `current` to `new`, for the pods `pods`."""
 
     at: Instant
     group: str
@@ -39,7 +39,7 @@ class GroupGrowth:
 
 @dataclass(frozen=True, slots=True)
 class NodeArrival:
-    """A node of a group appeared."""
+    """The addition of a Node to a node group."""
 
     at: Instant
     node: str
@@ -48,7 +48,7 @@ class NodeArrival:
 
 @dataclass(frozen=True, slots=True)
 class NodeDeparture:
-    """A node of a group was deleted; `is_own` if the autoscaler removed it."""
+    """The deletion of a Node of a node group. `is_own` is set if the autoscaler deleted it."""
 
     at: Instant
     node: str
@@ -57,13 +57,14 @@ class NodeDeparture:
 
 
 class AutoscalerHistory:
-    """What the cluster autoscaler has done in a run.
+    """The actions of the cluster autoscaler in a run, and its reasons for not acting.
 
-    `without_scale_up` and `staying` are from the last loop that had such reasons.
+    `without_scale_up` maps each pod to the reason why no group grew for it. `staying` maps each
+    node to the reason why it is not removed. Each is from the last loop that evaluated pods or
+    nodes.
     """
 
     def __init__(self, provider: CloudProvider) -> None:
-        """Start without records."""
         self._provider = provider
         self._started: set[str] = set()
         self.growths: list[GroupGrowth] = []
@@ -73,13 +74,13 @@ class AutoscalerHistory:
         self.staying: Mapping[str, str] = {}
 
     def node_added(self, node: Node, now: Instant) -> None:
-        """Record the arrival of `node` if it belongs to a node group."""
+        """Record the addition of `node` if it belongs to a node group."""
         group = self._provider.node_group_for(node.spec.provider_id)
         if group is not None:
             self.arrivals.append(NodeArrival(now, node.metadata.name, group.id))
 
     def node_removed(self, node: Node, now: Instant) -> None:
-        """Record the departure of `node` if it belongs to a node group."""
+        """Record the deletion of `node` if it belongs to a node group."""
         group = self._provider.node_group_for(node.spec.provider_id)
         name = node.metadata.name
         if group is not None:
@@ -103,10 +104,10 @@ class AutoscalerHistory:
 
 
 def _staying(autoscaler: StaticAutoscaler, before: Mapping[str, str]) -> dict[str, str]:
-    """Return, for each examined node, upstream's reason for keeping it.
+    """Return upstream's reason for keeping each examined node, by node name.
 
-    `before` has the earlier reasons. A node that was recently found unremovable is not examined
-    again and keeps its earlier reason.
+    `before` contains the reasons of earlier loops. A node that was recently found unremovable is
+    not examined again and keeps its earlier reason.
     """
     found = {}
     for name, why in autoscaler.planner.unremovable.reasons.items():

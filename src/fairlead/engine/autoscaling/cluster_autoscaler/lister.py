@@ -30,10 +30,13 @@ _KEPT: Final = (DaemonSet, Job, PodDisruptionBudget, ReplicaSet, ReplicationCont
 
 
 class Listers:
-    """Nodes and pods by name, other objects by kind and key, in order of creation."""
+    """The objects that the autoscaler reads, in order of creation.
+
+    `nodes` and `pods` are indexed by name and key; the other objects by kind and key.
+    """
 
     def __init__(self, options: AutoscalingOptions) -> None:
-        """Start empty; `options` determine which pods are ignored."""
+        """Start without objects; `options` determine which pods are ignored."""
         self._allowed = frozenset(options.allowed_scheduler_names)
         self._bypassed = frozenset(options.bypassed_scheduler_names)
         self._cutoff = options.expendable_pods_priority_cutoff
@@ -47,7 +50,7 @@ class Listers:
     # --- writing ---------------------------------------------------------------------------
 
     def put(self, changed: ApiObject) -> None:
-        """Store a new or changed object; a known object keeps its position."""
+        """Store a new or changed object. A changed object keeps its position in the order."""
         if isinstance(changed, Pod):
             self._put_pod(changed)
         elif isinstance(changed, Node):
@@ -89,7 +92,7 @@ class Listers:
     # --- reading ---------------------------------------------------------------------------
 
     def find(self, one: ApiObject) -> ApiObject | None:
-        """Return the stored version of `one`; None if there is none, or its kind is not listed."""
+        """Return the stored version of the object `one`; None if no version is stored."""
         if isinstance(one, Pod):
             return self.pods.get(one.key)
         if isinstance(one, Node):
@@ -106,9 +109,9 @@ class Listers:
         return [one for one in self._by_kind[kind].values() if isinstance(one, kind)]
 
     def unschedulable_pods(self) -> list[Pod]:
-        """Return pods that are marked unschedulable, then unprocessed pods of bypassed schedulers.
+        """Return unschedulable pods, then unprocessed pods of bypassed schedulers.
 
-        Terminating and nominated pods are left out.
+        Terminating pods and nominated pods are left out.
         upstream: utils/kubernetes/listers.go: UnschedulablePods, SchedulerUnprocessedPods
         """
         pending = [
@@ -130,7 +133,11 @@ class Listers:
         return sorted(pods, key=lambda pod: self.order.get(pod.key, 0))
 
     def in_snapshot(self, pod: Pod) -> Pod | None:
-        """Return `pod` on its node or its nominated node; None if it has neither."""
+        """Return `pod` as the snapshot contains it: bound to its node or its nominated node.
+
+        Returns None if the pod has neither node, is expendable or terminal, or has an ignored
+        scheduler.
+        """
         if is_terminal(pod) or (self._allowed and pod.spec.scheduler_name not in self._allowed):
             return None
         if is_expendable(pod, self._cutoff):
@@ -144,7 +151,10 @@ class Listers:
 
 
 def _reason(pod: Pod) -> str:
-    """Return the reason of PodScheduled=False; "" if there is none."""
+    """Return the reason of the pod's PodScheduled condition if its status is False.
+
+    Returns "Scheduled" for any other status, and "" if the pod has no such condition.
+    """
     scheduled = condition(pod, "PodScheduled")
     if scheduled is None:
         return ""

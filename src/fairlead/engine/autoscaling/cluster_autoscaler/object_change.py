@@ -1,7 +1,7 @@
-"""The parts of objects that the autoscaler reads; no other change can alter a loop's result.
+"""The parts of objects that the autoscaler reads. Changes to other parts cannot affect a loop.
 
-Heartbeats, readiness, the scheduler's messages and most of the status of workloads change often;
-Cluster Autoscaler looks at none of them.
+Cluster Autoscaler does not read heartbeats, the scheduler's messages, or most of the status of
+workloads, which change often.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def is_read(kind: type[ApiObject]) -> bool:
 
 
 def is_visible_change(old: ApiObject, new: ApiObject) -> bool:
-    """Return True if the autoscaler can see a difference between two versions of an object."""
+    """Return whether two versions of an object differ in a part that the autoscaler reads."""
     match old, new:
         case (Pod(), Pod()):
             return _of_pod(old) != _of_pod(new) or _is_load_changed(old, new)
@@ -85,9 +85,9 @@ def _of_pod(pod: Pod) -> tuple[object, ...]:
 
 
 def _is_load_changed(old: Pod, new: Pod) -> bool:
-    """Return True if two versions with equal specs use different amounts of their node.
+    """Return whether two versions of a pod with equal specs use different amounts of resources.
 
-    They can differ only if a status states resources, as it does while a pod is resized.
+    Only pods whose status states resources can differ, for example while a pod is resized.
     """
     if not _states_resources(old) and not _states_resources(new):
         return False

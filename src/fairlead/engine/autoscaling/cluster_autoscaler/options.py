@@ -1,6 +1,6 @@
 """AutoscalingOptions: the command line flags of Cluster Autoscaler, with upstream's defaults.
 
-A field has the name of its flag with underscores. Durations are nanoseconds.
+A field has the name of its flag, with underscores instead of hyphens. Durations are in nanoseconds.
 
 upstream: config/flags/flags.go, config/autoscaling_options.go
 """
@@ -27,7 +27,7 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The smallest and largest total of one resource in the cluster."""
+    """The minimum and maximum amount of one resource in the whole cluster."""
 
     minimum: int
     maximum: int
@@ -50,7 +50,10 @@ class NodeGroupOptions:
     zero_or_max_node_scaling: bool = False
 
     def overridden(self, overrides: Mapping[str, Any]) -> NodeGroupOptions:
-        """Return these options, changed by `overrides` (by flag name). Raises OptionError."""
+        """Return a copy of these options with the values of `overrides`, which are by flag name.
+
+        Raises OptionError.
+        """
         return replace(self, **_parsed(overrides, NodeGroupOptions)) if overrides else self
 
 
@@ -124,11 +127,10 @@ class AutoscalingOptions:
 
 
 def parse_options(flags: Mapping[str, Any]) -> AutoscalingOptions:
-    """Return the options set by `flags` (flag names; values as text or JSON).
+    """Return the options that `flags` set, with upstream's default for each other option.
 
-    Other options have their defaults.
-
-    Raises OptionError for an unknown flag, a bad value, and the expander grpc.
+    `flags` maps flag names to values, as text or JSON. Raises OptionError for an unknown flag, a
+    bad value, and the expander grpc.
     """
     shared = {name: value for name, value in flags.items() if _field_name(name) in _GROUP_FIELDS}
     own = {name: value for name, value in flags.items() if name not in shared}
@@ -160,7 +162,7 @@ _GROUP_FIELDS: Final = frozenset(one.name for one in fields(NodeGroupOptions))
 
 
 def _parsed(flags: Mapping[str, Any], owner: type) -> dict[str, Any]:
-    """Return `flags` by field name, each value parsed by the type of its field."""
+    """Return the values of `flags` by field name, parsed by the field types of `owner`."""
     types = {one.name: str(one.type) for one in fields(owner)}
     found: dict[str, Any] = {}
     for flag, value in flags.items():
@@ -204,7 +206,7 @@ def _text(value: Any) -> str:
 
 
 def _integer(value: Any) -> int:
-    """Return an integer of 64 bits; 1.5 and true are refused instead of being rounded."""
+    """Return a 64-bit integer. Raises ValueError for other values, such as 1.5 or true."""
     number = value if type(value) is int else int(str(value))
     if not -_INTEGER_MAX - 1 <= number <= _INTEGER_MAX:
         raise ValueError(value)
@@ -212,7 +214,7 @@ def _integer(value: Any) -> int:
 
 
 def _ratio(value: Any) -> float:
-    """Return a finite number; every comparison with NaN would be false."""
+    """Return a finite number. Raises ValueError for NaN: its comparisons are all false."""
     if isinstance(value, bool) or not isfinite(number := float(value)):
         raise ValueError(value)
     return number
@@ -239,7 +241,7 @@ def _gpu_limits(value: Any) -> dict[str, Limits]:
 
 
 def _priorities(value: Any) -> tuple[tuple[int, int], ...]:
-    """Return the `priority:seconds` pairs, by ascending priority."""
+    """Return the pairs of `priority:seconds`, by ascending priority."""
     pairs = [str(part).split(":") for part in str(value).split(",") if part]
     return tuple(sorted((_integer(priority), _integer(grace)) for priority, grace in pairs))
 

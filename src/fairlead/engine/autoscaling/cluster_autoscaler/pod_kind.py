@@ -1,4 +1,4 @@
-"""Kinds of pods that the rules treat differently.
+"""Predicates for the kinds of pods that the autoscaler's rules distinguish.
 
 upstream: utils/pod/pod.go, utils/drain/drain.go
 """
@@ -19,12 +19,12 @@ _EXTRA_GRACE_S: Final = 30
 
 
 def controller(pod: Pod) -> OwnerReference | None:
-    """Return the owner that manages `pod`, None if there is none."""
+    """Return the controlling owner reference of `pod`; None if no owner controls it."""
     return controller_of(pod.metadata)
 
 
 def is_daemon_set_pod(pod: Pod) -> bool:
-    """Return True if a DaemonSet manages the pod, or an annotation says so."""
+    """Return whether a DaemonSet controls the pod, or an annotation marks it as a DaemonSet pod."""
     owner = controller(pod)
     if owner is not None and owner.kind == "DaemonSet":
         return True
@@ -37,16 +37,16 @@ def is_mirror_pod(pod: Pod) -> bool:
 
 
 def is_recreatable(pod: Pod) -> bool:
-    """Return True unless the pod is static, a mirror pod or of a DaemonSet.
+    """Return False for static pods, mirror pods and DaemonSet pods, True for all other pods.
 
-    Upstream assumes that any other pod is created again on another node.
+    Upstream assumes that a recreatable pod is created again on another node.
     """
     source = pod.metadata.annotations.get(SOURCE_ANNOTATION, SOURCE_API)
     return source == SOURCE_API and not is_mirror_pod(pod) and not is_daemon_set_pod(pod)
 
 
 def is_long_terminating(pod: Pod, now: Instant) -> bool:
-    """Return True if the pod should have terminated by now, 30 s beyond its grace period.
+    """Return whether the pod's grace period ended more than 30 s ago.
 
     upstream: utils/drain/drain.go: IsPodLongTerminating
     """
@@ -64,6 +64,6 @@ def is_expendable(pod: Pod, cutoff: int) -> bool:
 
 
 def created_at(pod: Pod) -> Instant:
-    """Return when the pod was created; 0 if it has no creationTimestamp."""
+    """Return the time of creation of `pod`; 0 if it has no creationTimestamp."""
     text = pod.metadata.creation_timestamp
     return parse_timestamp(text) if text else 0

@@ -1,4 +1,4 @@
-"""Selects the pending pods for which scale-up searches nodes.
+"""PodList: selects the pending pods for which scale-up adds nodes.
 
 upstream: core/podlistprocessor/, core/static_autoscaler.go: filterOutYoungPods, allPodsAreNew
 """
@@ -36,19 +36,19 @@ _NEW_WITH_GPU_FOR: Final = seconds(30)
 
 
 class PodList:
-    """Selects the pods that need new nodes; keeps hints for later loops about where pods fit."""
+    """Selects the pods that need new nodes, and remembers for later loops which nodes pods fit."""
 
     def __init__(self, context: AutoscalingContext) -> None:
-        """Place pods in the context's snapshot."""
+        """Try the pods on the nodes in the snapshot of `context`."""
         self._context = context
         self._simulator = HintingSimulator(context.snapshot)
 
     def process(self, pods: Sequence[Pod], drained: Iterable[str]) -> list[PodInfo]:
         """Return the pods that need a new node, by descending priority.
 
-        Adds the pods of `drained` nodes. Pods that fit the snapshot are placed there for the rest
-        of the loop: they use resources, raise utilization, and must move if scale-down removes
-        their node.
+        `pods` are the pending pods; pods that will be evicted from the `drained` nodes are added.
+        Pods that fit the snapshot are placed there for the rest of the loop: they use resources,
+        raise utilization, and must move if scale-down removes their node.
         """
         snapshot = self._context.snapshot
         cutoff = self._context.options.expendable_pods_priority_cutoff
@@ -62,7 +62,7 @@ class PodList:
         return [pod for pod in left if not is_daemon_set_pod(pod.pod)]
 
     def _pods_of(self, nodes: Iterable[str]) -> list[Pod]:
-        """Return pods, bound to no node, that replace the recreatable pods on `nodes`.
+        """Return an unbound copy of each recreatable pod on `nodes`, except terminating pods.
 
         upstream: podlistprocessor/currently_drained_nodes.go
         """
@@ -77,7 +77,7 @@ class PodList:
 
 
 def without_young(pods: Iterable[PodInfo], delay: DurationNs, now: Instant) -> list[PodInfo]:
-    """Return the pods older than `delay`, or older than a longer delay in their annotation."""
+    """Return the pods that are older than `delay` and than the delay in their annotation."""
     return [pod for pod in pods if now - created_at(pod.pod) > _delay(pod.pod, delay)]
 
 
@@ -92,9 +92,10 @@ def _delay(pod: Pod, delay: DurationNs) -> DurationNs:
 
 
 def are_all_new(pods: Sequence[PodInfo], now: Instant) -> bool:
-    """Return True if more pods may be about to arrive, so that scale-up should wait.
+    """Return whether more pods are probably about to arrive, so that scale-up should wait.
 
-    This is the case if the oldest pod is less than 2 s old, or the oldest GPU pod less than 30 s.
+    This is the case if the oldest pod is less than 2 s old, or the oldest GPU pod less than 30 s
+    old.
     """
     if min(created_at(pod.pod) for pod in pods) + _NEW_FOR > now:
         return True

@@ -26,20 +26,23 @@ Amounts = dict[str, int]
 
 
 def resource_limits(options: AutoscalingOptions) -> dict[str, Limits]:
-    """Return the limits of each resource; a type of GPU is named by the value of the GPU label."""
+    """Return the limits of each resource; GPU types are named by the value of the GPU label."""
     return {CORES: options.cores_total, MEMORY: options.memory_total, **options.gpu_total}
 
 
 class NodeResources:
-    """The resources of nodes; the values of a group's first node hold for the whole group."""
+    """The resources of nodes. All nodes of a group count as equal to the group's first node."""
 
     def __init__(self, provider: CloudProvider) -> None:
-        """Read `provider`; values are cached, so create a new object in each loop."""
+        """Read groups from `provider`. Values are cached, so create a new object in each loop."""
         self._provider = provider
         self._by_group: dict[str, Amounts] = {}
 
     def of(self, node: Node, group: str | None = None) -> Amounts:
-        """Return the whole cores, bytes of memory, and GPUs of `node`, which belongs to `group`."""
+        """Return the whole cores, bytes of memory, and GPUs of `node`, a node of `group`.
+
+        If `group` is None, the provider determines the group.
+        """
         if group is None:
             found = self._provider.node_group_for(node.spec.provider_id)
             group = None if found is None else found.id
@@ -62,7 +65,7 @@ class NodeResources:
 
 
 class QuotaTracker:
-    """Counts how many resources may still be added; `take` subtracts."""
+    """Counts the resources that scale-up may still add before the cluster exceeds a maximum."""
 
     def __init__(
         self,
@@ -70,7 +73,10 @@ class QuotaTracker:
         resources: NodeResources,
         nodes: Iterable[tuple[Node, str | None]],
     ) -> None:
-        """Count all `nodes` of the snapshot; a placeholder is listed with its group."""
+        """Subtract the resources of all `nodes` from `limits`, except those of virtual kubelets.
+
+        `nodes` are pairs (node, group id); the group id is None for a node that already exists.
+        """
         self._resources = resources
         self._left = {name: limit.maximum for name, limit in limits.items()}
         for node, group in nodes:
@@ -82,14 +88,14 @@ class QuotaTracker:
                     self._left[name] -= amount
 
     def allowed(self, group: str, template: Node, wanted: int) -> int:
-        """Return how many of `wanted` nodes the limits allow."""
+        """Return the number of new nodes that the limits allow, at most `wanted`."""
         for name, amount in self._resources.of(template, group).items():
             if amount > 0 and name in self._left:
                 wanted = min(wanted, max(self._left[name], 0) // amount)
         return wanted
 
     def exceeded(self, group: str, template: Node, wanted: int) -> list[str]:
-        """Return the resources whose limit `wanted` new nodes would exceed, sorted."""
+        """Return the sorted names of the resources whose limit `wanted` new nodes would exceed."""
         amounts = self._resources.of(template, group)
         return sorted(
             name
@@ -98,14 +104,14 @@ class QuotaTracker:
         )
 
     def take(self, group: str, template: Node, count: int) -> None:
-        """Subtract the resources of `count` new nodes of `group` from the available resources."""
+        """Subtract the resources of `count` new nodes of `group` from the resources left."""
         for name, amount in self._resources.of(template, group).items():
             if name in self._left:
                 self._left[name] -= amount * count
 
 
 class MinimumLeft:
-    """Counts how much scale-down may remove before the cluster reaches a minimum."""
+    """Counts the resources that scale-down may remove before the cluster falls below a minimum."""
 
     def __init__(
         self,
@@ -114,7 +120,7 @@ class MinimumLeft:
         nodes: Callable[[], Iterable[tuple[Node, str | None]]],
         now: Instant,
     ) -> None:
-        """Count `nodes()`, except those that are being deleted, when it is first needed."""
+        """Count the resources of `nodes()` at the first use, except nodes being deleted."""
         self._resources = resources
         self._limits = limits
         self._nodes = nodes
@@ -133,7 +139,7 @@ class MinimumLeft:
         return {name: max(totals[name] - limits[name].minimum, 0) for name in limits}
 
     def try_take(self, node: Node) -> bool:
-        """Return whether the minimums allow removing `node`; if so, count it as removed."""
+        """Return whether the minimums allow removing `node`. If so, subtract its resources."""
         amounts = self._resources.of(node)
         if any(amount > self._left[name] for name, amount in amounts.items() if name in self._left):
             return False

@@ -1,8 +1,8 @@
-"""StaticAutoscaler: the main loop.
+"""StaticAutoscaler: the main loop of Cluster Autoscaler.
 
     1. list nodes and pods, build the snapshot and the templates, update the cluster state
     2. repair: old unregistered instances, unhealthy cluster, create errors, wrong sizes
-    3. place pending pods on existing or upcoming nodes; scale up for the others
+    3. place pending pods on existing or upcoming nodes; scale up for the other pods
     4. scale down
 
 upstream: core/static_autoscaler.go: RunOnce
@@ -79,9 +79,9 @@ class LoopRecord:
 
 
 class StaticAutoscaler:
-    """The autoscaler; `put` and `remove` update it, `run_once` runs a loop.
+    """Cluster Autoscaler: `put` and `remove` update its input, `run_once` runs a loop.
 
-    Commands are appended to `commands`, where the caller collects them.
+    Commands are appended to `commands`, from which the caller takes them.
     """
 
     def __init__(
@@ -91,7 +91,10 @@ class StaticAutoscaler:
         pick: Callable[[int], int] | None = None,
         priorities: Callable[[], str | None] | None = None,
     ) -> None:
-        """Create it; `pick(n)` chooses among n equals, `priorities` is the expander's ConfigMap."""
+        """Create the autoscaler. `pick(n)` chooses one of n equal options and returns its index.
+
+        `priorities()` returns the text of the priority expander's ConfigMap.
+        """
         self.commands: list[Command] = []
         events = EventLog(self.commands, options.namespace, options.status_config_map_name)
         listers = Listers(options)
@@ -130,7 +133,7 @@ class StaticAutoscaler:
         self.context.snapshot.put(changed)
 
     def put_unread(self, changed: ApiObject) -> None:
-        """Store a change that no loop reads: a pod in the snapshot stays as it is."""
+        """Store a change that no loop reads. A pod in the snapshot stays as it is."""
         self.context.listers.put(changed)
         if not isinstance(changed, Pod):
             self.context.snapshot.put(changed)
@@ -185,7 +188,7 @@ class StaticAutoscaler:
                 self._enforce_min_size(record, templates, now)
 
     def _listed_nodes(self) -> list[Node]:
-        """Return the nodes in list order, starting ones as unready."""
+        """Return the listed nodes in order; nodes that are still starting are marked unready."""
         taints, gpu_label = self._taints, self.context.provider.gpu_label
         before, self._listed = self._listed, {}
         for name, node in self.context.listers.nodes.items():
@@ -196,7 +199,7 @@ class StaticAutoscaler:
         return [listed for _, listed in self._listed.values()]
 
     def _clean_up_once(self) -> None:
-        """Remove the taints that an earlier process may have left."""
+        """Remove taints that an earlier process may have left. Only the first call does this."""
         if self._is_initialized:
             return
         self._is_initialized = True
@@ -208,12 +211,12 @@ class StaticAutoscaler:
                 self._take_over(writer.clean_deletion_candidate(name))
 
     def _take_over(self, node: Node | None) -> None:
-        """Assume a write that the world has not confirmed yet."""
+        """Store the changed `node` before the world has confirmed the write."""
         if node is not None:
             self.put(node)
 
     def _has_repaired(self, now: Instant) -> bool:
-        """Repair what is wrong; return True if the loop must end. Raises RepairError."""
+        """Repair instances and target sizes; return whether the loop ends. Raises RepairError."""
         context, registry = self.context, self.context.registry
         self._repair.remove_old_unregistered(now)
         if not registry.is_cluster_healthy():
@@ -226,9 +229,9 @@ class StaticAutoscaler:
     def _add_upcoming(
         self, nodes: Sequence[Node], templates: Mapping[str, Template], now: Instant
     ) -> list[Node]:
-        """Add a placeholder for each upcoming node.
+        """Add a placeholder to the snapshot for each upcoming node.
 
-        Return `nodes` without the registered nodes that are still starting.
+        Returns `nodes` without the registered nodes that are still starting.
         """
         context, starting = self.context, set()
         for group, count in sorted(context.registry.upcoming_nodes(now).items()):
@@ -253,7 +256,7 @@ class StaticAutoscaler:
         drained: Collection[str],
         now: Instant,
     ) -> bool:
-        """Scale up for the pods that fit no node; return False if scale-down has to wait."""
+        """Scale up for the pods that fit no node. Return False if scale-down has to wait."""
         options = self.context.options
         record.unschedulable = self.context.listers.unschedulable_pods()
         pods = self._pods.process(record.unschedulable, drained)
@@ -279,7 +282,7 @@ class StaticAutoscaler:
         templates: Mapping[str, Template],
         now: Instant,
     ) -> None:
-        """Make one attempt; with --salvo-scale-up, repeat while attempts succeed."""
+        """Try to scale up once; with --salvo-scale-up, until an attempt fails or no pods remain."""
         while pods:
             status = self.orchestrator.scale_up(pods, templates, now)
             self._report(record, status)

@@ -1,4 +1,4 @@
-"""Taints that Cluster Autoscaler sets, and taints that it removes from templates.
+"""Taints that Cluster Autoscaler sets on nodes, and taints that it removes from templates.
 
 upstream: utils/taints/taints.go
 """
@@ -42,7 +42,10 @@ _CONDITION_TAINTS: Final = frozenset(
 
 
 class TaintConfig:
-    """Which taints mean that a node is starting, or only describe its status."""
+    """The keys of startup taints and status taints, as the taint flags set them.
+
+    A startup taint means that a node is still starting. A status taint only describes its status.
+    """
 
     def __init__(self, options: AutoscalingOptions) -> None:
         """Read the taint flags; --ignore-taint is the old name of --startup-taint."""
@@ -51,11 +54,11 @@ class TaintConfig:
         self._status = frozenset(options.status_taint)
 
     def is_startup_taint(self, key: str) -> bool:
-        """Return True if a node with this taint has not finished starting."""
+        """Return whether nodes with a taint of this `key` are still starting."""
         return key in self._startup or key.startswith(self._startup_prefixes)
 
     def sanitized(self, taints: Iterable[Taint]) -> tuple[Taint, ...]:
-        """Return those of a node's `taints` that a new node of its group would have as well."""
+        """Return the taints out of `taints` that a new node of the same group would have, too."""
         return tuple(taint for taint in taints if not self._is_transient(taint.key))
 
     def _is_transient(self, key: str) -> bool:
@@ -74,12 +77,12 @@ def has_taint(node: Node, key: str) -> bool:
 
 
 def to_be_deleted_taint(now: Instant) -> Taint:
-    """Return the taint of a node whose deletion starts `now`."""
+    """Return the taint for a node whose deletion starts at `now`."""
     return Taint(key=TO_BE_DELETED, effect=NO_SCHEDULE, value=_unix(now))
 
 
 def deletion_candidate_taint(now: Instant) -> Taint:
-    """Return the taint of a node that is unneeded `now`."""
+    """Return the taint for a node that is found unneeded at `now`."""
     return Taint(key=DELETION_CANDIDATE, effect=PREFER_NO_SCHEDULE, value=_unix(now))
 
 

@@ -1,7 +1,7 @@
-"""Templates: a new node of each group, with the pods that would run on it.
+"""Templates: a node as each group would create it, with the pods that would run on it.
 
-The template is the first of these that exists: a good node of the group; the template of a good
-node in an earlier loop; the provider's template; any node of the group.
+The template of a group comes from the first of these sources that exists: a good node of the
+group; a good node in an earlier loop; the provider's template; any node of the group.
 
 upstream: processors/nodeinfosprovider/mixed_nodeinfos_processor.go, simulator/node_info_utils.go
 """
@@ -74,18 +74,21 @@ _HOST_NETWORK_TOLERATION: Final = Toleration(
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A node as its group would create it, with the pods that run on every such node."""
+    """A node as its group would create it, with the pods that run on every node of the group."""
 
     node: Node
     pods: tuple[PodInfo, ...]
 
     def fresh(self, name: str) -> Node:
-        """Return a copy of the node under another name."""
+        """Return a copy of the template's node with `name` as its name."""
         return _renamed(self.node, name)
 
 
 class TemplateProvider:
-    """Keeps the templates of good nodes for loops in which a group has no good node."""
+    """Builds the template of each group.
+
+    Keeps the templates of good nodes for later loops in which a group has no good node.
+    """
 
     def __init__(
         self,
@@ -104,7 +107,7 @@ class TemplateProvider:
     def process(
         self, nodes: Sequence[Node], daemon_sets: Sequence[DaemonSet], now: Instant
     ) -> dict[str, Template]:
-        """Return the template of each group that has one; `nodes` in list order."""
+        """Return the templates by group id; `nodes` are in list order."""
         found: dict[str, Template] = {}
         good = self._first_by_group(nodes, partial(_is_good, now=now))
         for name, node in good.items():
@@ -126,7 +129,7 @@ class TemplateProvider:
     def _first_by_group(
         self, nodes: Iterable[Node], is_chosen: Callable[[Node], bool] = lambda _: True
     ) -> dict[str, Node]:
-        """Return the first node of each group that `is_chosen` accepts."""
+        """Return, for each group, its first node that `is_chosen` accepts."""
         first: dict[str, Node] = {}
         total = len(self._provider.node_groups())
         for node in nodes:
@@ -138,7 +141,11 @@ class TemplateProvider:
         return first
 
     def _of_node(self, group: str, node: Node, daemon_sets: Sequence[DaemonSet]) -> Template:
-        """Return a template from `node` and its mirror and DaemonSet pods, adding missing ones."""
+        """Return a template from `node`, its mirror pods and its DaemonSet pods.
+
+        With --force-ds, pods of DaemonSets that are missing on `node` are added; without it, only
+        pods of critical DaemonSets.
+        """
         info = self._snapshot.node(node.metadata.name)
         running = [] if info is None else self._snapshot.pods_on(info)
         kept = [pod for pod in running if _comes_with_node(pod.pod)]
@@ -152,7 +159,10 @@ class TemplateProvider:
         return Template(fresh, (*kept, *self._daemon_pods(fresh, wanted)))
 
     def _of_provider(self, group: NodeGroup, daemon_sets: Sequence[DaemonSet]) -> Template | None:
-        """Return the provider's template node with a pod of each DaemonSet that matches it."""
+        """Return the provider's template node with a pod of each DaemonSet that would run on it.
+
+        Returns None if the provider has no template.
+        """
         node = group.template_node()
         if node is None:
             return None
@@ -183,7 +193,7 @@ def _renamed(node: Node, name: str) -> Node:
 
 
 def _is_good(node: Node, now: Instant) -> bool:
-    """Return whether the node is ready for over a minute, not cordoned, and not being deleted."""
+    """Return whether the node is not cordoned, not being deleted, and ready for over a minute."""
     found = node_readiness(node)
     is_stable = found.last_transition + _STABLE_FOR < now
     is_open = not node.spec.unschedulable and not has_taint(node, TO_BE_DELETED)
@@ -208,7 +218,7 @@ def _is_critical(daemon_set: DaemonSet) -> bool:
 def _daemon_pod(daemon_set: DaemonSet, node: Node) -> Pod | None:
     """Return the pod that the DaemonSet would create on `node`.
 
-    Returns None if its template is invalid.
+    Returns None if the DaemonSet's pod template is invalid.
     """
     meta, template = daemon_set.metadata, daemon_set.spec.template
     owner = {
@@ -238,7 +248,10 @@ def _daemon_pod(daemon_set: DaemonSet, node: Node) -> Pod | None:
 
 
 def _runs_on(pod: Pod, node: Node) -> bool:
-    """Return True if selector, affinity and taints match; resources are not checked."""
+    """Return whether the node selector, node affinity and taints admit `pod` to `node`.
+
+    Resources are not checked.
+    """
     if not required_node_affinity_matches(pod.spec, node.metadata.labels, node.metadata.name):
         return False
     effects = (NO_SCHEDULE, NO_EXECUTE)

@@ -1,1 +1,1 @@
-"""The cloud provider: the port through which node groups are resized, and its simulation."""
+"""The cloud provider: the port through which node groups are resized, and a simulated provider."""

@@ -25,12 +25,15 @@ DELETING: Final = "Deleting"
 
 
 class ProviderError(Exception):
-    """A call to the provider failed; the message is the provider's."""
+    """A call to the provider failed. The text is the provider's error message."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceError:
-    """Why an instance cannot be created: a class (`OutOfResource`, `Other`), code and message."""
+    """The error for which an instance cannot be created.
+
+    `error_class` is `OutOfResource` or `Other`.
+    """
 
     error_class: str
     code: str
@@ -39,7 +42,7 @@ class InstanceError:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A machine of a node group. `id` is the providerID of its Node."""
+    """A machine of a node group. `id` is the providerID of the machine's Node."""
 
     id: str
     state: str = "Running"
@@ -66,7 +69,7 @@ class NodeGroup(Protocol):
 
     @property
     def overrides(self) -> Mapping[str, Any]:
-        """Options for this group alone, by flag name."""
+        """The options that are set for this group only, by flag name."""
         ...
 
     def target_size(self) -> int:
@@ -74,7 +77,7 @@ class NodeGroup(Protocol):
         ...
 
     def template_node(self) -> Node | None:
-        """Return a node as the group would create it; None if the provider has no template."""
+        """Return a node like those that the group creates; None if the provider has no template."""
         ...
 
     def instances(self) -> Sequence[Instance]:
@@ -86,21 +89,24 @@ class NodeGroup(Protocol):
         ...
 
     def decrease_target_size(self, delta: int, now: Instant) -> None:
-        """Lower the target by -`delta` without deleting nodes. Raises ProviderError."""
-        ...
-
-    def delete_nodes(
-        self, provider_ids: Sequence[str], now: Instant, *, force: bool = False
-    ) -> None:
-        """Delete machines and lower the target; `force` ignores the minimum.
+        """Lower the target size by -`delta` (`delta` is negative) without deleting nodes.
 
         Raises ProviderError.
         """
         ...
 
+    def delete_nodes(
+        self, provider_ids: Sequence[str], now: Instant, *, force: bool = False
+    ) -> None:
+        """Delete machines and lower the target size by their number.
+
+        With `force`, the group may fall below its minimum size. Raises ProviderError.
+        """
+        ...
+
 
 class CloudProvider(Protocol):
-    """All node groups, and the prices of nodes."""
+    """All node groups, and the prices of nodes and pods."""
 
     @property
     def gpu_label(self) -> str:
@@ -112,15 +118,15 @@ class CloudProvider(Protocol):
         ...
 
     def node_group_for(self, provider_id: str) -> NodeGroup | None:
-        """Return the group of a machine, None if it is not autoscaled."""
+        """Return the group of the machine `provider_id`; None if it is in no node group."""
         ...
 
     def has_instance(self, provider_id: str) -> bool:
-        """Return False if the machine was deleted."""
+        """Return False if the machine `provider_id` was deleted, else True."""
         ...
 
     def node_price(self, node: Node) -> float | None:
-        """Return the price of an hour of `node`, None if unknown."""
+        """Return the hourly price of `node`, None if it is unknown."""
         ...
 
     def pod_price(self, pod: Pod) -> float:

@@ -1,11 +1,11 @@
 """SimulatedProvider: node groups whose machines become Nodes after a delay.
 
     increase ──▶ Creating ── provision time ──▶ Node is created, Ready
-    delete   ──▶ the machine is removed at once, its Node after the deletion time
+    delete   ──▶ the machine is removed immediately, its Node after the deletion time
 
-The provision time of a machine is between 3/4 and 5/4 of the group's, depending on seed, group and
-number. While a group is out of capacity, or a CapacityOutage affects its nodes, its new machines
-fail.
+The provision time of a machine is between 3/4 and 5/4 of the group's provision time. It depends
+on the seed, the group, and the machine's number in the group. While a group is out of capacity, or
+a CapacityOutage affects its nodes, its new machines fail.
 """
 
 from __future__ import annotations
@@ -53,9 +53,10 @@ _NOT_IN_NAME: Final = re.compile(r"[^a-z0-9.-]+")
 class NodeGroupSpec:
     """A node group as a dump or a file describes it.
 
-    Nodes with all `labels` and `annotations` belong to it. `template` is a Node as JSON, None if
-    nothing is known about its nodes. `price` is per hour. `out_of_capacity` are periods relative to
-    the start of the run. `overrides` are options by flag name.
+    A Node belongs to the group if it has all `labels` and `annotations`. `template` is a Node as
+    JSON, None if nothing is known about the group's nodes. `price` is per hour. `out_of_capacity`
+    contains periods, as (begin, end) in ns since the start of the run. `overrides` are options by
+    flag name.
     """
 
     id: str
@@ -90,7 +91,6 @@ class SimulatedNodeGroup:
     """One group of a `SimulatedProvider`."""
 
     def __init__(self, spec: NodeGroupSpec, provider: SimulatedProvider) -> None:
-        """Start without machines."""
         self.spec = spec
         self.target = 0
         self.machines: dict[str, Instance] = {}
@@ -105,12 +105,12 @@ class SimulatedNodeGroup:
 
     @property
     def min_size(self) -> int:
-        """The fewest nodes the group may have."""
+        """The minimum number of nodes in the group."""
         return self.spec.minimum
 
     @property
     def max_size(self) -> int:
-        """The most nodes the group may have."""
+        """The maximum number of nodes in the group."""
         return self.spec.maximum
 
     @property
@@ -123,7 +123,7 @@ class SimulatedNodeGroup:
         return self.target
 
     def template_node(self) -> Node | None:
-        """Return a node as the group creates it."""
+        """Return a node like those that the group creates; None if the group has no template."""
         return self._template
 
     def instances(self) -> Sequence[Instance]:
@@ -131,7 +131,10 @@ class SimulatedNodeGroup:
         return list(self.machines.values())
 
     def increase_size(self, delta: int, now: Instant) -> None:
-        """Create machines. Raises ProviderError above the maximum."""
+        """Create `delta` machines.
+
+        Raises ProviderError if the group would exceed its maximum size.
+        """
         if self.target + delta > self.max_size:
             raise ProviderError(
                 f"size increase is too large, desired:{self.target + delta} max:{self.max_size}"
@@ -141,7 +144,10 @@ class SimulatedNodeGroup:
             self._provider.begin(self, now)
 
     def decrease_target_size(self, delta: int, now: Instant) -> None:
-        """Remove the newest machines without a Node. Raises ProviderError if there are too few."""
+        """Lower the target size by -`delta` and remove the newest machines that have no Node yet.
+
+        Raises ProviderError if fewer than -`delta` machines have no Node.
+        """
         waiting = [one for one, machine in self.machines.items() if machine.state == CREATING]
         existing = len(self.machines) - len(waiting)
         if self.target + delta < existing:
@@ -156,7 +162,10 @@ class SimulatedNodeGroup:
     def delete_nodes(
         self, provider_ids: Sequence[str], now: Instant, *, force: bool = False
     ) -> None:
-        """Delete machines. Raises ProviderError if the group would fall below its minimum."""
+        """Delete machines and lower the target size.
+
+        Raises ProviderError if the group would fall below its minimum size, unless `force` is set.
+        """
         known = [one for one in provider_ids if one in self.machines]
         if not force and self.target - len(known) < self.min_size:
             raise ProviderError("min size reached, nodes will not be deleted")
@@ -167,7 +176,10 @@ class SimulatedNodeGroup:
 
 
 class SimulatedProvider:
-    """All groups; `commands` collects the Nodes to create and to delete."""
+    """A provider that simulates machines for all node groups.
+
+    `commands` collects the commands that create and delete the machines' Nodes.
+    """
 
     gpu_label = "nvidia.com/gpu.product"
 
@@ -198,21 +210,24 @@ class SimulatedProvider:
         return list(self._groups.values())
 
     def node_group_for(self, provider_id: str) -> SimulatedNodeGroup | None:
-        """Return the group of a machine."""
+        """Return the group of the machine `provider_id`; None if it belongs to no group."""
         group = self._of_machine.get(provider_id)
         return None if group is None else self._groups[group]
 
     def has_instance(self, provider_id: str) -> bool:
-        """Return False if the machine was deleted."""
+        """Return False if the machine `provider_id` was deleted, else True."""
         return provider_id not in self._gone
 
     def node_price(self, node: Node) -> float | None:
-        """Return the price of the group that `node` belongs to."""
+        """Return the hourly price of nodes in the group of `node`; None if no price is known."""
         found = next((one.spec for one in self._groups.values() if one.spec.owns(node)), None)
         return None if found is None else found.price
 
     def pod_price(self, pod: Pod) -> float:
-        """Return a price by requested cores and memory; only the ratio between pods matters."""
+        """Return an hourly price for the CPU and memory that `pod` requests.
+
+        Decisions only depend on the ratio between the prices of pods.
+        """
         wanted = pod_requests(pod)
         memory = wanted.get("memory", 0) / (1 << 30)
         return wanted.get("cpu", 0) / 1000.0 * _CORE_PRICE + memory * _GIB_PRICE
@@ -220,7 +235,7 @@ class SimulatedProvider:
     # --- nodes -----------------------------------------------------------------------------
 
     def adopt(self, node: Node) -> Node:
-        """Register a new node as a machine of its group; return it with a providerID."""
+        """Register a new Node as a machine of its group; return the Node with a providerID."""
         name, provider_id = node.metadata.name, node.spec.provider_id
         if not provider_id:
             provider_id = f"{_SCHEME}:///{name}"
@@ -240,7 +255,7 @@ class SimulatedProvider:
         return group is not None and provider_id in group.machines
 
     def lose(self, node: Node) -> None:
-        """Remove the machine of an adopted Node that was deleted, and lower the target."""
+        """Remove the machine of the deleted Node `node`, and lower the target size of its group."""
         provider_id = node.spec.provider_id
         self._names.pop(provider_id, None)
         group = self.node_group_for(provider_id)
@@ -250,7 +265,7 @@ class SimulatedProvider:
     # --- machines --------------------------------------------------------------------------
 
     def begin(self, group: SimulatedNodeGroup, now: Instant) -> None:
-        """Start a machine of `group`."""
+        """Start to create a machine of `group`. Without capacity, the machine fails later."""
         name, provider_id = self._next_name(group)
         self._of_machine[provider_id] = group.id
         group.machines[provider_id] = Instance(provider_id, CREATING)
@@ -262,7 +277,7 @@ class SimulatedProvider:
         self._timers.add(due, partial(self._register, group, provider_id, name))
 
     def _next_name(self, group: SimulatedNodeGroup) -> tuple[str, str]:
-        """Return a name that no machine has, and its providerID.
+        """Return (Node name, providerID) for a new machine. No other Node or machine has this name.
 
         Names of Nodes that an earlier process created are skipped, too.
         """
@@ -288,7 +303,7 @@ class SimulatedProvider:
     def _register(
         self, group: SimulatedNodeGroup, provider_id: str, name: str, now: Instant
     ) -> None:
-        """Create the Node of a machine, unless the machine was deleted meanwhile."""
+        """Create the Node of a machine, unless the machine was deleted in the meantime."""
         if provider_id not in group.machines or group.spec.template is None:
             return
         group.machines[provider_id] = Instance(provider_id)
@@ -316,7 +331,7 @@ class SimulatedProvider:
         self.commands.append(CreateObject(manifest))
 
     def end(self, group: SimulatedNodeGroup, provider_id: str, now: Instant) -> None:
-        """Delete a machine; its Node is deleted later."""
+        """Mark a machine as deleted. Its Node is deleted after the deletion time of `group`."""
         self._gone.add(provider_id)
         name = self._names.get(provider_id)
         if name is not None:
@@ -328,7 +343,11 @@ class SimulatedProvider:
             self.commands.append(DeleteObject(ObjectRef("Node", "", name), why=_WHY_DELETED))
 
     def refused(self, command: CreateObject | DeleteObject, now: Instant) -> None:
-        """Repeat a refused registration or deletion of a machine's Node."""
+        """Repeat the failed `command` after 10 s.
+
+        A command is dropped if it does not create or delete a machine's Node, or is no longer
+        needed.
+        """
         if self._is_wanted(command):
             self._timers.add(now + _RETRY_AFTER, partial(self._repeat, command))
 
@@ -345,10 +364,10 @@ class SimulatedProvider:
     # --- time ------------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
-        """Return when the next machine changes its state."""
+        """Return the time at which the next machine changes its state; None if no change is due."""
         return self._timers.next_due()
 
     def run_due(self, now: Instant) -> None:
-        """Advance the machines that are due."""
+        """Change the state of all machines whose change is due at `now`."""
         for event in self._timers.pop_due(now):
             event(now)

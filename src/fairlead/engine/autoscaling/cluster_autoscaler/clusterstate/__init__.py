@@ -1,1 +1,1 @@
-"""Tracks the fate of requested nodes, and which node groups may grow."""
+"""Tracks existing and requested nodes, and which node groups may grow."""

@@ -1,4 +1,4 @@
-"""ExponentialBackoff: how long a node group must not grow after a failure.
+"""ExponentialBackoff: the time for which a node group must not grow after a failure.
 
 upstream: utils/backoff/exponential_backoff.go
 """
@@ -21,19 +21,22 @@ class _Failure:
 
 
 class ExponentialBackoff:
-    """Backoff by group; all causes of failure count alike, and success does not end a backoff."""
+    """The backoff of each node group.
+
+    All causes of failure count alike; success ends no backoff.
+    """
 
     def __init__(self, options: AutoscalingOptions) -> None:
-        """Start without failures."""
         self._initial = options.initial_node_group_backoff_duration
         self._maximum = options.max_node_group_backoff_duration
         self._reset = options.node_group_backoff_reset_timeout
         self._failures: dict[str, _Failure] = {}
 
     def back_off(self, group: str, now: Instant, code: str = "", message: str = "") -> Instant:
-        """Record a failure, with the provider's code and message; return when the group may grow.
+        """Record a failure of `group`; return the time from which the group may grow again.
 
-        A failure during a backoff keeps the duration; a later failure doubles it.
+        `code` and `message` are the provider's. A failure during a backoff keeps the backoff's
+        duration; a later failure doubles it.
         """
         known = self._failures.get(group)
         duration = self._initial
@@ -49,7 +52,7 @@ class ExponentialBackoff:
         return known is not None and known.until >= now
 
     def error(self, group: str) -> tuple[str, str]:
-        """Return code and message of the group's last failure; "" if there is none."""
+        """Return (code, message) of the group's last failure; ("", "") if there is none."""
         known = self._failures.get(group)
         return ("", "") if known is None else (known.code, known.message)
 
@@ -62,5 +65,5 @@ class ExponentialBackoff:
         }
 
     def ends(self) -> list[Instant]:
-        """Return the ends of the current backoffs."""
+        """Return the end of each backoff on record."""
         return [failure.until for failure in self._failures.values()]

@@ -18,16 +18,18 @@ REFRESH_INTERVAL: Final[DurationNs] = seconds(120)
 
 
 class InstanceCache:
-    """Cache of the groups' instances, renewed every 2 minutes, or for a group by `invalidate`."""
+    """Cache of the groups' instances.
+
+    It is renewed every 2 minutes; `invalidate` renews one group.
+    """
 
     def __init__(self, provider: CloudProvider) -> None:
-        """Start with an empty cache, which is due for a refresh."""
         self._provider = provider
         self._by_group: dict[str, Sequence[Instance]] = {}
         self._next_refresh: Instant | None = None
 
     def refresh_if_due(self, now: Instant) -> None:
-        """Read all groups if the interval has passed since the first call."""
+        """Read the instances of all groups, if the last refresh is older than the interval."""
         if self._next_refresh is None:
             self._next_refresh = now
         if now < self._next_refresh:
@@ -38,11 +40,14 @@ class InstanceCache:
             self._by_group[group.id] = tuple(group.instances())
 
     def invalidate(self, group: str) -> None:
-        """Read this group again in the next call of `by_group`."""
+        """Make the next call of `by_group` read the instances of `group` again."""
         self._by_group.pop(group, None)
 
     def by_group(self) -> dict[str, Sequence[Instance]]:
-        """Return the instances of all groups; reads groups that are not in the cache."""
+        """Return the instances of each group, by group id.
+
+        Reads groups that are not in the cache.
+        """
         for group in self._provider.node_groups():
             if group.id not in self._by_group:
                 self._by_group[group.id] = tuple(group.instances())

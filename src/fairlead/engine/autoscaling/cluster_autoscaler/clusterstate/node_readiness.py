@@ -1,4 +1,4 @@
-"""Whether a node is ready, and since when.
+"""The readiness of a node, and the time of its last change.
 
 upstream: utils/kubernetes/ready.go
 """
@@ -33,9 +33,9 @@ _NOT_READY_TAINTS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NodeReadiness:
-    """Whether a node counts as ready, and since when.
+    """Whether a node counts as ready, and the time of the last change.
 
-    `last_transition` is the newest change of a relevant condition or taint.
+    `last_transition` is the newest transition time of the conditions and taints that are evaluated.
     """
 
     is_ready: bool
@@ -52,7 +52,8 @@ _KNOWN_MAX: Final = 20_000
 def node_readiness(node: Node) -> NodeReadiness:
     """Return the readiness of `node`; a node without a Ready condition is not ready.
 
-    Ready must not be False or Unknown; memory pressure and the unreachable taint do not matter.
+    The Ready condition must not be False or Unknown. Memory pressure and the unreachable taint are
+    ignored.
     """
     known = _known.get(id(node))
     if known is not None:
@@ -91,9 +92,9 @@ def is_ready_and_schedulable(node: Node) -> bool:
 
 
 def with_starting_nodes_unready(node: Node, taints: TaintConfig, gpu_label: str) -> Node:
-    """Return `node`, or an unready copy if it lacks its GPU or has a startup taint.
+    """Return `node`, or an unready copy if the node lacks its GPU or has a startup taint.
 
-    The copy has been unready since the node was created.
+    The copy is unready since the creation of the node.
     upstream: processors/customresources/gpu_processor.go: FilterOutNodesWithUnreadyResources,
     utils/taints/taints.go: FilterOutNodesWithStartupTaints
     """

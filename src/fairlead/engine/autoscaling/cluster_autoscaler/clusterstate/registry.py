@@ -1,9 +1,9 @@
-"""ClusterStateRegistry: existing nodes, upcoming nodes, and the health of groups.
+"""ClusterStateRegistry: existing nodes, upcoming nodes, and the health of node groups.
 
-The numbers of a node group at one instant:
+While a group grows, its numbers of nodes have this relation:
 
-    target = registered (Ready, Unready, NotStarted, Suspended) + upcoming, while a group grows
-    registered also has Deleted: a Node whose instance is gone
+    target = registered (Ready, Unready, NotStarted, Suspended) + upcoming
+    registered also includes Deleted: a Node whose instance is gone
 
 A scale-up request is open until no node is upcoming, or until it times out.
 
@@ -45,7 +45,7 @@ _MESSAGES_MAX: Final = 3
 class ScaleUpRequest:
     """An open request for `increase` new nodes in one group, which times out at `expected_by`.
 
-    `time` is when the request was last increased.
+    `time` is the time at which the request was last increased.
     """
 
     increase: int
@@ -55,7 +55,7 @@ class ScaleUpRequest:
 
 @dataclass(slots=True)
 class Readiness:
-    """Names of the nodes of a group (or of all groups) by readiness."""
+    """The names of the nodes of one group, or of all groups, by readiness."""
 
     ready: list[str] = field(default_factory=list)
     unready: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class AcceptableRange:
-    """The expected number of nodes of a group: at least `minimum`, finally `target`."""
+    """The expected number of nodes of a group: at least `minimum` now, `target` after scale-up."""
 
     minimum: int
     target: int
@@ -77,7 +77,10 @@ class AcceptableRange:
 
 @dataclass(frozen=True, slots=True)
 class IncorrectSize:
-    """A group's target differs from its nodes; `since` restarts when either number changes."""
+    """A mismatch between the `current` number of nodes of a group and the `expected` target size.
+
+    `since` is the time at which either number last changed.
+    """
 
     current: int
     expected: int
@@ -93,7 +96,7 @@ class ClusterStateRegistry:
     def __init__(
         self, provider: CloudProvider, options: AutoscalingOptions, events: EventLog
     ) -> None:
-        """Start without nodes."""
+        """Start without nodes. Events are recorded in `events`."""
         self._provider = provider
         self._options = options
         self._events = events
@@ -116,7 +119,11 @@ class ClusterStateRegistry:
     # --- requests --------------------------------------------------------------------------
 
     def register_scale_up(self, group: NodeGroup, delta: int, now: Instant) -> None:
-        """Add `delta` to the open request of `group`; a positive `delta` restarts its timeout."""
+        """Add `delta` nodes to the open request of `group`.
+
+        A positive `delta` restarts its timeout. Without an open request, a positive `delta` opens
+        one. A request for no nodes is deleted.
+        """
         request = self.requests.get(group.id)
         by = now + self.group_options(group).max_node_provision_time
         if request is None:
@@ -131,13 +138,13 @@ class ClusterStateRegistry:
 
     @property
     def updated_at(self) -> Instant:
-        """When `update_nodes` was called last."""
+        """The time of the last call of `update_nodes`."""
         return self._now
 
     def register_failed_scale_up(
         self, group: str, now: Instant, code: str = "", message: str = ""
     ) -> None:
-        """Record a failed scale-up, which backs off the group.
+        """Record a failed scale-up of `group` and put the group into backoff.
 
         A group without a known template is ignored.
         """
@@ -149,7 +156,11 @@ class ClusterStateRegistry:
     def update_nodes(
         self, nodes: Sequence[Node], groups_with_template: frozenset[str], now: Instant
     ) -> None:
-        """Classify `nodes` and instances, finish and time out requests, find create errors."""
+        """Update the state from `nodes` and from the provider's instances.
+
+        Classifies nodes, closes requests that are complete or have timed out, and handles create
+        errors.
+        """
         self._now = now
         for group in self._provider.node_groups():
             if self.is_scaling_up(group.id):
@@ -168,7 +179,7 @@ class ClusterStateRegistry:
         self._update_incorrect_sizes(now)
 
     def recalculate(self) -> None:
-        """Recompute the numbers that depend on the groups' targets and open requests."""
+        """Recompute the numbers that depend on the groups' target sizes and open requests."""
         self._update_ranges(self._targets())
 
     def _targets(self) -> dict[str, int]:
@@ -244,7 +255,7 @@ class ClusterStateRegistry:
                 self._time_out(groups[name], request, now)
 
     def _time_out(self, group: NodeGroup, request: ScaleUpRequest, now: Instant) -> None:
-        """Back off the group, drop the request, and lower the target by the requested nodes."""
+        """Back off the group, drop its request, and lower its target size by the request."""
         waited = format_duration(now - request.time)
         message = f"Nodes added to group {group.id} failed to register within {waited}"
         self._events.on_status(WARNING, "ScaleUpTimedOut", message)
@@ -263,7 +274,7 @@ class ClusterStateRegistry:
     def _handle_create_errors(
         self, group: NodeGroup, before: Sequence[Instance], now: Instant
     ) -> None:
-        """Reduce the request by instances that newly failed, and back off the group."""
+        """Reduce the request by the instances that newly failed, and put the group into backoff."""
         known = {instance.id for instance in before if _has_failed(instance)}
         failed: dict[tuple[str, str], list[Instance]] = {}
         for instance in self._instances.get(group.id, ()):
@@ -303,7 +314,7 @@ class ClusterStateRegistry:
     # --- reading ---------------------------------------------------------------------------
 
     def is_cluster_healthy(self) -> bool:
-        """Return False if too many nodes are unready."""
+        """Return False if too many nodes of the cluster are unready, else True."""
         return self._is_tolerable(len(self.total.unready), len(self.total.registered))
 
     def _is_tolerable(self, unready: int, count: int) -> bool:
@@ -312,7 +323,7 @@ class ClusterStateRegistry:
         return unready <= options.ok_total_unready_count or unready <= share
 
     def is_group_healthy(self, group: str) -> bool:
-        """Return False if too many of the nodes that the group should have are not ready."""
+        """Return False if too many of the group's expected nodes are not ready, else True."""
         acceptable = self.ranges.get(group)
         if acceptable is None:
             return False
@@ -324,18 +335,18 @@ class ClusterStateRegistry:
         return self._is_tolerable(max(0, acceptable.minimum - working), count)
 
     def is_backed_off(self, group: str, now: Instant) -> bool:
-        """Return True if the group must not grow because of an earlier failure."""
+        """Return whether the group must not grow because of an earlier failure."""
         return self.backoff.is_backed_off(group, now)
 
     def is_scaling_up(self, group: str) -> bool:
-        """Return True if the group has an open request and upcoming nodes."""
+        """Return whether the group has an open request and upcoming nodes."""
         return group in self.requests and self._has_upcoming(group)
 
     def _has_upcoming(self, group: str) -> bool:
         return self._missing(group) > 0
 
     def _missing(self, group: str) -> int:
-        """Return how many nodes the group lacks; negative if it has too many."""
+        """Return the number of nodes that the group lacks; negative if it has too many nodes."""
         acceptable = self.ranges.get(group)
         if acceptable is None:
             return 0
@@ -359,15 +370,15 @@ class ClusterStateRegistry:
         return self.readiness.get(group, _NONE).not_started
 
     def incorrect_size(self, group: str) -> IncorrectSize | None:
-        """Return how the group's target differs from its nodes, None if it does not."""
+        """Return the mismatch between the group's target size and its nodes; None if they match."""
         return self._incorrect.get(group)
 
     def unregistered(self) -> dict[str, Instant]:
-        """Return the instances without a Node, with the loop in which each was first observed."""
+        """Return the instances without a Node, and the time when each was first observed."""
         return self._first_seen
 
     def instances_with_errors(self) -> dict[str, list[str]]:
-        """Return the instances that could not be created, by group."""
+        """Return the ids of the instances that could not be created, by group."""
         found: dict[str, list[str]] = {}
         for group, instances in sorted(self._instances.items()):
             failed = sorted(one.id for one in instances if _has_failed(one))

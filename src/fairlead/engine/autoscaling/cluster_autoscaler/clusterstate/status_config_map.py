@@ -1,7 +1,7 @@
 """The status ConfigMap `cluster-autoscaler-status`: the state of all node groups as YAML.
 
-Upstream writes it in every loop. Here it is written when anything but the time of the last probe
-differs from the last write, so that loops without a change write nothing.
+Upstream writes the ConfigMap in every loop. Here it is written only if something other than the
+time of the last probe has changed since the last write.
 
 upstream: clusterstate/clusterstate.go:GetStatus, clusterstate/utils/status.go:WriteStatusConfigMap,
 clusterstate/api/types.go
@@ -40,7 +40,7 @@ class StatusConfigMap:
     def __init__(
         self, provider: CloudProvider, registry: ClusterStateRegistry, namespace: str, name: str
     ) -> None:
-        """Start without a known ConfigMap."""
+        """Write to the ConfigMap `name` in `namespace`, which is assumed not to exist yet."""
         self._provider = provider
         self._registry = registry
         self.ref = ObjectRef("ConfigMap", namespace, name)
@@ -49,7 +49,10 @@ class StatusConfigMap:
         self._written: Json | None = None
 
     def written(self, unneeded: Mapping[str, Sequence[str]], now: Instant) -> list[Command]:
-        """Return the write that the ConfigMap needs; `unneeded` are nodes by group."""
+        """Return the commands that update the ConfigMap; none if its content has not changed.
+
+        `unneeded` are the names of unneeded nodes, by group.
+        """
         status = self._status(unneeded, format_timestamp(now))
         essential = _without_probes(status)
         if self.exists and essential == self._written:
@@ -71,7 +74,10 @@ class StatusConfigMap:
         return [CreateObject(manifest)]
 
     def lost(self, *, exists: bool) -> None:
-        """Write again in the next loop, because a write failed; the ConfigMap may exist or not."""
+        """Write again in the next loop, because a write failed.
+
+        `exists` tells whether the ConfigMap exists now.
+        """
         self.exists = exists
         self._written = None
 
@@ -136,7 +142,7 @@ class StatusConfigMap:
         return self._timed(group, "scaleDown", found, now)
 
     def _timed(self, group: str, part: str, found: Json, now: str) -> Json:
-        """Return a condition with its times; the transition is when its status changed."""
+        """Return the condition `found` with its probe time and its last transition time."""
         status, since = self._since.get((group, part), ("", now))
         if status != found["status"]:
             since = now
@@ -165,7 +171,7 @@ def _counts(readiness: Readiness) -> Json:
 
 
 def _without_probes(status: Json) -> Json:
-    """Return `status` without the times of probes, which differ in every loop."""
+    """Return `status` without the probe times, which differ in every loop."""
     return {
         name: [_without_probes(one) for one in part]
         if isinstance(part, list)
@@ -178,7 +184,7 @@ def _without_probes(status: Json) -> Json:
 
 
 def _update_time(now: Instant) -> str:
-    """Return the time in upstream's format: 2026-01-01 00:00:10.5 +0000 UTC."""
+    """Return `now` in upstream's format: 2026-01-01 00:00:10.5 +0000 UTC."""
     text = format_timestamp(now).replace("T", " ").removesuffix("Z")
     nanoseconds = now % NANOSECONDS_PER_SECOND
     fraction = f".{nanoseconds:09}".rstrip("0") if nanoseconds else ""

@@ -1,10 +1,10 @@
 """AddedNodes: equal new nodes as rows of free resources, for pods that need nothing else.
 
-Whether such a pod fits a new node depends only on what is free there, so arithmetic gives the same
-result as a simulation.
+Whether such a pod fits a new node depends only on the free resources of the node, so arithmetic
+gives the same result as a simulation.
 
-Example: nodes with 4 cores, ten pods of 1 core. They fill two nodes and half of a third, on which 2
-cores stay free. A later group of 2-core pods finds room for one pod there.
+Example: nodes with 4 cores, ten pods of 1 core. The pods fill two nodes and half of a third node,
+which keeps 2 free cores. A later group of 2-core pods finds room for one pod on the third node.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NO_LIMIT: Final = 1 << 62
 
 
 class AddedNodes:
-    """Free resources of new nodes, and the pods on each in order."""
+    """The free resources of new nodes, and the pods on each node in order of placement."""
 
     def __init__(self, empty: NodeInfo) -> None:
         """Start without nodes; each new node has the free resources of `empty`."""
@@ -40,7 +40,7 @@ class AddedNodes:
         self.pods.append([])
 
     def room(self, shape: Shape, node: int) -> int:
-        """Return how many more pods of `shape` fit the new node number `node`."""
+        """Return how many more pods of `shape` fit the new node with index `node`."""
         free, found = self._free[node], self._free_slots[node]
         load = dict(shape.load)
         for column, amount in shape.wanted:
@@ -52,7 +52,7 @@ class AddedNodes:
         return max(found, 0)
 
     def place(self, pods: Sequence[PodInfo], node: int) -> None:
-        """Put equal `pods` on a node that has room for them."""
+        """Put equal `pods` on the new node with index `node`, which must have room for them."""
         free, count = self._free[node], len(pods)
         for column, amount in pods[0].shape.load:
             if column >= len(free):
@@ -62,10 +62,11 @@ class AddedNodes:
         self.pods[node] += pods
 
     def place_in_turn(self, pods: Sequence[PodInfo], first: int) -> list[int]:
-        """Place equal `pods` one by one, each on the next node with room; returns their nodes.
+        """Place equal `pods` one by one, each on the next node with room.
 
-        The search for the first pod starts at the node `first`, and the search for each further pod
-        after the node of the previous one. It ends with the first pod that fits nowhere.
+        Return the index of each node. The search for the first pod starts at the node `first`, and
+        the search for each further pod after the node of the previous pod. The search ends with the
+        first pod that fits no node.
         """
         shape, count = pods[0].shape, len(self.pods)
         order = (*range(first, count), *range(first))

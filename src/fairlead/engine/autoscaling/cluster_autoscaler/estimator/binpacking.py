@@ -1,19 +1,21 @@
 """BinpackingNodeEstimator: packs pods on copies of a group's template, in a fork of the snapshot.
 
-For each equivalence group, largest first:
+For each equivalence group of pods, the largest pods first:
 
-    a) each pod in turn goes to any node that this estimation added; stop at the first misfit
-    b) the rest goes to the last added node; if it is full, one more node is added
+    a) place the pods one by one on any node that this estimation added; stop at the first pod that
+       fits none of them
+    b) place the remaining pods on the last added node; whenever it is full, add one more node
 
-If a pod does not fit even an empty new node, the group ends, because further nodes would be equal.
-The limit of nodes also ends it.
+If a pod does not fit even an empty new node, its equivalence group ends, because further nodes
+would be equal. The equivalence group also ends at the limit of nodes.
 
-While the groups need only free resources, the new nodes are rows of numbers (`AddedNodes`). The
-first group that needs more turns them into nodes of the snapshot, where this group and all later
-ones are simulated pod by pod.
+While the pods need only free resources, the new nodes are rows of numbers (`AddedNodes`). The
+first equivalence group that needs more turns the rows into nodes of the snapshot. This group and
+all later groups are simulated pod by pod.
 
-Example: a template with 4 cores, pods of 3, 3 and 1 core in three groups. The first gets node 0,
-the second node 1 (in (b): node 0 is no longer tried), the third fits node 0 or 1 in (a). Two nodes.
+Example: a template with 4 cores, pods of 3, 3 and 1 core in three groups. The first pod gets
+node 0. The second pod gets node 1 in step (b), which no longer tries node 0. The third pod fits
+node 0 or 1 in step (a). The result is two nodes.
 
 upstream: estimator/binpacking_estimator.go
 """
@@ -40,7 +42,7 @@ _SPREAD_MISMATCH: Final = "node(s) didn't match pod topology spread constraints"
 
 @dataclass(frozen=True, slots=True)
 class BinpackingEstimate:
-    """The result of an estimation: `nodes` new nodes take `pods`, listed in packing order."""
+    """The result of an estimation: `nodes` new nodes hold `pods`, in order of placement."""
 
     nodes: int
     pods: tuple[PodInfo, ...]
@@ -48,10 +50,10 @@ class BinpackingEstimate:
 
 @dataclass(slots=True)
 class _Packing:
-    """One estimation; `base` is the number of nodes in the snapshot before it.
+    """The state of one estimation; `base` is the number of nodes in the snapshot before it.
 
-    `left` is how many nodes may still be added (None: any number). `helped` are the nodes that got
-    a pod, possibly including existing nodes.
+    `left` is the number of nodes that may still be added (None: any number). `helped` are the names
+    of the nodes on which pods were placed, possibly including existing nodes.
     """
 
     snapshot: ClusterSnapshot
@@ -65,7 +67,7 @@ class _Packing:
     is_at_limit: bool = False
 
     def pack_by_resources(self, nodes: AddedNodes, pods: Sequence[PodInfo]) -> None:
-        """Pack like `pack`, for a group whose pods need only free resources."""
+        """Do the same as `pack`, for an equivalence group whose pods need only free resources."""
         rest = pods[self._in_turn(nodes, pods) :]
         if self.is_at_limit:
             return
@@ -85,7 +87,7 @@ class _Packing:
             rest = rest[room:]
 
     def _in_turn(self, nodes: AddedNodes, pods: Sequence[PodInfo]) -> int:
-        """Step (a); returns how many pods have got a place."""
+        """Do step (a) with `nodes`; return the number of pods placed."""
         if not nodes.pods:
             return 0
         snapshot, count = self.snapshot, self.base + len(nodes.pods)
@@ -107,7 +109,7 @@ class _Packing:
                 self.snapshot.add_pod(pod, name)
 
     def pack(self, pods: Sequence[PodInfo]) -> None:
-        """Do steps (a) and (b) for one equivalence group."""
+        """Do steps (a) and (b) for `pods`, one equivalence group."""
         rest = self._on_added_nodes(pods)
         if self.is_at_limit:
             return
@@ -116,7 +118,7 @@ class _Packing:
                 return
 
     def pack_by_arithmetic(self, pods: Sequence[PodInfo]) -> None:
-        """Pack like `pack`, but simulate only one new node; further nodes take as many pods each.
+        """Do the same as `pack`, but simulate one new node and assume the same for the others.
 
         upstream: binpacking_estimator.go: tryFastPath
         """
@@ -138,7 +140,7 @@ class _Packing:
             self.placed += rest[at : at + per_node]
 
     def _on_added_nodes(self, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
-        """Do step (a); return the pods from the first misfit on."""
+        """Do step (a); return the pods that are left, from the first that fits no added node."""
         for index, pod in enumerate(pods):
             name = self.snapshot.find_place(pod, first=self.base)
             if name is None:
@@ -149,8 +151,8 @@ class _Packing:
     def _on_last_node(self, pod: PodInfo) -> bool:
         """Place the pod on the last added node if it fits; return whether it was placed.
 
-        A pod with a spread constraint over hosts that does not fit there is tried on all nodes,
-        existing ones included.
+        If that node violates a topology spread constraint over hosts, all nodes are tried,
+        including existing nodes.
         """
         if not self.last:
             return False
@@ -167,10 +169,10 @@ class _Packing:
         return name is not None
 
     def _on_new_node(self, pod: PodInfo) -> bool:
-        """Add a node and place the pod on it; return False if the equivalence group ends here.
+        """Add a node and place the pod on it. Return False if the equivalence group ends here.
 
-        No second node is added while the last one is empty. An empty node that did not help is
-        kept.
+        No node is added while the last added node is empty. An empty node that the pod does not fit
+        is kept.
         """
         if self.last and self.last not in self.helped:
             return False
@@ -215,10 +217,10 @@ def estimate(
     *,
     fast_path: bool = False,
 ) -> BinpackingEstimate:
-    """Return how many nodes like `template` take the pods of `groups`; `limit` None: no limit.
+    """Return the number of nodes like `template` that the pods of `groups` need, and these pods.
 
-    If `fast_path` is set, the group that benefits most comes last and is packed by arithmetic
-    (--fastpath-binpacking-enabled).
+    At most `limit` nodes are added (None: any number). If `fast_path` is set, the group that
+    benefits most is packed last, by arithmetic (--fastpath-binpacking-enabled).
     """
     ordered = decreasing(groups, template.node)
     chosen = fast_path_group(ordered, template.node) if fast_path else None
@@ -240,7 +242,10 @@ def estimate(
 def _leading_by_resources(
     snapshot: ClusterSnapshot, groups: Sequence[Sequence[PodInfo]], template: Template
 ) -> tuple[AddedNodes, int]:
-    """Return an empty AddedNodes, and how many of the first `groups` need only free resources."""
+    """Return an empty AddedNodes, and the number of leading `groups` to pack with it.
+
+    The pods of these groups need only free resources.
+    """
     with snapshot.fork():
         snapshot.add_node(template.node, template.pods)
         empty = snapshot.node(template.node.metadata.name)

@@ -1,4 +1,4 @@
-"""The order in which equivalence groups are packed, and the group that the fast path takes.
+"""The order in which equivalence groups are packed, and the group that is packed by arithmetic.
 
 upstream: estimator/decreasing_pod_orderer.go, binpacking_estimator.go: determineBestPEGToFastpath
 """
@@ -20,7 +20,11 @@ Pods = Sequence[PodInfo]
 
 
 def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
-    """Return `groups` by descending share of the node's cpu and memory per pod; stable."""
+    """Return `groups` by descending size of their pods: the sum of their shares of cpu and memory.
+
+    Shares are relative to the allocatable resources of `node`. Groups of equal size keep their
+    order.
+    """
     offered = node.status.allocatable
     cpu = milli_value(offered.get("cpu", 0))
     memory = whole_value(offered.get("memory", 0))
@@ -38,9 +42,9 @@ def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
 
 
 def fast_path_group(groups: Sequence[Pods], node: Node) -> int | None:
-    """Return the index of the group that benefits most from arithmetic, the last one of equals.
+    """Return the index of the group that benefits most from arithmetic; the last one among equals.
 
-    Returns None if no group qualifies. Only the requests of the first container count.
+    Returns None if no group qualifies. Only the requests of a pod's first container count.
     """
     best, found = 0, None
     for index, pods in enumerate(groups):

@@ -1,1 +1,1 @@
-"""Expanders: choose the best of the possible scale-ups."""
+"""Expanders: choose the best expansion option."""

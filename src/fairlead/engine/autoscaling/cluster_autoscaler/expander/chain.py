@@ -25,7 +25,11 @@ _BY_SIZE: Mapping[str, Filter] = {
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The choice: `equals` are the options that passed the filters, `best` is one of them."""
+    """The result of a chain of expanders.
+
+    `options` are the options before filtering, `equals` are those that passed all filters, and
+    `best` is the chosen one of `equals` (None if no option passed).
+    """
 
     options: tuple[Option, ...]
     equals: tuple[Option, ...]
@@ -35,9 +39,10 @@ class Choice:
 def choose(
     names: Sequence[str], filters: Mapping[str, Filter], options: Sequence[Option], pick: Pick
 ) -> Choice:
-    """Return the best of `options` by the expanders in `names`; `pick(n)` chooses among n equals.
+    """Filter `options` by the expanders in `names` and choose one of the remaining options.
 
-    `filters` are the filters that depend on the loop (price, priority). `random` ends the chain.
+    `filters` are the expanders that depend on the loop (price, priority). `pick(n)` returns the
+    index of one of n equal options. The expander `random` ends the chain.
     """
     left = list(options)
     for name in names:

@@ -1,4 +1,4 @@
-"""Option: a node group that could grow, the number of nodes, and the pods they would take.
+"""Option: a node group that could grow, the number of new nodes, and the pods that fit these nodes.
 
 upstream: expander/expander.go
 """
@@ -18,7 +18,7 @@ from fairlead.engine.state.pod_info import PodInfo
 class Option:
     """An expansion option: adding `nodes` nodes to `group` makes room for `pods`.
 
-    `similar` are the ids of the groups over which the new nodes would be balanced.
+    `similar` are the ids of the groups over which the new nodes are balanced.
     """
 
     group: NodeGroup
@@ -32,5 +32,5 @@ class Filter(Protocol):
     """A filter that keeps the best of several options."""
 
     def best_options(self, options: Sequence[Option]) -> list[Option]:
-        """Return the best of `options`, several if they are equal; [] if none is acceptable."""
+        """Return all `options` that are equally good and best; [] if none is acceptable."""
         ...

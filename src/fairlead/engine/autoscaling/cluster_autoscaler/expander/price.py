@@ -1,4 +1,4 @@
-"""The price expander: price per pod, weighted by how well the node size suits the cluster.
+"""The price expander: compares nodes by price per pod, weighted by how well their size suits.
 
 upstream: expander/price/{price,preferred}.go
 """
@@ -35,18 +35,18 @@ _PREFERRED_CORES_MAX: Final = 32
 
 
 class Cheapest:
-    """Keeps the cheapest option; drops options without a price."""
+    """Keeps the cheapest options; drops options whose price is unknown."""
 
     def __init__(self, provider: CloudProvider, cluster_nodes: int) -> None:
         """Read prices from `provider`.
 
-        `cluster_nodes`, the number of nodes, determines the preferred node size.
+        `cluster_nodes`, the number of nodes in the cluster, determines the preferred node size.
         """
         self._provider = provider
         self._preferred = _preferred_cores(cluster_nodes)
 
     def best_options(self, options: Sequence[Option]) -> list[Option]:
-        """Return all options that share the lowest score."""
+        """Return all options with the lowest score."""
         stabilization = self._provider.pod_price(_STABILIZATION_POD)
         best: list[Option] = []
         lowest = math.inf

@@ -1,4 +1,4 @@
-"""The priority expander: groups by priorities in a ConfigMap.
+"""The priority expander: ranks node groups by the priorities in a ConfigMap.
 
 upstream: expander/priority/priority.go
 """
@@ -29,11 +29,14 @@ Priorities = dict[int, list[re.Pattern[str]]]
 
 
 class PriorityMapError(ValueError):
-    """The ConfigMap cannot be parsed; the message gives the reason."""
+    """The ConfigMap cannot be parsed; the error text is upstream's."""
 
 
 class HighestPriority:
-    """Keeps the options whose group has the highest priority; all, if no group has one."""
+    """Keeps the options whose group has the highest priority.
+
+    Keeps all if no group has a priority.
+    """
 
     def __init__(self, text: str | None, events: EventLog) -> None:
         """Read `text`, the ConfigMap's `data.priorities`; None if there is no ConfigMap."""
@@ -41,7 +44,10 @@ class HighestPriority:
         self._events = events.about(CONFIG_MAP)
 
     def best_options(self, options: Sequence[Option]) -> list[Option]:
-        """Return the options of the highest priority that matches."""
+        """Return the options whose groups have the highest priority among the groups of `options`.
+
+        Returns all options if no group has a priority, or the ConfigMap is missing or invalid.
+        """
         priorities = self._priorities()
         if priorities is None:
             return list(options)
@@ -82,7 +88,7 @@ class HighestPriority:
 
 
 def read_priorities(text: str) -> Priorities:
-    """Return the patterns by priority. Raises PriorityMapError."""
+    """Return the patterns of group ids by priority. Raises PriorityMapError."""
     if not text:
         raise PriorityMapError(_EMPTY)
     try:

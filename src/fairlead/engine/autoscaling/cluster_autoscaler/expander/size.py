@@ -1,4 +1,4 @@
-"""Expanders that compare amounts: least-waste, most-pods, least-nodes.
+"""Expanders that compare the sizes of options: least-waste, most-pods, least-nodes.
 
 upstream: expander/{waste/waste,mostpods/mostpods,leastnodes/leastnodes}.go
 """
@@ -17,18 +17,18 @@ class Lowest:
     """Keeps the options with the lowest cost."""
 
     def __init__(self, cost: Callable[[Option], float]) -> None:
-        """Compare by `cost`; costs that differ by a rounding error are not equal."""
+        """Compare options by `cost`. Costs must be exactly equal to count as equal."""
         self._cost = cost
 
     def best_options(self, options: Sequence[Option]) -> list[Option]:
-        """Return all options that share the lowest cost."""
+        """Return all options with the lowest cost."""
         costs = [self._cost(option) for option in options]
         lowest = min(costs)
         return [one for one, cost in zip(options, costs, strict=True) if cost == lowest]
 
 
 def wasted_share(option: Option) -> float:
-    """Return the sum of the unused shares of the new nodes' cpu and memory."""
+    """Return the unused share of the new nodes' cpu plus the unused share of their memory."""
     cpu, memory = _capacity(option.template.node)
     total_cpu, total_memory = cpu * option.nodes, memory * option.nodes
     used_cpu = used_memory = 0

@@ -1,4 +1,4 @@
-"""balance: distributes new nodes over similar groups so that their sizes become equal.
+"""balance: distributes new nodes over similar groups so that the groups get equal sizes.
 
 upstream: processors/nodegroupset/balancing_processor.go: BalanceScaleUpBetweenGroups
 """
@@ -21,19 +21,18 @@ class ScaleUpInfo:
     maximum: int
 
     def __str__(self) -> str:
-        """Return the text for events."""
+        """Return the text that events show for this growth."""
         return f"{{{self.group} {self.current}->{self.new} (max: {self.maximum})}}"
 
 
 def balance(groups: Sequence[NodeGroup], new_nodes: int) -> list[ScaleUpInfo]:
-    """Return the new sizes of `groups`, in order of execution.
+    """Return the groups that grow and their new sizes, in order of execution.
 
-    Groups that do not grow are left out of the result.
+    Each of the `new_nodes` goes to the group that is smallest at that moment. In the algorithm,
+    groups are sorted by size; groups before `start` are full; groups between `start` and `at` have
+    already reached the size of the next group.
 
-    Nodes go one by one to the smallest group. Groups are sorted by size; groups before `start` are
-    full; groups between `start` and `at` already have the size of their successor.
-
-    Example: sizes 1, 2, 5 and four new nodes: 2, 3, 5 after two, 3, 4, 5 after four.
+    Example: sizes 1, 2, 5 and four new nodes: 2, 3, 5 after two nodes, 3, 4, 5 after four nodes.
     """
     sizes = [
         [group.target_size(), index]

@@ -32,9 +32,10 @@ Amounts = dict[str, int]
 
 
 def are_similar(a: Template, b: Template, options: AutoscalingOptions) -> bool:
-    """Return whether labels, capacity, allocatable and free resources match; taints do not count.
+    """Return whether labels, capacity, allocatable and free resources match; taints are ignored.
 
-    With --balancing-label, only those labels are compared, and both must have them.
+    With --balancing-label, only the labels that it names are compared, and both templates must have
+    them.
     """
     left, right = a.node.metadata.labels, b.node.metadata.labels
     if options.balancing_label:
@@ -81,7 +82,7 @@ def _allocatable(template: Template) -> Amounts:
 
 
 def _free(template: Template) -> Amounts:
-    """Return allocatable minus the requests of the template's pods, in thousandths."""
+    """Return allocatable minus the requests of the template's pods, in thousandths of a unit."""
     free = {**dict.fromkeys(_ALWAYS_REQUESTED, 0), **_allocatable(template)}
     for pod in template.pods:
         for name, amount in pod_requests(pod.pod).items():

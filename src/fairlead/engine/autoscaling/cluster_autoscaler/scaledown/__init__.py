@@ -1,1 +1,1 @@
-"""Scale-down: finds nodes that are not needed, and removes them."""
+"""Scale-down: finds nodes that are not needed, and removes these nodes."""

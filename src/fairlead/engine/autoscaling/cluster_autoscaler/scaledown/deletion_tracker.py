@@ -16,7 +16,7 @@ _NEVER: Final[Instant] = -(1 << 62)
 
 
 class DeleteResult(StrEnum):
-    """How the deletion of a node ended."""
+    """The kind of result of a node's deletion, named as in upstream."""
 
     OK = "NodeDeleteOk"
     FAILED_TO_EVICT_PODS = "NodeDeleteErrorFailedToEvictPods"
@@ -26,7 +26,7 @@ class DeleteResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeDeleteResult:
-    """How the deletion of one node ended, with the error if it failed."""
+    """The result of a node's deletion, with the error text if the deletion failed."""
 
     type: DeleteResult
     error: str = ""
@@ -34,14 +34,14 @@ class NodeDeleteResult:
 
 @dataclass(frozen=True, slots=True)
 class DeletionsInProgress:
-    """Names of nodes that are being deleted, and the number by group."""
+    """The names of the nodes that are being deleted, and the number of such nodes by group."""
 
     empty: Collection[str]
     drained: Collection[str]
     by_group: dict[str, int]
 
     def __contains__(self, name: object) -> bool:
-        """Return True if the node is being deleted."""
+        """Return whether the node `name` is being deleted."""
         return name in self.empty or name in self.drained
 
 
@@ -49,32 +49,31 @@ class NodeDeletionTracker:
     """The nodes that are being deleted, in the order in which their deletion began."""
 
     def __init__(self) -> None:
-        """Start without deletions."""
         self._empty: dict[str, str] = {}
         self._drained: dict[str, str] = {}
         self._results: dict[str, NodeDeleteResult] = {}
         self._taken_at: Instant = _NEVER
 
     def start(self, group: str, name: str, *, drain: bool) -> None:
-        """Record that the deletion of a node begins."""
+        """Record that the deletion of the node `name` begins; `drain` if it has pods to evict."""
         (self._drained if drain else self._empty)[name] = group
 
     def end(self, name: str, result: NodeDeleteResult, now: Instant) -> None:
-        """Record how the deletion of a node ended."""
+        """Record the result of the deletion of the node `name`."""
         self._empty.pop(name, None)
         self._drained.pop(name, None)
         if now > self._taken_at:
             self._results[name] = result
 
     def in_progress(self) -> DeletionsInProgress:
-        """Return the deletions in progress now."""
+        """Return the deletions that are now in progress."""
         by_group: dict[str, int] = {}
         for group in (*self._empty.values(), *self._drained.values()):
             by_group[group] = by_group.get(group, 0) + 1
         return DeletionsInProgress(tuple(self._empty), tuple(self._drained), by_group)
 
     def take_results(self, now: Instant) -> dict[str, NodeDeleteResult]:
-        """Return the results since the last call, by node, and clear them.
+        """Return the results since the last call, by node name, and clear them.
 
         A result recorded at the instant of the last call is never returned.
         upstream: nodedeletiontracker.go: ClearResultsNotNewerThan

@@ -1,4 +1,4 @@
-"""RemainingBudgets: what the PodDisruptionBudgets still allow in this loop.
+"""RemainingBudgets: the disruptions that PodDisruptionBudgets still allow in this loop.
 
 upstream: core/scaledown/pdb/basic.go
 """
@@ -12,10 +12,10 @@ from fairlead.api.selector import selector_matches
 
 
 class RemainingBudgets:
-    """Allowed disruptions by budget; `take` lowers them, also below 0."""
+    """The allowed disruptions of each budget. `take` lowers them, also below 0."""
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget] = ()) -> None:
-        """Start with what the budgets' status allows."""
+        """Start with the allowed disruptions in the status of `budgets`."""
         self._budgets = list(budgets)
         self._allowed = [budget.status.disruptions_allowed for budget in self._budgets]
 
@@ -37,7 +37,7 @@ class RemainingBudgets:
         return all(self._allowed[index] >= 1 for index in self.matching(pod))
 
     def is_risky(self, pods: Sequence[Pod]) -> bool:
-        """Return True if a budget selects more of `pods` than it allows to disrupt now."""
+        """Return whether any budget selects more of `pods` than it still allows to disrupt."""
         counts: dict[int, int] = {}
         for pod in pods:
             for index in self.matching(pod):
@@ -45,7 +45,7 @@ class RemainingBudgets:
         return any(count > self._allowed[index] for index, count in counts.items())
 
     def take(self, pods: Iterable[Pod]) -> None:
-        """Count the disruption of `pods`."""
+        """Subtract the disruption of `pods` from their budgets."""
         for pod in pods:
             for index in self.matching(pod):
                 self._allowed[index] -= 1

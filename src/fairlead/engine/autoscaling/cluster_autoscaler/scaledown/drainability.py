@@ -1,7 +1,7 @@
 """Decides which pods of a node must move, and which pod blocks the node's removal.
 
-The rules are evaluated in order; the first that applies decides about the pod. The first blocking
-pod ends the search.
+The rules are evaluated in order. The first rule that applies to a pod decides about it. The first
+blocking pod ends the evaluation.
 
 upstream: simulator/drainability/rules/rules.go, simulator/drain.go: GetPodsToMove
 """
@@ -60,7 +60,7 @@ _APPS_ONLY: Final = ("StatefulSet", "DaemonSet")
 
 
 class DrainDecision(Enum):
-    """What happens to a pod that does not block its node."""
+    """The decision about a pod that does not block the removal of its node."""
 
     MOVE = auto()
     SKIP = auto()  # mirror pods, and pods that should already be gone
@@ -72,7 +72,11 @@ Outcome = DrainDecision | BlockingReason | None
 
 @dataclass(frozen=True, slots=True)
 class PodsToMove:
-    """What happens to a node's pods if it is removed; `blocking` is the pod that prevents that."""
+    """The pods of a node, classified for its removal.
+
+    `pods` and `daemon_set_pods` are evicted, `on_completion` must complete first. `blocking` is the
+    pod that prevents the removal.
+    """
 
     pods: list[Pod] = field(default_factory=list)
     daemon_set_pods: list[Pod] = field(default_factory=list)
@@ -81,15 +85,15 @@ class PodsToMove:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no pod has to move and none blocks."""
+        """Whether no pod has to move and no pod blocks the removal."""
         return self.blocking is None and not self.pods
 
 
 class DrainRules:
-    """Classifies the pods of a node, by the rules and the options that they use."""
+    """Classifies the pods of a node by upstream's drain rules."""
 
     def __init__(self, options: AutoscalingOptions) -> None:
-        """Use the flags in `options`."""
+        """Apply the rules with the flags in `options`."""
         self._options = options
 
     def pods_to_move(
@@ -99,7 +103,7 @@ class DrainRules:
         listers: Listers | None = None,
         budgets: RemainingBudgets | None = None,
     ) -> PodsToMove:
-        """Classify `pods` in order; if `listers` is None, controllers are not looked up."""
+        """Classify `pods` in order. If `listers` is None, controllers are not looked up."""
         asked = _Question(self._options, now, listers, budgets or RemainingBudgets())
         found = PodsToMove()
         for pod in pods:
@@ -113,11 +117,11 @@ class DrainRules:
         return found
 
     def emptiness(self, pods: Iterable[Pod], now: Instant) -> tuple[tuple[bool, bool], bool]:
-        """Return the emptiness of a node with `pods`, and whether it stays the same over time.
+        """Return ((is empty, must wait), is lasting) for a node with `pods`.
 
-        The emptiness is a pair: whether no pod has to move and none blocks; and, if so, whether
-        some pods must complete first. It stays the same over time until `pods` change, if no rule
-        that decided it compares times. Controllers and budgets are not looked up.
+        The node is empty if no pod has to move and no pod blocks the removal. It must wait if it is
+        empty and some pods must complete first. The result is lasting if it holds until `pods`
+        change: no rule that decided it compares times. Controllers and budgets are not looked up.
         """
         asked = _Question(self._options, now, None, RemainingBudgets())
         waits, is_empty, is_lasting = False, True, True
@@ -145,7 +149,7 @@ class _Question:
     budgets: RemainingBudgets
 
     def about(self, pod: Pod) -> Outcome:
-        """Return the outcome of the first rule that applies."""
+        """Return the decision or blocking reason of the first rule that applies to `pod`."""
         for rule in _RULES:
             outcome = rule(self, pod)
             if outcome is not None:
@@ -230,7 +234,7 @@ class _Question:
 
 
 def depends_on_time(pod: Pod) -> bool:
-    """Return True if a rule compares the age or the deletion of `pod` with the time."""
+    """Return whether a rule compares the age or deletion time of `pod` with the clock."""
     if is_terminating(pod):
         return True
     return pod.metadata.namespace == _KUBE_SYSTEM and not is_daemon_set_pod(pod)

@@ -1,4 +1,4 @@
-"""Selects the candidates worth a simulation.
+"""EligibilityChecker: selects the nodes whose removal is worth simulating.
 
 upstream: core/scaledown/eligibility/eligibility.go
 """
@@ -45,11 +45,12 @@ def has_no_scale_down_annotation(node: Node) -> bool:
 class EligibilityChecker:
     """Selects the nodes whose removal is worth simulating.
 
-    `utilizations` maps names of nodes to their utilization in the last `filter_out_unremovable`.
+    `utilizations` contains the utilization of nodes by name, from the last call of
+    `filter_out_unremovable`.
     """
 
     def __init__(self, context: AutoscalingContext, unremovable: UnremovableNodes) -> None:
-        """Use `context`; record in `unremovable` why nodes are rejected."""
+        """Record the reasons for rejected nodes in `unremovable`."""
         self._context = context
         self._unremovable = unremovable
         self.utilizations: dict[str, Utilization] = {}
@@ -58,7 +59,7 @@ class EligibilityChecker:
         self._judged: dict[str, tuple[Node, int, Utilization, UnremovableReason | None]] = {}
 
     def filter_out_unremovable(self, candidates: Sequence[Node], now: Instant) -> list[str]:
-        """Return the names of the candidates to simulate, in order."""
+        """Return the names of the candidates whose removal is worth simulating, in order."""
         self.utilizations = {}
         eligible = []
         revision, judged = self._context.snapshot.revision, self._judged
@@ -78,7 +79,7 @@ class EligibilityChecker:
         return eligible
 
     def utilization(self, info: NodeInfo, now: Instant) -> Utilization:
-        """Return the utilization of a node by the rules of its group. Raises UtilizationError."""
+        """Return the utilization of the node by the rules of its group. Raises UtilizationError."""
         options, context = self._context.options, self._context
         rules = UtilizationRules(
             context.group_options(context.group_of(info.node)).ignore_daemonsets_utilization,

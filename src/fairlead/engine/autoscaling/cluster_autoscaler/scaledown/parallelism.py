@@ -18,7 +18,10 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.removal import Nod
 
 @dataclass(frozen=True, slots=True)
 class NodeGroupView:
-    """Nodes of one group; `batch_size` nodes must be deleted together, 0 if each may be alone."""
+    """Nodes of one group to delete.
+
+    `batch_size` nodes of the group must be deleted together; 0 if each node can be deleted alone.
+    """
 
     group: str
     nodes: tuple[NodeToBeRemoved, ...]
@@ -27,7 +30,7 @@ class NodeGroupView:
 
 @dataclass(slots=True)
 class Cropped:
-    """The nodes whose deletion starts, by group."""
+    """The nodes whose deletion starts in this loop, by group."""
 
     empty: list[NodeGroupView]
     drain: list[NodeGroupView]
@@ -35,7 +38,7 @@ class Cropped:
 
 @dataclass(slots=True)
 class _Budget:
-    """Counts the deletions, and the drains among them, that may still start.
+    """Counts the deletions that may still start, and how many of them may be drains.
 
     The first group that must be deleted as a whole may exceed a budget that is not used up, so that
     other nodes do not starve it.
@@ -46,7 +49,7 @@ class _Budget:
     may_overflow: bool = True
 
     def take_whole(self, empty: int, drain: int) -> bool:
-        """Take all nodes of a group, if the budget allows it."""
+        """Subtract all nodes of a group, if the budget allows it. Return whether it does."""
         if self.all < empty + drain or self.drain < drain:
             is_used_up = self.all == 0 or (drain > 0 and self.drain == 0)
             if is_used_up or not self.may_overflow:
@@ -62,8 +65,8 @@ def crop_nodes(
 ) -> Cropped:
     """Return the nodes within --max-scale-down-parallelism and --max-drain-parallelism.
 
-    Groups that must be deleted as a whole come first: those with empty nodes, then the others. Then
-    come empty nodes, then nodes to drain, by group in order of first appearance.
+    Groups that must be deleted as a whole come first, starting with groups that have empty nodes.
+    Then come empty nodes and nodes to drain of other groups, by group in order of first appearance.
     """
     empty, whole_empty = _by_group(context, chosen.empty)
     drain, whole_drain = _by_group(context, chosen.drain)
@@ -101,7 +104,7 @@ _Groups = dict[str, list[NodeToBeRemoved]]
 def _by_group(
     context: AutoscalingContext, nodes: Sequence[NodeToBeRemoved]
 ) -> tuple[_Groups, _Groups]:
-    """Return the nodes of ordinary groups, and of groups that must be deleted as a whole."""
+    """Return (nodes of ordinary groups, nodes of groups to delete as a whole), by group."""
     single: _Groups = {}
     whole: _Groups = {}
     for one in nodes:

@@ -1,4 +1,4 @@
-"""ScaleDownPlanner: finds the unneeded nodes, and those to delete in this loop.
+"""ScaleDownPlanner: finds the unneeded nodes, and the nodes to delete in this loop.
 
 upstream: core/scaledown/planner/planner.go
 """
@@ -41,17 +41,20 @@ _INTERVAL_MIN: Final[DurationNs] = 1
 
 @dataclass(frozen=True, slots=True)
 class NodesToDelete:
-    """The nodes that may go now, before the limits of parallelism."""
+    """The nodes that may be deleted now, before parallelism is limited."""
 
     empty: tuple[NodeToBeRemoved, ...] = ()
     drain: tuple[NodeToBeRemoved, ...] = ()
 
 
 class ScaleDownPlanner:
-    """Keeps the unneeded and unremovable nodes from loop to loop."""
+    """Finds unneeded and unremovable nodes, and remembers them from loop to loop."""
 
     def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:
-        """Plan with `context`; `rules` determine which pods can move."""
+        """Plan with the snapshot and options of `context`.
+
+        `rules` determine which pods can move.
+        """
         self._context = context
         self.unneeded = UnneededNodes(context)
         self.unremovable = UnremovableNodes()
@@ -64,11 +67,11 @@ class ScaleDownPlanner:
     # --- candidates ------------------------------------------------------------------------
 
     def candidates(self, nodes: Iterable[Node], now: Instant) -> list[Node]:
-        """Return the nodes of groups above their minimum, in the order of examination.
+        """Return the nodes of groups above their minimum size, in the order of examination.
 
-        Empty nodes come first, and of these the nodes without pods that must complete; among
-        equals, nodes that were unneeded in the last loop come first.
-        upstream: processors/nodes/pre_filtering_processor.go, processors/scaledowncandidates
+        Empty nodes come first, starting with empty nodes that need not wait for pods to complete.
+        Among otherwise equal nodes, nodes that were unneeded in the last loop come first. upstream:
+        processors/nodes/pre_filtering_processor.go, processors/scaledowncandidates
         """
         groups = self._context.provider.node_groups()
         above = {group.id for group in groups if group.target_size() > group.min_size}
@@ -93,7 +96,7 @@ class ScaleDownPlanner:
         deletions: DeletionsInProgress,
         now: Instant,
     ) -> None:
-        """Find the unneeded nodes among `candidates`, whose pods may go to `destinations`.
+        """Find the `candidates` that are unneeded because their pods fit `destinations`.
 
         Nodes that are being deleted are excluded from both.
         upstream: planner.go: UpdateClusterState, categorizeNodes
@@ -130,7 +133,7 @@ class ScaleDownPlanner:
         self.unneeded.update(found, now)
 
     def _unneeded_limit(self) -> int:
-        """Return how many unneeded nodes to search: as many as can be deleted soon.
+        """Return the number of unneeded nodes to search: as many as can be deleted soon.
 
         upstream: planner.go: unneededNodesLimit
         """
@@ -142,7 +145,7 @@ class ScaleDownPlanner:
     # --- deletion --------------------------------------------------------------------------
 
     def nodes_to_delete(self, deletions: DeletionsInProgress, now: Instant) -> NodesToDelete:
-        """Return the unneeded nodes to delete now; records reasons for the others.
+        """Return the unneeded nodes to delete now; record why the other unneeded nodes are kept.
 
         upstream: planner.go: NodesToDelete
         """
@@ -166,7 +169,10 @@ class ScaleDownPlanner:
         )
 
     def _without_waiting(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
-        """Return the nodes on which no pod has to complete first."""
+        """Return the nodes on which no pod has to complete first.
+
+        Record the reason for other nodes.
+        """
         for one in nodes:
             if one.has_on_completion_pods:
                 reason = UnremovableReason.BLOCKED_BY_ON_COMPLETION_POD
@@ -174,8 +180,9 @@ class ScaleDownPlanner:
         return [one for one in nodes if not one.has_on_completion_pods]
 
     def _whole_groups(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
-        """Keep all or no nodes of groups that must be deleted as a whole; these come last.
+        """Keep all nodes or no nodes of each group that must be deleted as a whole.
 
+        The nodes of such groups come last in the result.
         upstream: processors/nodes/scale_down_set_processor.go: AtomicResizeFilteringProcessor
         """
         context = self._context

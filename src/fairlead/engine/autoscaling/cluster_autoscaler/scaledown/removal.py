@@ -1,4 +1,4 @@
-"""RemovalSimulator: checks whether the pods of a node would fit elsewhere.
+"""RemovalSimulator: checks whether the pods of a node would fit other nodes.
 
 upstream: simulator/cluster.go
 """
@@ -30,7 +30,10 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class NodeToBeRemoved:
-    """A removable node; `is_risky` if a budget does not allow all its disruptions at once."""
+    """A removable node, with the pods that have to move.
+
+    `is_risky` is set if a disruption budget does not allow disrupting all these pods now.
+    """
 
     node: Node
     pods: tuple[Pod, ...]
@@ -44,31 +47,33 @@ class NodeToBeRemoved:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no pod has to move."""
+        """Whether no pod of the node has to move."""
         return not self.pods
 
 
 class RemovalSimulator:
     """Simulates the removal of nodes, one after another.
 
-    Successful simulations stay in the snapshot: the pods then count on their new nodes.
+    Successful simulations stay in the snapshot, so that moved pods use resources of their new
+    nodes.
     """
 
     def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:
-        """Simulate in the context's snapshot, with `rules` for pods."""
+        """Simulate in the snapshot of `context`; `rules` determine which pods can move."""
         self._context = context
         self._rules = rules
         self._simulator = HintingSimulator(context.snapshot)
         self._emptiness: dict[str, tuple[int, tuple[bool, bool]]] = {}
 
     def drop_old_hints(self) -> None:
-        """Drop the hints from two loops ago about where pods fit."""
+        """Drop the placement hints that were not made or used since the last call."""
         self._simulator.drop_old_hints()
 
     def emptiness(self, name: str, now: Instant) -> tuple[bool, bool]:
-        """Return whether no pod of the node has to move, and whether some must complete first.
+        """Return (is empty, must wait) for the node `name`.
 
-        Only the drain rules that read neither controllers nor disruption budgets are applied.
+        The node is empty if no pod has to move. It must wait if some of its pods must complete
+        first. Drain rules that read controllers or disruption budgets are not applied.
         """
         revision = self._context.snapshot.revision(name)
         known = self._emptiness.get(name)
@@ -82,7 +87,10 @@ class RemovalSimulator:
     def simulate(
         self, name: str, destinations: Collection[str], budgets: RemainingBudgets, now: Instant
     ) -> NodeToBeRemoved | Unremovable:
-        """Move the pods of a node to `destinations`; if all fit, remove the node."""
+        """Move the pods of the node `name` to `destinations`; if all pods fit, remove the node.
+
+        Returns the removed node, or the reason why the node stays.
+        """
         info = self._context.snapshot.node(name)
         assert info is not None
         found = self._rules.pods_to_move(self._pods(name), now, self._context.listers, budgets)
@@ -105,7 +113,10 @@ class RemovalSimulator:
     def _move(
         self, node: Node, moving: list[PodInfo], destinations: Collection[str], now: Instant
     ) -> bool:
-        """Move the pods elsewhere; the node stays, empty and tainted, as a topology domain."""
+        """Move the pods to other nodes; return whether all fit.
+
+        The node stays in the snapshot, empty and tainted, as a topology domain.
+        """
         snapshot, name = self._context.snapshot, node.metadata.name
         info = snapshot.node(name)
         assert info is not None
@@ -127,7 +138,7 @@ def _unbound(pod: Pod) -> Pod:
 
 
 class _Others(Collection[str]):
-    """The collection `names` without one name."""
+    """The collection `names` without the name `left_out`."""
 
     def __init__(self, names: Collection[str], left_out: str) -> None:
         self._names = names

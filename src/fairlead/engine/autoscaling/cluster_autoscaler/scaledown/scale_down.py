@@ -45,8 +45,8 @@ _LONG_AGO: Final[Instant] = -(1 << 62)
 class ScaleDown:
     """The scale-down part of a loop: applies the delays, then plans and starts deletions.
 
-    `last_scale_up` and `last_deletion` are the starts of delays. `took` is how long the last `run`
-    slept.
+    The delays start at `last_scale_up` and `last_deletion`. `took` is the time in ns that the last
+    `run` would have slept in upstream.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ScaleDown:
         self.took: DurationNs = 0
 
     def note_scale_up(self, group: str, now: Instant) -> None:
-        """Record that a group grew, for --scale-down-delay-type-local."""
+        """Record the time at which a group grew, for --scale-down-delay-type-local."""
         self._grown[group] = now
 
     def run(
@@ -78,7 +78,8 @@ class ScaleDown:
     ) -> None:
         """Find unneeded nodes among `nodes`, start deletions, and update soft taints.
 
-        If `is_forbidden` is set, no node is deleted in this loop.
+        The result is written to `status`. If `is_forbidden` is set, no deletion starts in this
+        loop.
         """
         self.took = 0
         candidates = self._planner.candidates(self._without_delayed(nodes, now), now)
@@ -104,7 +105,7 @@ class ScaleDown:
         )
 
     def _without_delayed(self, nodes: Sequence[Node], now: Instant) -> list[Node]:
-        """Return `nodes` without groups that changed recently, if delays are per group."""
+        """Return `nodes`; if delays are per group, without groups that changed recently."""
         options, context = self._context.options, self._context
         for outcome in self._actuator.outcomes:
             (self._shrunk if outcome.is_success else self._failed)[outcome.group] = outcome.at
@@ -127,7 +128,7 @@ class ScaleDown:
     def _delete(
         self, status: ScaleDownStatus, deletions: DeletionsInProgress, now: Instant
     ) -> Sequence[str]:
-        """Start the possible deletions; return the names of the tainted nodes."""
+        """Start the deletions that are possible now; return the names of the tainted nodes."""
         status.to_delete = self._planner.nodes_to_delete(deletions, now)
         chosen = crop_nodes(self._context, status.to_delete, deletions)
         status.deleting = self._described(chosen)
@@ -151,7 +152,7 @@ class ScaleDown:
         return [*empty, *drain]
 
     def _evicted(self, name: str) -> list[Pod]:
-        """Return the pods in the snapshot that will be evicted from a node."""
+        """Return the pods in the snapshot that will be evicted from the node `name`."""
         snapshot = self._context.snapshot
         info = snapshot.node(name)
         pods = [] if info is None else [pod.pod for pod in snapshot.pods_on(info)]
@@ -178,7 +179,7 @@ class ScaleDown:
     def _update_soft_taints(
         self, nodes: Sequence[Node], written: Sequence[str], now: Instant
     ) -> None:
-        """Taint unneeded nodes; writes that upstream delays become background work."""
+        """Update the soft taints of nodes. Writes that upstream delays become background tasks."""
         context, writer = self._context, self._actuator.writer
         unneeded = self._planner.unneeded.by_name
         # A node that is needed and has no taints is written in no case.

@@ -17,7 +17,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.planner import Nod
 
 
 class ScaleDownResult(StrEnum):
-    """The outcome of a loop, by upstream's names."""
+    """The outcome of scale-down in one loop, named as in upstream."""
 
     ERROR = "ScaleDownError"
     NO_CANDIDATES = "ScaleDownNoCandidates"
@@ -29,7 +29,7 @@ class ScaleDownResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScaleDownNode:
-    """A node whose deletion started, with the pods to evict."""
+    """A node whose deletion started, with the pods that are evicted."""
 
     name: str
     evicted: tuple[Pod, ...] = ()
@@ -37,7 +37,10 @@ class ScaleDownNode:
 
 @dataclass(slots=True)
 class ScaleDownStatus:
-    """The result of scale-down; `candidates` and `to_delete` are None if it ended earlier."""
+    """The result of scale-down in one loop.
+
+    `candidates` and `to_delete` are None if scale-down ended before it determined them.
+    """
 
     result: ScaleDownResult = ScaleDownResult.NOT_TRIED
     candidates: Sequence[str] | None = None

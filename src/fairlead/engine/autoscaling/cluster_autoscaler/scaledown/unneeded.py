@@ -1,4 +1,4 @@
-"""UnneededNodes: since when each node is not needed, and which may be deleted now.
+"""UnneededNodes: the time since which each node is unneeded, and the nodes to delete now.
 
 upstream: core/scaledown/unneeded/nodes.go
 """
@@ -24,22 +24,24 @@ from fairlead.engine.core.instant import DurationNs, Instant
 
 @dataclass(frozen=True, slots=True)
 class UnneededNode:
-    """A removable node; it was removable in every loop since `since`."""
+    """A node that was found removable in every loop since the time `since`."""
 
     removal: NodeToBeRemoved
     since: Instant
 
 
 class UnneededNodes:
-    """The unneeded nodes, in the order of their evaluation."""
+    """The unneeded nodes, in the order in which they were evaluated."""
 
     def __init__(self, context: AutoscalingContext) -> None:
-        """Start without nodes."""
         self._context = context
         self.by_name: dict[str, UnneededNode] = {}
 
     def update(self, removable: Iterable[NodeToBeRemoved], now: Instant) -> None:
-        """Replace the nodes; nodes that were already listed keep their time."""
+        """Replace the unneeded nodes by `removable`.
+
+        Nodes that were already listed keep their time.
+        """
         before = self.by_name
         self.by_name = {
             one.name: UnneededNode(one, before[one.name].since if one.name in before else now)
@@ -51,7 +53,10 @@ class UnneededNodes:
         self.by_name = {}
 
     def threshold(self, node: Node) -> DurationNs:
-        """Return how long the node must be unneeded; unready nodes have a different time."""
+        """Return the time for which the node must be unneeded before its deletion.
+
+        Unready nodes have a time of their own.
+        """
         options = self._context.group_options(self._context.group_of(node))
         if node_readiness(node).is_ready:
             return options.scale_down_unneeded_time
@@ -60,10 +65,10 @@ class UnneededNodes:
     def removable_at(
         self, now: Instant, left: MinimumLeft, deletions: Mapping[str, int]
     ) -> tuple[list[NodeToBeRemoved], dict[str, UnremovableReason]]:
-        """Return the nodes that can be deleted, empty ones first, and why the others cannot.
+        """Return (the nodes to delete now, the reasons for keeping the others).
 
-        `deletions` is the number of deletions in progress by group. Each returned node counts
-        against the minimum of its group and of the cluster.
+        Empty nodes come first. `deletions` is the number of deletions in progress by group. Each
+        returned node counts against the minimum sizes of its group and of the cluster.
         """
         sizes = {one.id: one.target_size() for one in self._context.provider.node_groups()}
         for group, count in deletions.items():

@@ -1,4 +1,4 @@
-"""Why nodes are not removed, in upstream's terms, and nodes not examined for a while.
+"""The reasons why nodes are kept, in upstream's terms, and nodes not to examine for a while.
 
 upstream: simulator/cluster.go: UnremovableReason, core/scaledown/unremovable/nodes.go
 """
@@ -47,7 +47,7 @@ class BlockingReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BlockingPod:
-    """A pod that prevents the removal of its node, and the reason."""
+    """A pod that prevents the removal of its node, with the reason."""
 
     pod: Pod
     reason: BlockingReason
@@ -55,7 +55,7 @@ class BlockingPod:
 
 @dataclass(frozen=True, slots=True)
 class Unremovable:
-    """A node that is not removed in this loop, and the reason."""
+    """The reason for keeping a node in this loop, with the blocking pod if there is one."""
 
     reason: UnremovableReason
     blocking: BlockingPod | None = None
@@ -67,18 +67,17 @@ _BY_REASON: Final = {reason: Unremovable(reason) for reason in UnremovableReason
 class UnremovableNodes:
     """The nodes that cannot be removed, with the `reasons` found in this loop.
 
-    Failed simulations are not repeated for a while.
+    A failed simulation of a node's removal is not repeated for a while.
     """
 
     def __init__(self) -> None:
-        """Start empty."""
         self.reasons: dict[str, Unremovable] = {}
         self._until: dict[str, Instant] = {}
 
     def update(self, present: Collection[str], now: Instant) -> None:
-        """Start a loop: drop all reasons, and failed simulations that are too old.
+        """Start a loop: drop all reasons, and the failed simulations that are too old.
 
-        Simulations of nodes that are not `present` are dropped, too.
+        Failed simulations of nodes that are not in `present` are dropped, too.
         """
         self.reasons = {}
         self._until = {
@@ -88,19 +87,22 @@ class UnremovableNodes:
     def add(
         self, name: str, reason: UnremovableReason, blocking: BlockingPod | None = None
     ) -> None:
-        """Record why a node is not removed."""
+        """Record the reason for keeping the node `name`."""
         self.reasons[name] = (
             _BY_REASON[reason] if blocking is None else Unremovable(reason, blocking)
         )
 
     def remember(self, name: str, until: Instant) -> None:
-        """Do not simulate the removal of the node again before `until`."""
+        """Do not simulate the removal of the node `name` again before the time `until`."""
         self._until[name] = until
 
     def is_recent(self, name: str) -> bool:
-        """Return True if a recent simulation of the node's removal failed."""
+        """Return whether a recent simulation of the node's removal failed."""
         return name in self._until
 
     def next_expiry(self) -> Instant | None:
-        """Return when the first recorded simulation expires."""
+        """Return the time at which the first failed simulation expires.
+
+        None if none is recorded.
+        """
         return min(self._until.values(), default=None)

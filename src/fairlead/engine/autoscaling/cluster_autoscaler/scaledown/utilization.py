@@ -1,4 +1,4 @@
-"""How much of a node its pods request.
+"""The utilization of a node: the share of its resources that its pods request.
 
 upstream: simulator/utilization/info.go
 """
@@ -32,9 +32,9 @@ class UtilizationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Utilization:
-    """The used shares of a node's allocatable resources.
+    """The shares of a node's allocatable resources that its pods request.
 
-    `value` is the share of `resource`, the resource that counts for the node.
+    `resource` is the resource that counts for the node, and `value` is its share.
     """
 
     cpu: float
@@ -52,25 +52,25 @@ class Utilization:
 
 @dataclass(frozen=True, slots=True)
 class UtilizationRules:
-    """Which pods are ignored, and the label of GPU nodes."""
+    """Settings: the kinds of pods to ignore, and the label that marks GPU nodes."""
 
     ignore_daemon_sets: bool
     ignore_mirror_pods: bool
     gpu_label: str
 
     def ignores(self, pod: PodInfo) -> bool:
-        """Return True if `pod` is ignored."""
+        """Return whether `pod` is ignored."""
         is_ignored = self.ignore_daemon_sets and is_daemon_set_pod(pod.pod)
         return is_ignored or (self.ignore_mirror_pods and is_mirror_pod(pod.pod))
 
 
 def is_gpu_node(info: NodeInfo, gpu_label: str) -> bool:
-    """Return True if the node has the GPU label or a GPU."""
+    """Return whether the node has the GPU label or an allocatable GPU."""
     return gpu_label in info.labels or gpu_resource(info) is not None
 
 
 def gpu_resource(info: NodeInfo) -> str | None:
-    """Return the GPU resource of the node, None if it has none."""
+    """Return the name of the node's GPU resource, None if the node has no GPU."""
     allocatable = info.node.status.allocatable
     return next((name for name in GPU_RESOURCES if whole_value(allocatable.get(name, 0)) > 0), None)
 
@@ -78,9 +78,9 @@ def gpu_resource(info: NodeInfo) -> str | None:
 def node_utilization(
     info: NodeInfo, pods: Iterable[PodInfo], rules: UtilizationRules, now: Instant
 ) -> Utilization:
-    """Return the utilization: of the GPU on a GPU node, else the larger of cpu and memory.
+    """Return the utilization of a node: of its GPU if it is a GPU node, else of cpu or memory.
 
-    Raises UtilizationError.
+    Of cpu and memory, the larger share counts. Raises UtilizationError.
     """
     pods = list(pods)
     if is_gpu_node(info, rules.gpu_label):
@@ -98,7 +98,10 @@ def node_utilization(
 def _share(
     info: NodeInfo, pods: Iterable[PodInfo], resource: str, rules: UtilizationRules, now: Instant
 ) -> float:
-    """Return requests / allocatable; ignored pods are subtracted from both."""
+    """Return requested / allocatable of `resource`, both without the requests of ignored pods.
+
+    Raises UtilizationError.
+    """
     allocatable = info.node.status.allocatable
     if resource not in allocatable:
         raise UtilizationError(f"failed to get {resource} from {info.name}")

@@ -1,4 +1,4 @@
-"""PodEquivalenceGroup: pending pods that are equal for scheduling, so that one represents all.
+"""PodEquivalenceGroup: pending pods that are equal for scheduling, so that one represents them all.
 
 upstream: core/scaleup/equivalence/groups.go
 """
@@ -18,10 +18,10 @@ _GROUPS_MAX: Final = 10
 
 @dataclass(slots=True)
 class PodEquivalenceGroup:
-    """Equivalent pending pods, represented by the first.
+    """Equivalent pending pods, represented by the first pod.
 
-    `accepted` are the node groups on whose nodes the first pod fits; `rejected` maps the other
-    groups to the reasons.
+    `accepted` are the ids of the node groups with nodes that fit the first pod. `rejected` maps the
+    ids of other node groups to the reasons why the pod does not fit.
     """
 
     pods: list[PodInfo]
@@ -35,10 +35,10 @@ class PodEquivalenceGroup:
 
 
 def build_pod_groups(pods: Sequence[PodInfo]) -> list[PodEquivalenceGroup]:
-    """Group `pods` by controller, labels and spec, in order of the first pod.
+    """Group `pods` by controller, labels and spec. Groups are in order of their first pods.
 
-    A pod without controller is a group of its own. A pod that differs from the first ten groups of
-    its controller is also a group of its own, which no later pod joins.
+    A pod without controller gets a group of its own. A pod that differs from the first ten groups
+    of its controller also gets a group of its own, which no later pod joins.
     """
     groups: list[PodEquivalenceGroup] = []
     by_controller: dict[str, list[PodEquivalenceGroup]] = {}

@@ -1,4 +1,4 @@
-"""execute_scale_ups: grows node groups one after the other.
+"""execute_scale_ups: increases the target sizes of node groups, one group after the other.
 
 upstream: core/scaleup/orchestrator/executor.go
 """
@@ -20,10 +20,10 @@ _CLOUD_PROVIDER_ERROR: Final = "cloudProviderError"
 
 
 class ExecutionError(Exception):
-    """The provider refused to grow `group`; groups before it stay grown."""
+    """The provider refused to grow `group`. Groups that had grown before keep their new sizes."""
 
     def __init__(self, group: str, problem: str) -> None:
-        """Store `group` and `problem`, the provider's message."""
+        """Store `group` and `problem`, the provider's error message."""
         super().__init__(f"failed to increase node group size: {problem}")
         self.group = group
         self.type = _CLOUD_PROVIDER_ERROR
@@ -32,9 +32,9 @@ class ExecutionError(Exception):
 def execute_scale_ups(
     context: AutoscalingContext, infos: Sequence[ScaleUpInfo], now: Instant
 ) -> None:
-    """Grow the groups in order; the first failure backs off its group and stops.
+    """Grow the groups in order.
 
-    Raises ExecutionError.
+    The first failure puts its group into backoff and ends the execution. Raises ExecutionError.
     """
     groups, events = context.groups_by_id(), context.events
     for info in infos:

@@ -1,8 +1,8 @@
-"""ScaleUpOrchestrator: one scale-up decision.
+"""ScaleUpOrchestrator: decides on and executes one scale-up.
 
-    1. group the pods; leave out node groups that must not grow
-    2. for each node group: which pods fit a new node, and how many nodes all of them need
-    3. choose an option; cap it; balance it over similar groups
+    1. group equal pods; leave out node groups that must not grow
+    2. for each node group: find the pods that fit a new node, and the number of nodes they need
+    3. choose an option; limit its nodes; balance them over similar groups
     4. grow the groups
 
 upstream: core/scaleup/orchestrator/orchestrator.go
@@ -61,7 +61,7 @@ Reasons = dict[str, tuple[str, ...]]
 
 
 class ScaleUpOrchestrator:
-    """Decides which node groups grow, and by how many nodes.
+    """Decides which node groups grow and by how many nodes, and grows them.
 
     `choices` are the expander's choices since the list was last cleared.
     """
@@ -74,7 +74,7 @@ class ScaleUpOrchestrator:
     def scale_up(
         self, pods: Sequence[PodInfo], templates: Templates, now: Instant
     ) -> ScaleUpStatus:
-        """Grow node groups for `pods`, which fit no node."""
+        """Grow node groups for `pods`, which fit no existing node. Return the result."""
         attempt = _Attempt(self._context, build_pod_groups(pods), templates, now)
         options = attempt.options()
         if not options:
@@ -98,7 +98,7 @@ class ScaleUpOrchestrator:
         return choice
 
     def scale_up_to_min_size(self, templates: Templates, now: Instant) -> ScaleUpStatus:
-        """Grow every group that is below its minimum (--enforce-node-group-min-size).
+        """Grow every group that is below its minimum size (--enforce-node-group-min-size).
 
         upstream: orchestrator.go: ScaleUpToNodeGroupMinSize
         """
@@ -133,7 +133,7 @@ def _quota(context: AutoscalingContext) -> QuotaTracker:
 
 
 def _capped(context: AutoscalingContext, wanted: int, present: int) -> int | None:
-    """Return `wanted`, limited by --max-nodes-total; None if the limit is reached."""
+    """Return `wanted`, limited by --max-nodes-total; None if the limit is already reached."""
     limit = context.options.max_nodes_total
     if limit <= 0 or wanted + present <= limit:
         return wanted
@@ -152,7 +152,7 @@ def _failed(failure: ExecutionError) -> ScaleUpStatus:
 
 
 class _Attempt:
-    """The state of one call of `scale_up`."""
+    """The intermediate results of one call of `scale_up`."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class _Attempt:
     # --- options ---------------------------------------------------------------------------
 
     def options(self) -> list[Option]:
-        """Return the option that each group offers for the pods, if it may grow."""
+        """Return the expansion option of each node group that may grow and helps pods."""
         for group in self._groups:
             reason = skip_reason(self._context, group, self._templates, self._quota, self._now)
             if reason is not None:
@@ -187,7 +187,7 @@ class _Attempt:
     def _fitting_pods(self, group: str) -> list[PodEquivalenceGroup]:
         """Return the pod groups whose first pod fits a new node of `group`.
 
-        Records why others do not fit.
+        Records in the other pod groups why their first pod does not fit.
         """
         template = self._templates[group]
         snapshot, fitting = self._context.snapshot, []
@@ -218,7 +218,7 @@ class _Attempt:
         return Option(group, nodes, found.pods, template, tuple(one.id for one in similar))
 
     def _node_limit(self, group: NodeGroup, similar: Sequence[NodeGroup]) -> int | None:
-        """Return how many nodes an estimation may add; None for any number.
+        """Return the number of nodes that an estimation may add; None for any number.
 
         upstream: estimator/{static,sng_capacity,cluster_capacity}_threshold.go
         """
@@ -233,7 +233,7 @@ class _Attempt:
         return min((limit for limit in limits if limit > 0), default=None)
 
     def _similar(self, group: NodeGroup) -> list[NodeGroup]:
-        """Return the groups over which the new nodes of `group` would be balanced."""
+        """Return the other groups over which new nodes of `group` would be balanced."""
         context = self._context
         if not context.options.balance_similar_node_groups:
             return []
@@ -255,7 +255,7 @@ class _Attempt:
     # --- execution -------------------------------------------------------------------------
 
     def execute(self, best: Option) -> ScaleUpStatus:
-        """Limit and balance the new nodes of `best`, then grow the groups."""
+        """Limit and balance the new nodes of `best`, then grow the groups. Return the result."""
         context, triggered = self._context, [pod.pod for pod in best.pods]
         nodes = _capped(context, best.nodes, len(context.snapshot.node_names))
         if nodes is None:
@@ -286,7 +286,10 @@ class _Attempt:
         return status
 
     def _balanced(self, group: NodeGroup, nodes: int) -> list[ScaleUpInfo]:
-        """Return how `nodes` are distributed; nodes cut by the quota are not redistributed."""
+        """Return the distribution of `nodes` over `group` and its similar groups.
+
+        Nodes that the quota of a group cuts off are not given to other groups.
+        """
         targets = [group]
         for similar in self._similar(group):
             template = self._templates[similar.id]
@@ -303,7 +306,7 @@ class _Attempt:
         return infos
 
     def _reject_failed(self, infos: Sequence[ScaleUpInfo], failed: str) -> None:
-        """Reject the failed group and the later groups for all pods."""
+        """Record for all pods that `failed` and the groups after it reject them."""
         names = [info.group for info in infos]
         lost = set(names[names.index(failed) :])
         for pods in self._pod_groups:
@@ -315,13 +318,13 @@ class _Attempt:
     # --- status ----------------------------------------------------------------------------
 
     def reject_accepted(self, reason: str) -> None:
-        """Turn every acceptance into a rejection for `reason`."""
+        """Turn every acceptance by a node group into a rejection for `reason`."""
         for pods in self._pod_groups:
             pods.rejected |= dict.fromkeys(pods.accepted, (reason,))
             pods.accepted = []
 
     def status(self, result: ScaleUpResult) -> ScaleUpStatus:
-        """Return the outcome `result`, with the pods that no group accepts."""
+        """Return a status with `result` and the pods that no node group accepts."""
         return ScaleUpStatus(result, remain=self._remain(), considered=len(self._groups))
 
     def _remain(self) -> list[NoScaleUpInfo]:

@@ -1,4 +1,4 @@
-"""Which node groups scale-up skips, and why.
+"""The reasons for which scale-up skips node groups.
 
 upstream: core/scaleup/orchestrator/{orchestrator,skippedreasons}.go
 """
@@ -21,7 +21,7 @@ ATOMIC_EXCEEDS_LIMIT: Final = "atomic scale-up exceeds cluster node count limit"
 
 
 def unsafe_reason(context: AutoscalingContext, group: NodeGroup, now: Instant) -> str | None:
-    """Return why `group` must not grow in its current state, None if it may."""
+    """Return the reason why `group` must not grow in its current state; None if it may grow."""
     if not context.registry.is_group_healthy(group.id):
         return NOT_READY
     return BACKOFF if context.registry.is_backed_off(group.id, now) else None
@@ -34,7 +34,7 @@ def skip_reason(
     quota: QuotaTracker,
     now: Instant,
 ) -> str | None:
-    """Return why `group` is skipped, None if it is not."""
+    """Return the reason why scale-up skips `group`; None if scale-up considers it."""
     reason = unsafe_reason(context, group, now)
     if reason is not None:
         return reason
@@ -54,5 +54,5 @@ def skip_reason(
 
 
 def quota_reason(resources: list[str]) -> str:
-    """Return the text for cluster-wide limits that would be exceeded."""
+    """Return the skip reason for cluster-wide limits on `resources` that would be exceeded."""
     return f'exceeded quota: "cluster-wide", resources: {", ".join(resources)}'

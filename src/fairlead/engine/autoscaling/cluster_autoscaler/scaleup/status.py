@@ -1,4 +1,4 @@
-"""ScaleUpStatus: what scale-up did, and why it did not help the remaining pods.
+"""ScaleUpStatus: the result of a scale-up, with the reasons why it did not help the remaining pods.
 
 upstream: processors/status/scale_up_status_processor.go
 """
@@ -18,7 +18,7 @@ MAX_NODES_REACHED: Final = "max total nodes in cluster reached"
 
 
 class ScaleUpResult(StrEnum):
-    """The outcome of one attempt, by upstream's names."""
+    """The outcome of one scale-up attempt, named as in upstream."""
 
     SUCCESSFUL = "ScaleUpSuccessful"
     ERROR = "ScaleUpError"
@@ -31,7 +31,11 @@ class ScaleUpResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NoScaleUpInfo:
-    """Why no group helps `pod`: the reason of each group that rejected it or was skipped."""
+    """The reasons why no node group helps `pod`.
+
+    `rejected` contains the reasons of groups whose nodes the pod does not fit, `skipped` the
+    reasons of groups that scale-up skipped, both by group id.
+    """
 
     pod: Pod
     rejected: dict[str, tuple[str, ...]]
@@ -40,7 +44,10 @@ class NoScaleUpInfo:
 
 @dataclass(slots=True)
 class ScaleUpStatus:
-    """The result of one attempt; pods are in the order of the decision."""
+    """The result of one scale-up attempt.
+
+    Pods are in the order in which they were considered.
+    """
 
     result: ScaleUpResult
     infos: Sequence[ScaleUpInfo] = ()
@@ -54,7 +61,7 @@ class ScaleUpStatus:
 
 
 def send_events(status: ScaleUpStatus, events: EventLog) -> None:
-    """Send TriggeredScaleUp and NotTriggerScaleUp to the pods concerned.
+    """Record TriggeredScaleUp and NotTriggerScaleUp events on the pods of `status`.
 
     upstream: processors/status/eventing_scale_up_processor.go
     """
@@ -69,12 +76,12 @@ def send_events(status: ScaleUpStatus, events: EventLog) -> None:
 
 
 def sends_not_triggered(status: ScaleUpStatus) -> bool:
-    """Return True if the remaining pods get an event."""
+    """Return whether the remaining pods get a NotTriggerScaleUp event."""
     return status.result not in (ScaleUpResult.SUCCESSFUL, ScaleUpResult.ERROR)
 
 
 def not_triggered(status: ScaleUpStatus, info: NoScaleUpInfo) -> str:
-    """Return the text of NotTriggerScaleUp: each reason with its number of groups."""
+    """Return the text of NotTriggerScaleUp: each reason with its number of node groups."""
     if status.result is ScaleUpResult.LIMITED_BY_MAX_NODES_TOTAL:
         return f"pod didn't trigger scale-up: {MAX_NODES_REACHED}"
     counts: dict[str, int] = {}

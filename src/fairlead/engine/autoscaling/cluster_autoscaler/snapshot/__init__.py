@@ -1,1 +1,1 @@
-"""A snapshot of the cluster for each loop, and simulations on it."""
+"""The cluster snapshot of each loop, and simulations on it."""

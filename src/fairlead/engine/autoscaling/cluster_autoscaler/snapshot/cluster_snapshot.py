@@ -3,15 +3,15 @@
     with snapshot.fork() as fork:
         snapshot.add_node(template)
         snapshot.add_pod(pod, snapshot.find_place(pod))
-        fork.commit()                   # else leaving the block reverts
+        fork.commit()                   # without it, the end of the block reverts all changes
 
 The snapshot has its own cluster state, which is updated between loops. Changes inside a fork are
 applied to its columns, recorded in an undo log, and reverted in reverse order. So the scheduler's
 plugins and plans work on a simulation as on the real state, and the cost of a fork depends on the
 number of its changes.
 
-Nodes have an order: that of the cluster, then nodes added by simulations. First-fit starts after
-the position where the last search ended.
+Nodes have an order: first the nodes of the cluster, then the nodes that simulations added. A
+first-fit search starts after the position at which the previous search ended.
 
 upstream: simulator/clustersnapshot/predicate/{predicate_snapshot,plugin_runner}.go
 """
@@ -54,15 +54,21 @@ class SnapshotFork:
         self.is_committed = False
 
     def commit(self) -> None:
-        """Keep the changes after the `with` block; an outer fork may still revert them."""
+        """Keep the changes after the end of the `with` block.
+
+        An outer fork may still revert them.
+        """
         self.is_committed = True
 
 
 class ClusterSnapshot:
-    """The cluster as one loop sees it; `last_index` is where the last first-fit search ended."""
+    """The cluster as one loop sees it.
+
+    `last_index` is the position at which the last first-fit search ended.
+    """
 
     def __init__(self, listers: Listers) -> None:
-        """Start empty; `listers` determine which pods are visible."""
+        """Start without nodes; `listers` determine which pods are visible."""
         self._listers = listers
         self._cluster = Cluster()
         self.table = self._cluster.table
@@ -77,7 +83,7 @@ class ClusterSnapshot:
     # --- following the cluster -------------------------------------------------------------
 
     def put(self, changed: ApiObject) -> None:
-        """Store a new or changed object; call it only between loops."""
+        """Store a new or changed object. Call this only between loops."""
         if isinstance(changed, Pod):
             visible = self._listers.in_snapshot(changed)
             if visible is None:
@@ -88,12 +94,12 @@ class ClusterSnapshot:
         self._cluster.apply(ObjectChanged(changed))
 
     def remove(self, gone: ApiObject) -> None:
-        """Remove an object; call it only between loops."""
+        """Remove a deleted object. Call this only between loops."""
         self._note(gone)
         self._cluster.apply(ObjectDeleted(gone))
 
     def _note(self, changed: ApiObject) -> None:
-        """Note a change of a Node, or of a pod that is or was on one."""
+        """Give new revisions to the nodes that a change of a Node or pod affects."""
         if isinstance(changed, Node):
             self._changed(changed.metadata.name)
         elif isinstance(changed, Pod):
@@ -103,7 +109,7 @@ class ClusterSnapshot:
                 self._changed(before.pod.spec.node_name)
 
     def _changed(self, name: str) -> int:
-        """Give the node a new revision; return the one before."""
+        """Give the node a new revision; return the previous revision."""
         before = self._revisions.get(name, 0)
         self._revision += 1
         self._revisions[name] = self._revision
@@ -120,7 +126,7 @@ class ClusterSnapshot:
     def loop(self, nodes: Iterable[str]) -> Iterator[None]:
         """Start a loop over the cluster with `nodes` in this order.
 
-        Its changes end with the block.
+        The changes of the loop are reverted at the end of the block.
         """
         self._order = list(nodes)
         self._rows = None
@@ -144,7 +150,7 @@ class ClusterSnapshot:
         return [info for info in found if info is not None]
 
     def pods_on(self, info: NodeInfo) -> list[PodInfo]:
-        """Return the pods on a node: the cluster's in order of creation, then simulated ones."""
+        """Return the pods on a node: first the cluster's pods by creation, then simulated pods."""
         order, simulated = self._listers.order, len(self._listers.order) + 1
         if len(info.pods) < 2:
             return list(info.pods.values())
@@ -162,7 +168,7 @@ class ClusterSnapshot:
 
     @contextmanager
     def fork(self) -> Iterator[SnapshotFork]:
-        """Start a simulation that is reverted at the end of the block unless it is committed."""
+        """Start a simulation. The end of the block reverts it, except after `commit`."""
         fork = SnapshotFork(len(self._undo))
         try:
             yield fork
@@ -172,7 +178,7 @@ class ClusterSnapshot:
                     self._undo.pop()()
 
     def add_node(self, node: Node, pods: Iterable[PodInfo] = ()) -> None:
-        """Add a node with `pods` at the end of the order."""
+        """Add a node with `pods` after all other nodes."""
         name = node.metadata.name
         revision = self._changed(name)
         info = self.table.put_node(node)
@@ -189,7 +195,7 @@ class ClusterSnapshot:
         self._rows = None
 
     def replace_node(self, node: Node) -> None:
-        """Replace a node by another version; its pods stay."""
+        """Replace a node by another version of it; its pods stay."""
         info = self.table.find(node.metadata.name)
         assert info is not None
         before, revision = info.node, self._changed(info.name)
@@ -221,7 +227,7 @@ class ClusterSnapshot:
         self._rows = None
 
     def add_pod(self, pod: PodInfo, name: str) -> None:
-        """Add `pod` to a node."""
+        """Add `pod` to the node `name`."""
         revision = self._changed(name)
         info = self.table.find(name)
         assert info is not None
@@ -244,7 +250,7 @@ class ClusterSnapshot:
             info.used_ports = ports
 
     def remove_pod(self, pod: PodInfo, name: str) -> None:
-        """Remove `pod` from a node."""
+        """Remove `pod` from the node `name`."""
         revision = self._changed(name)
         info = self.table.find(name)
         assert info is not None
@@ -269,7 +275,9 @@ class ClusterSnapshot:
     # --- predicates ------------------------------------------------------------------------
 
     def rejection(self, pod: PodInfo, name: str) -> Status | None:
-        """Return why `pod` does not fit the node called `name`; None if it fits.
+        """Return the status with which a filter rejects `pod` on the node `name`.
+
+        None if the pod fits.
 
         upstream: plugin_runner.go: RunFiltersOnNode
         """
@@ -287,10 +295,10 @@ class ClusterSnapshot:
         return framework.run_filters(state, pod, info)
 
     def fits_by_resources(self, pod: PodInfo) -> bool:
-        """Return True if only free resources decide which of several equal nodes take `pod`.
+        """Return whether free resources alone decide which of several equal nodes fit `pod`.
 
-        This holds if no rule for the pod looks beyond the node (spread, affinity, volumes), and
-        none tells equal nodes apart (by their names or ports in use).
+        This holds if no rule for the pod looks beyond the node (spread, affinity, volumes), and no
+        rule distinguishes equal nodes (by their names or their ports in use).
         """
         framework, state = self._plans.framework, CycleState()
         for plugin in framework.pre_filters:
@@ -304,11 +312,11 @@ class ClusterSnapshot:
     def find_place(
         self, pod: PodInfo, among: Collection[str] | None = None, first: int = 0
     ) -> str | None:
-        """Return the first node that fits `pod`, None if none does; start after the last result.
+        """Return the name of the next node that fits `pod`; None if no node fits.
 
-        `among` limits the nodes by name, `first` to positions from there on. Cordoned nodes are
-        never chosen, even if the pod tolerates the cordon.
-        upstream: plugin_runner.go: RunFiltersUntilPassingNode
+        The search starts after the node of the last result. `among` limits the nodes by name, and
+        only nodes from position `first` on are tried. Cordoned nodes are never chosen, even if the
+        pod tolerates the cordon. upstream: plugin_runner.go: RunFiltersUntilPassingNode
         """
         count = len(self._order)
         if first >= count:
@@ -333,7 +341,10 @@ class ClusterSnapshot:
 
 
 def _codes(found: Feasibility, rows: Positions) -> npt.NDArray[np.int32]:
-    """Return the verdicts by row for `rows`; rows outside the plan are not feasible."""
+    """Return the filter code of each of `rows`, shape (rows,); 0 means that the pod fits.
+
+    Rows that are not in the plan get a code other than 0.
+    """
     if found.plan.node_names is None:
         return found.codes[rows]
     by_row = np.full(found.plan.table.capacity, -1, np.int32)

@@ -28,7 +28,10 @@ _PLUGINS: Final = tuple((name, 0) for name, _ in DEFAULT_PLUGINS if name not in 
 
 @dataclass(slots=True)
 class _SimulationHandle:
-    """What plugins may read (implements `engine.framework.runtime.Handle`)."""
+    """The handle through which plugins read the snapshot.
+
+    Implements `engine.framework.runtime.Handle`.
+    """
 
     cluster: Cluster
     nominator: Nominator = field(default_factory=Nominator)

@@ -1,4 +1,4 @@
-"""HintingSimulator: places pods one by one, starting with the node that fit last time.
+"""HintingSimulator: places pods one by one, each starting with the node that it fitted last time.
 
 upstream: simulator/scheduling/{hinting_simulator,hints,similar_pods}.go
 """
@@ -19,10 +19,13 @@ _SPECS_MAX: Final = 10
 
 
 class HintingSimulator:
-    """Places pods with hints; a hint made or used in one loop is valid only in the next loop."""
+    """Places pods with hints.
+
+    A hint that one loop does not make or use is dropped after that loop.
+    """
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
-        """Place pods in `snapshot`, without forking it."""
+        """Place pods in `snapshot`; the caller forks it if the placements must be reverted."""
         self._snapshot = snapshot
         self._hints: dict[str, str] = {}
         self._old_hints: dict[str, str] = {}
@@ -38,7 +41,10 @@ class HintingSimulator:
         *,
         break_on_failure: bool = False,
     ) -> list[PodInfo]:
-        """Place `pods` in order on the nodes `among`; return the pods that were placed."""
+        """Place `pods` in order on the nodes `among` (None: all); return the pods that were placed.
+
+        If `break_on_failure` is set, stop at the first pod that fits no node.
+        """
         placed: list[PodInfo] = []
         failed = _FailedPods()
         for pod in pods:
@@ -66,7 +72,7 @@ class HintingSimulator:
 
 @dataclass(slots=True)
 class _FailedPods:
-    """The pods that could not be placed, up to ten different ones of each controller."""
+    """The pods that could not be placed, at most ten different pods of each controller."""
 
     _by_controller: dict[str, list[Pod]] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""Compares pods: whether two pods are equal for scheduling.
+"""Decides whether two pods are equal for scheduling.
 
 upstream: utils/utils.go: PodSpecSemanticallyEqual, utils/pod/pod.go
 """
@@ -12,10 +12,10 @@ from fairlead.api.well_known_label import HOSTNAME
 
 
 def same_pods(a: Pod, b: Pod) -> bool:
-    """Return True if labels and specs are equal, apart from what varies within a workload.
+    """Return whether labels and specs are equal, except for fields that differ within a workload.
 
-    Node name, host name and projected volumes (such as tokens) vary. Environment variables are not
-    part of the view of a pod.
+    These are the node name, the host name and projected volumes (such as tokens). Fairlead's view
+    of a pod has no environment variables, so these are not compared.
     """
     if a.metadata.labels != b.metadata.labels:
         return False

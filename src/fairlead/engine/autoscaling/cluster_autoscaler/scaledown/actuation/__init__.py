@@ -1,1 +1,1 @@
-"""The removal of nodes: taint, drain, delete."""
+"""The removal of nodes: taint, drain and delete them."""

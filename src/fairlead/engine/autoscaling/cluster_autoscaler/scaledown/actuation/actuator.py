@@ -1,13 +1,13 @@
-"""Actuator: the deletions in progress.
+"""Actuator: carries out the deletion of nodes.
 
-    start        taint and cordon all chosen nodes; 5 s later check each again:
-    empty        evict DaemonSet pods if wanted ──┐
-    drain        evict pods, wait until gone ─────┴─▶ ready ──▶ batch ──▶ the provider deletes
-    any failure  remove taint and cordon
+    start        taint and cordon all chosen nodes; check each node again 5 s later
+    empty        evict DaemonSet pods if configured ──┐
+    drain        evict pods, wait until they are gone ┴─▶ ready ──▶ batch ──▶ the provider deletes
+    any failure  remove the taint and the cordon
 
-In a group that scales only from zero to all nodes, nodes wait until all are ready. With a batch
-interval, the first ready node of a group opens a batch, which is deleted when the interval has
-passed.
+In a group that scales only from zero to all nodes, nodes wait until all of them are ready. With a
+batch interval, the first ready node of a group opens a batch. The batch is deleted at the end of
+the interval.
 
 upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go
 """
@@ -53,9 +53,10 @@ Task = Callable[[Instant], None]
 
 @dataclass(frozen=True, slots=True)
 class _Deletion:
-    """A node whose deletion has started, with the state of its deletion.
+    """A node whose deletion has started.
 
-    `batch_size` nodes of an atomic group are deleted together (0: alone).
+    `drain` is set if pods must be evicted. `batch_size` is the number of nodes of an atomic group
+    that are deleted together; 0 if the node can be deleted alone.
     """
 
     node: Node
@@ -70,7 +71,7 @@ class _Deletion:
 
 @dataclass(frozen=True, slots=True)
 class DeletionOutcome:
-    """How the deletion of a node of `group` ended; for delays by group."""
+    """The result of deleting a node of `group`; used for the scale-down delays of each group."""
 
     group: str
     at: Instant
@@ -78,10 +79,13 @@ class DeletionOutcome:
 
 
 class Actuator:
-    """Removes nodes; `next_due` and `run_due` drive background work; `outcomes` has results."""
+    """Deletes nodes in the background; `outcomes` collects the results.
+
+    The caller calls `run_due` at each time that `next_due` returns.
+    """
 
     def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:
-        """Delete through the context's provider and commands."""
+        """Delete through the provider and the commands of `context`. `rules` classify pods."""
         self._context = context
         self._rules = rules
         self.tracker = NodeDeletionTracker()
@@ -98,11 +102,11 @@ class Actuator:
     # --- background work -------------------------------------------------------------------
 
     def at(self, due: Instant, task: Task) -> None:
-        """Run `task` in the background when it is due."""
+        """Run `task` in the background at the time `due`."""
         self._timers.add(due, task)
 
     def next_due(self) -> Instant | None:
-        """Return when `run_due` next has work, None if there is none."""
+        """Return the time at which `run_due` next has work; None if no work is pending."""
         dues = [self._timers.next_due(), *(drain.due for drain, _ in self._drains.values())]
         return min((due for due in dues if due is not None), default=None)
 
@@ -117,7 +121,10 @@ class Actuator:
                 self._after_drain(name, now)
 
     def eviction_answered(self, ref: ObjectRef, problem: str | None, now: Instant) -> None:
-        """Handle the outcome of an eviction; `problem` is None if it succeeded."""
+        """Handle the outcome of the eviction of the pod `ref`.
+
+        `problem` is None if it succeeded.
+        """
         for name in list(self._drains):
             drain, _ = self._drains[name]
             drain.answered(ref, problem, now)
@@ -126,7 +133,7 @@ class Actuator:
     # --- start -----------------------------------------------------------------------------
 
     def start_deletion(self, chosen: Cropped, now: Instant) -> list[str]:
-        """Taint the chosen nodes and begin their deletion; return their names.
+        """Taint the chosen nodes and begin their deletion; return the names of these nodes.
 
         upstream: actuator.go: StartDeletion
         """
@@ -159,7 +166,7 @@ class Actuator:
         self.at(now + delay, recheck)
 
     def pods_on(self, name: str) -> list[Pod]:
-        """Return the pods bound to a node now, without expendable pods, in order of creation."""
+        """Return the pods bound to node `name`, by creation, without expendable pods."""
         listers, cutoff = (
             self._context.listers,
             self._context.options.expendable_pods_priority_cutoff,
@@ -172,7 +179,7 @@ class Actuator:
         return listers.in_order(pod for pod in bound if not is_expendable(pod, cutoff))
 
     def _recheck(self, one: _Deletion, now: Instant) -> None:
-        """Abort if the node's pods have changed; else drain the node."""
+        """Abort if the node's pods have changed since the decision; otherwise drain the node."""
         context = self._context
         if one.name not in context.listers.nodes:
             self._abort(
@@ -217,7 +224,7 @@ class Actuator:
     # --- groups ----------------------------------------------------------------------------
 
     def _node_ready(self, one: _Deletion, now: Instant) -> None:
-        """Delete the node, or let it wait for the other nodes of its group."""
+        """Delete the node, or make it wait for the other nodes of its atomic group."""
         if not one.batch_size:
             self._add_to_batch([one], now)
             return
@@ -230,7 +237,7 @@ class Actuator:
             self._add_to_batch(self._ready.pop(one.group), now)
 
     def _abort(self, one: _Deletion, result: DeleteResult, text: str, now: Instant) -> None:
-        """Restore a node, and the nodes of its group that wait for it."""
+        """Cancel the deletion of a node, and of the nodes of its atomic group that wait for it."""
         self._clean_up(one, result, text, now)
         if one.batch_size:
             self._failed_groups.add(one.group)
@@ -258,7 +265,10 @@ class Actuator:
             self.at(now + interval, lambda then: self._delete(self._batches.pop(group), then))
 
     def _delete(self, nodes: Sequence[_Deletion], now: Instant) -> None:
-        """Call the provider once; success ends the deletion, even if the Node still exists."""
+        """Delete nodes of one group in a single call of the provider.
+
+        Success ends the deletion, even while the Node object still exists.
+        """
         context, name = self._context, nodes[0].group
         try:
             group = context.groups_by_id()[name]

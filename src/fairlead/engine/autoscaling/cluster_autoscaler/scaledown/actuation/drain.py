@@ -1,10 +1,10 @@
 """NodeDrain: evicts the pods of one node and waits until they are deleted.
 
-    evict all pods of a priority group at once     retry a refused eviction every 10 s
-    poll every 5 s until they have left the node   then the next group
+    1. evict all pods of a priority group at the same time; retry a refused eviction every 10 s
+    2. check every 5 s whether the pods have left the node; then continue with the next group
 
-The drain waits for the slowest pod before it fails. DaemonSet pods are evicted if possible, and the
-drain does not wait for them.
+If an eviction fails, the drain still waits for the evictions of all other pods before it fails.
+DaemonSet pods are evicted if possible, and the drain does not wait for them.
 
 upstream: core/scaledown/actuation/{drain,priority}.go
 """
@@ -34,7 +34,7 @@ _EVICT_DAEMON_SET_POD: Final = f"{ANNOTATION_PREFIX}enable-ds-eviction"
 
 @dataclass(slots=True)
 class _Eviction:
-    """The eviction of one pod; `is_full` if the drain depends on it."""
+    """The eviction of one pod. If `is_full` is set, the drain fails when the eviction fails."""
 
     pod: Pod
     is_full: bool
@@ -54,7 +54,7 @@ class _PriorityGroup:
 
 @dataclass(slots=True)
 class NodeDrain:
-    """The drain of one node; `failure` is why it was given up."""
+    """The drain of one node. `failure` is the error text if the drain was given up."""
 
     context: AutoscalingContext
     node: str
@@ -68,7 +68,7 @@ class NodeDrain:
 
     @property
     def due(self) -> Instant | None:
-        """When `advance` has work; None while only outcomes are awaited."""
+        """The time at which `advance` has work; None while the drain only waits for outcomes."""
         if self.poll_at is not None:
             return self.poll_at
         return min(
@@ -76,7 +76,7 @@ class NodeDrain:
         )
 
     def start(self, now: Instant) -> None:
-        """Begin the drain: evict the first group of pods."""
+        """Begin the drain: evict the first priority group of pods."""
         self._next_group(now)
 
     def _next_group(self, now: Instant) -> None:
@@ -101,7 +101,7 @@ class NodeDrain:
         self.context.commands.append(EvictPod(_ref(one.pod), "node scale down"))
 
     def answered(self, ref: ObjectRef, problem: str | None, now: Instant) -> None:
-        """Handle the outcome of an eviction.
+        """Handle the outcome of the eviction of the pod `ref`.
 
         `problem` is None if the pod was evicted or is gone.
         """
@@ -115,7 +115,7 @@ class NodeDrain:
         self._after_evictions(now)
 
     def advance(self, now: Instant) -> None:
-        """Retry evictions or check the pods, as due."""
+        """Do the work that is due at `now`: retry evictions, or check whether the pods are gone."""
         if self.poll_at is not None:
             if self.poll_at <= now:
                 self._poll(now)
@@ -151,7 +151,7 @@ class NodeDrain:
         self._poll(now)
 
     def _poll(self, now: Instant) -> None:
-        """Check whether the pods are gone.
+        """Check whether the pods of the current priority group are gone.
 
         A pod of the same name on another node counts as gone.
         """
@@ -171,9 +171,9 @@ class NodeDrain:
 
 
 def drain_of(context: AutoscalingContext, node: str, pods: Sequence[Pod]) -> NodeDrain:
-    """Return the drain of a node with `pods`, which evicts all except mirror pods.
+    """Return a drain that evicts `pods` from a node, except mirror pods.
 
-    Unless pods are drained by priority, failed evictions of DaemonSet pods are ignored.
+    Failed evictions of DaemonSet pods are ignored, except with --drain-priority-config.
     """
     options = context.options
     by_default = options.daemonset_eviction_for_occupied_nodes
@@ -198,7 +198,7 @@ def drain_of(context: AutoscalingContext, node: str, pods: Sequence[Pod]) -> Nod
 def daemon_set_eviction_of(
     context: AutoscalingContext, node: str, pods: Sequence[Pod]
 ) -> NodeDrain:
-    """Return the eviction of DaemonSet pods from a node without other pods."""
+    """Return a drain that evicts DaemonSet pods from a node that has no other pods to evict."""
     by_default = context.options.daemonset_eviction_for_empty_nodes
     daemons = daemon_set_pods_to_evict(pods, by_default=by_default)
     group = _PriorityGroup(context.options.max_graceful_termination_sec, (), tuple(daemons))
@@ -206,8 +206,9 @@ def daemon_set_eviction_of(
 
 
 def daemon_set_pods_to_evict(pods: Sequence[Pod], *, by_default: bool) -> list[Pod]:
-    """Return the DaemonSet pods to evict: an annotation of the pod decides, else `by_default`.
+    """Return the DaemonSet pods to evict.
 
+    The annotation of a pod decides; for pods without the annotation, `by_default` decides.
     upstream: utils/daemonset/daemonset.go: PodsToEvict
     """
     found = []

@@ -1,4 +1,4 @@
-"""NodeTaintWriter: taints and cordons, as patches of the newest version of a node.
+"""NodeTaintWriter: taints and cordons nodes by patches of the newest version of each node.
 
 upstream: utils/taints/taints.go: AddTaints, CleanTaints
 """
@@ -25,35 +25,41 @@ from fairlead.engine.core.instant import Instant
 
 
 class NodeTaintWriter:
-    """Appends patches to `commands`; a deleted node is not written."""
+    """Writes taints and cordons. Patches are appended to `commands`; deleted nodes are ignored."""
 
     def __init__(self, commands: list[Command], listers: Listers, *, cordon: bool) -> None:
-        """Write to `commands`; if `cordon` is set, nodes are cordoned during deletion."""
+        """Write to `commands`.
+
+        If `cordon` is set, nodes are cordoned while they are being deleted.
+        """
         self._commands = commands
         self._listers = listers
         self._cordon = cordon
 
     def mark_to_be_deleted(self, name: str, now: Instant) -> None:
-        """Taint and cordon the node."""
+        """Add the deletion taint to node `name`, and cordon the node if configured."""
         node = self._listers.nodes.get(name)
         if node is not None and not has_taint(node, TO_BE_DELETED):
             self._write(node, (*node.spec.taints, to_be_deleted_taint(now)), cordon=True)
 
     def clean_to_be_deleted(self, name: str) -> Node | None:
-        """Revert `mark_to_be_deleted`; return the changed node, None if nothing changed."""
+        """Revert `mark_to_be_deleted`. Return the changed node, None if nothing changed."""
         node = self._listers.nodes.get(name)
         if node is None or not has_taint(node, TO_BE_DELETED):
             return None
         return self._write(node, _without(node, TO_BE_DELETED), cordon=False)
 
     def mark_deletion_candidate(self, name: str, now: Instant) -> None:
-        """Add the soft taint DeletionCandidate to the node, unless it has it."""
+        """Add the soft taint DeletionCandidate to node `name`, if the node does not have it."""
         node = self._listers.nodes.get(name)
         if node is not None and not has_taint(node, DELETION_CANDIDATE):
             self._write(node, (*node.spec.taints, deletion_candidate_taint(now)))
 
     def clean_deletion_candidate(self, name: str) -> Node | None:
-        """Remove the soft taint; return the changed node, None if nothing changed."""
+        """Remove the soft taint DeletionCandidate.
+
+        Return the changed node, None if nothing changed.
+        """
         node = self._listers.nodes.get(name)
         if node is None or not has_taint(node, DELETION_CANDIDATE):
             return None

@@ -1,8 +1,8 @@
-"""Soft taints of unneeded nodes, a few per loop.
+"""Decides which soft taints of nodes to add and to remove, a few per loop.
 
-The loop uses the nodes in the version at its start. If it has tainted a node for deletion since
-then, the write conflicts, and upstream sleeps 0.75 s before it retries. So later writes of the loop
-are delayed, too, and no write happens after 3 s.
+A loop uses the versions of nodes that it read at its start. If the loop has since tainted a node
+for deletion, the next write of this node conflicts, and upstream sleeps 0.75 s before it retries.
+Later writes of the loop are delayed, too, and no write happens after 3 s.
 
 upstream: core/scaledown/actuation/softtaint.go, utils/taints/taints.go
 """
@@ -27,7 +27,10 @@ CONFLICT_SLEEP: Final[DurationNs] = seconds(0.75)
 
 @dataclass(frozen=True, slots=True)
 class SoftTaintWrite:
-    """Add (or remove) the soft taint of a node, `delay` after the loop's start."""
+    """A write of a node's soft taint, `delay` ns after the loop's start.
+
+    If `add` is set, the taint is added, otherwise removed.
+    """
 
     name: str
     add: bool
@@ -40,10 +43,10 @@ def soft_taint_writes(
     written: Collection[str],
     options: AutoscalingOptions,
 ) -> list[SoftTaintWrite]:
-    """Return the writes of one loop, in order: first remove taints, then add others.
+    """Return the soft taint writes of one loop, in order: taints to remove, then taints to add.
 
-    `nodes` are the loop's nodes of autoscaled groups, `written` those that the loop has already
-    written.
+    `nodes` are the loop's nodes of autoscaled groups. `written` are the names of the nodes that the
+    loop has already written.
     """
     nodes = [node for node in nodes if not has_taint(node, TO_BE_DELETED)]
     found: list[SoftTaintWrite] = []
