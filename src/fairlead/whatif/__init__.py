@@ -1,4 +1,4 @@
-"""Answers what-if questions: a snapshot and a change go in, the difference comes out.
+"""Answers what-if questions: runs a cluster with and without a change and compares the two runs.
 
     from fairlead import whatif
 
@@ -11,14 +11,14 @@ docs/python-api.md is the guide. Names are imported when they are first used, so
 scripts start quickly.
 
     snapshot/        objects of users' files
-    change/          what happens to the cluster
+    change/          changes to the cluster
     configuration/   scheduler, batch scheduler and controllers
     run/             one run of the engine, and its recorders
-    outcome/         the result of a run as values, and the difference between two
+    outcome/         the result of a run as values, and the difference between two runs
     question         the two runs of a what-if
     scenario/        scenario files
     explain/         why one pod or group is placed or pending
-    planner/         how many pods fit, which nodes can go, in which order
+    planner/         how many pods fit, which nodes can be removed, and in which order
     result/, report/ JSON and HTML
 
 Law: all user input is checked here before a run starts, and every problem is one `InputError` that

@@ -1,4 +1,4 @@
-"""compare: puts answers side by side, of several changes, snapshots or configurations."""
+"""Compares what-if answers about several changes, snapshots or configurations side by side."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _UNTOUCHED: Final = "untouched"
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """An answer, its name in the comparison, and the conditions of --fail-on for it."""
+    """An answer, its name in the comparison, and the results of its --fail-on conditions."""
 
     name: str
     answer: WhatIfAnswer
@@ -53,7 +53,7 @@ class Alternative:
 
     @property
     def rank(self) -> tuple[float, ...]:
-        """A sort key; the alternative that disturbs least is first."""
+        """A sort key; the alternative with the fewest disturbances comes first."""
         found, first = self.answer.difference, self.answer.verdict.first
         recovered = found.recovered_after
         return (
@@ -68,7 +68,7 @@ class Alternative:
 def compare(found: Sequence[Alternative], *, is_choice: bool) -> TabularAnswer:
     """Return the comparison of `found`, in the given order.
 
-    `is_choice` means that they are alternatives, of which the best is named.
+    With `is_choice` the answers are alternatives, and the verdict names the best alternative.
     """
     notes = dict.fromkeys(note for one in found for note in one.answer.changed.notes)
     return TabularAnswer(
@@ -86,7 +86,7 @@ def compare(found: Sequence[Alternative], *, is_choice: bool) -> TabularAnswer:
 
 
 def _failures(found: Sequence[Alternative]) -> Iterator[str]:
-    """Yield the conditions of --fail-on that hold, and for which alternative."""
+    """Yield a text for each --fail-on condition that holds, with the name of its alternative."""
     for one in found:
         for result in one.conditions:
             if result.holds:

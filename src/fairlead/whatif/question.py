@@ -86,14 +86,15 @@ class Conditions:
     """Settings that both runs share.
 
     `horizon` is the longest virtual time (ns) after the last step. `config` is the current
-    KubeSchedulerConfiguration, None for kube-scheduler's defaults, and `plugin` are the current
-    plugins. `batch` configures the batch scheduler. `autoscale` is the autoscaler that adds and
-    removes nodes in both runs. `provider` is how machines are delivered to it.
-    `instance_types` is the file with the type of new nodes, `load` that with the load of workloads.
-    `seeds` seeds, from `seed` on, say how certain the answer is.
-    `startup` is how long (ns) every pod takes to start; None: as the dump shows, by workload.
-    `kwok_stages` are files of KWOK Stages in addition to those in the snapshot.
-    `runtimes` is the file with the runtimes of pods, in addition to those that the dump shows.
+    KubeSchedulerConfiguration, None for kube-scheduler's defaults, and `plugin` contains the
+    current plugins. `batch` configures the batch scheduler. `autoscale` is the autoscaler that adds
+    and removes nodes in both runs; `provider` describes how the cloud delivers machines to the
+    autoscaler. `instance_types` is the file with the types of new nodes, `load` the file with the
+    loads of workloads. `seeds` is the number of runs that measure the certainty of the answer;
+    their seeds count up from `seed`. `startup` is the time (ns) that every pod takes to start; with
+    None, the times of each workload are taken from the dump. `kwok_stages` contains files of KWOK
+    Stages in addition to the Stages in the snapshot. `runtimes` is the file with the runtimes of
+    pods, in addition to the runtimes that the dump shows.
     """
 
     seed: int = 0
@@ -119,7 +120,7 @@ DRAWS_DEFAULT: Final = 20
 _MANY_WAIT: Final = ("pods wait", "their start times")
 UNCHANGED: Final = "without a change"
 REVERSED: Final = "with the change, in reverse order"
-_ARRIVAL: Final = 1 << 41  # distinct from the purposes of node selection and scenario events
+_ARRIVAL: Final = 1 << 41  # differs from the purposes of node selection and scenario events
 DEFAULT_CONDITIONS: Final = Conditions()
 PODS_STAY: Final = (
     "Running pods stay where they are: a scheduler decides only about pods that wait. With "
@@ -135,9 +136,9 @@ IN_BOTH_RUNS: Final = (
 class WhatIfAnswer:
     """Both runs of a what-if, the effect of the change, and its verdict.
 
-    `source` is the snapshot as the user named it; `releases` are the versions of both runs.
+    `source` is the snapshot as the user named it; `releases` contains the versions of both runs.
     `scheduler_config` is the file of the run without the change, "" for kube-scheduler's defaults,
-    and `scheduler_plugins` the user's plugins in that run.
+    and `scheduler_plugins` contains the user's plugins in that run.
     """
 
     source: str
@@ -162,10 +163,10 @@ class WhatIfAnswer:
 
     @property
     def pool_label(self) -> str:
-        """The label of the node pools, "" for none.
+        """The label key that divides the nodes into pools; "" if there is none.
 
-        It is the label by which the change selects nodes, else that of managed pools; of a cluster
-        without managed pools that loses a zone, it is the zone.
+        It is the label by which the change selects nodes, or else the label of managed node pools.
+        If the cluster has no managed pools and loses a zone, it is the zone label.
         """
         nodes = (*self.changed.nodes, *self.without.nodes)
         managed = pool_label(node.labels for node in nodes)
@@ -194,9 +195,10 @@ class WhatIfAnswer:
 
     @property
     def outage(self) -> OutageOutcome | None:
-        """The outage in the run with the change; None if the run without it has the same one.
+        """The outage in the run with the change; None if the other run has the same outage.
 
-        Only nodes and lost pods are compared; cordons and new pods are not part of an outage.
+        Two outages are the same if their nodes and lost pods are equal; cordons and new pods are
+        ignored.
         """
         changed, without = self.changed.outage, self.without.outage
         if changed is None or without is None:
@@ -216,9 +218,9 @@ def what_if(
 ) -> WhatIfAnswer:
     """Run `snapshot` with and without `change` and compare the runs. Raises InputError.
 
-    The run without the change comes first; it shows when the cluster is at rest, which is when the
-    other run makes the change. `command_log` receives the commands of the run with the change,
-    `logging` wraps its reporter in one that logs decisions.
+    The run without the change comes first. It shows the time at which the cluster comes to rest;
+    the other run makes the change at that time. `command_log` receives the commands of the run with
+    the change. `logging` wraps the reporter of that run in a reporter that logs decisions.
     """
     check_seeds(conditions.seeds)
     stated = _stated_runtimes(conditions)
@@ -259,10 +261,10 @@ def _effect(
     without: RunOutcome,
     changed: RunOutcome,
 ) -> Effect:
-    """Return the effect, with the packings if pods were placed anew. Raises InputError."""
+    """Return the effect; with --reschedule, it includes the packings. Raises InputError."""
     if not pair.is_rescheduled:
         return effect_of(without, changed, pair.drain)
-    # That pods placed anew start was not under way in the dump.
+    # Starts of rescheduled pods are not activity that was under way in the dump.
     under_way = tuple(one for one in without.rest.activities if one.created or one.deleted)
     without = replace(without, rest=replace(without.rest, activities=under_way))
     effect = effect_of(without, changed, pair.drain)
@@ -270,7 +272,7 @@ def _effect(
 
 
 def _packing(snapshot: Snapshot, conditions: Conditions, effect: Effect) -> tuple[PackingRow, ...]:
-    """Compare the placements in the dump, and without and with the change. Raises InputError."""
+    """Compare the placements in the dump and at the end of both runs. Raises InputError."""
     from fairlead.whatif.configuration.autoscaling.instance_type_file import (  # noqa: PLC0415
         read_instance_types,
     )
@@ -289,7 +291,7 @@ def _packing(snapshot: Snapshot, conditions: Conditions, effect: Effect) -> tupl
 def _scheduler_notes(
     change: ClusterChange, conditions: Conditions, effect: Effect
 ) -> Iterator[str]:
-    """Yield the reasons why another scheduler, or another configuration, makes no difference."""
+    """Yield the reasons why another scheduler configuration or plugin makes no difference."""
     if not effect.difference.is_empty:
         return
     is_named = bool(conditions.config or conditions.plugin or conditions.batch.source)
@@ -304,9 +306,9 @@ def _scheduler_notes(
 def waiting_starts(
     snapshot: Snapshot, conditions: Conditions, progress: Progress | None = None
 ) -> StartTimes | None:
-    """Return when the waiting pods of `snapshot` start if nothing changes; None if that is unknown.
+    """Return the start times of the pods in `snapshot` that wait, if nothing changes.
 
-    Times count from the snapshot. Raises InputError.
+    The times count from the snapshot. Return None if they are unknown. Raises InputError.
     """
     check_seeds(conditions.seeds)
     stated, progress = _stated_runtimes(conditions), progress or NoProgress()
@@ -317,13 +319,13 @@ def waiting_starts(
 
 
 def check_seeds(seeds: int) -> None:
-    """Raise InputError if `seeds` is no possible value of --seeds."""
+    """Raise InputError if `seeds` is not an allowed value of --seeds."""
     if not 1 <= seeds <= SEEDS_MAX:
         raise InputError("--seeds", f"{seeds} is not from 1 to {SEEDS_MAX}")
 
 
 def _stated_runtimes(conditions: Conditions) -> tuple[StatedRuntime, ...]:
-    """Return the runtimes of the file of --runtimes. Raises InputError."""
+    """Return the runtimes in the file of --runtimes. Raises InputError."""
     if conditions.runtimes is None:
         return ()
     from fairlead.whatif.run.pod_timing.runtime_file import read_runtimes  # noqa: PLC0415
@@ -334,7 +336,7 @@ def _stated_runtimes(conditions: Conditions) -> tuple[StatedRuntime, ...]:
 def _runtimes(
     snapshot: Snapshot, stated: tuple[StatedRuntime, ...], outcome: RunOutcome
 ) -> Runtimes:
-    """Return the runtimes of the file and, if pods wait at the end, those of the dump."""
+    """Return the runtimes `stated` and, if pods wait at the end of the run, the dump's runtimes."""
     if not any(one.until is None for one in outcome.waits):
         return Runtimes(stated)
     return runtimes_in(snapshot.manifests, stated)
@@ -348,7 +350,7 @@ def _start_times(
     after: RunOutcome,
     progress: Progress,
 ) -> StartTimes | None:
-    """Return when the pods that wait at the end of `after` start; None if that is unknown.
+    """Return the start times of the pods that wait at the end of `after`; None if they are unknown.
 
     The times are simulated with each of --seeds; with --runtimes alone, with `DRAWS_DEFAULT` seeds.
     """
@@ -370,7 +372,10 @@ def _start_times(
 def _runtime_notes(
     snapshot: Snapshot, known: Runtimes, after: RunOutcome, starts: StartTimes | None
 ) -> Iterator[str]:
-    """Yield what start times are based on, or how to get them, and stated runtimes without pods."""
+    """Yield notes about the basis of the start times and about stated runtimes that match no pod.
+
+    Without start times, the note says how to get them.
+    """
     if starts is not None:
         yield starts.words
     elif (count := sum(one.until is None for one in after.waits)) and known.is_given:
@@ -389,7 +394,7 @@ def _runtime_notes(
 def _other_seeds(
     snapshot: Snapshot, change: ClusterChange, conditions: Conditions, progress: Progress
 ) -> Iterator[SeedOutcome]:
-    """Yield the outcomes of all seeds but the first; each has a different order of arrival."""
+    """Yield the outcomes of all seeds except the first; each seed has its own order of arrival."""
     for number in range(1, conditions.seeds):
         seed = conditions.seed + number
         pair = _experiments(snapshot, change, replace(conditions, seed=seed))
@@ -400,7 +405,7 @@ def _other_seeds(
 
 
 def _rearranged(experiment: Experiment, number: int) -> Experiment:
-    """Return `experiment` with the order of arrival of its seed; the first seed keeps the order."""
+    """Return `experiment` with the order of arrival of its seed; `number` 0 keeps the order."""
     if number == 0:
         return experiment
     order = partial(shuffled, seed=experiment.seed, purpose=_ARRIVAL)
@@ -408,9 +413,10 @@ def _rearranged(experiment: Experiment, number: int) -> Experiment:
 
 
 def _order_note(pair: _Experiments, effect: Effect, progress: Progress) -> Iterator[str]:
-    """Yield a note if the order of objects that arrive at one instant decides the outcome.
+    """Yield a note if the order of objects that arrive at one instant changes the outcome.
 
-    Other orders are tried only if pods compete: if some are preempted or stay pending.
+    The reverse order is run only if pods compete, which means that some pods are preempted or stay
+    pending.
     """
     groups = arriving_together(pair.changed.steps)
     if not groups or not (effect.difference.preempted or effect.difference.pending):
@@ -432,7 +438,7 @@ def _order_note(pair: _Experiments, effect: Effect, progress: Progress) -> Itera
 
 
 def _startup_note(pair: _Experiments, effect: Effect, conditions: Conditions) -> Iterator[str]:
-    """Yield when pods become ready and how that is known, if the change starts any pods."""
+    """Yield a note about the time that pods take to become ready, if the change starts any pods."""
     found = effect.difference
     pods = (*found.displaced, *found.placed, *(one.pod for one in found.updated))
     if pods and conditions.startup is not None:
@@ -447,8 +453,8 @@ def _startup_note(pair: _Experiments, effect: Effect, conditions: Conditions) ->
 class _Experiments:
     """The experiments without and with the change, and the `notes` about the change.
 
-    `drain` is what kubectl says about drains, `kubelets` say how long pods take. `is_rescheduled`:
-    both runs place running pods anew.
+    `drain` contains the result of kubectl's checks of drained nodes, `kubelets` the startup times
+    of pods. `is_rescheduled` means that both runs place running pods anew.
     """
 
     without: Experiment
@@ -460,7 +466,7 @@ class _Experiments:
 
 
 def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditions) -> _Experiments:
-    """Return both experiments. Raises InputError."""
+    """Return the experiments without and with the change. Raises InputError."""
     initial, order = snapshot.manifests, ""
     arrivals: tuple[ScriptedStep, ...] = ()
     if change.reschedule:
@@ -473,7 +479,7 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
         conditions.provider,
     )
     kubelets = simulated_kubelets(
-        snapshot.manifests,  # pods to be placed anew no longer show their times
+        snapshot.manifests,  # because rescheduled pods no longer show their times
         renews_leases=conditions.releases.nodes.node_leases,
         startup=conditions.startup,
         more_stages=_stages(conditions),
@@ -508,7 +514,7 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
     templates = _new_nodes(change, conditions, snapshot)
     script = script_of_change(change, snapshot, conditions.seed, templates)
     if change.reschedule and not script.steps:
-        # That pods start anew is the question, not activity that must come to rest first.
+        # The starts of rescheduled pods are the subject of the question, so no rest precedes them.
         without = replace(without, steps=arrivals, steps_begin=0, compares_packings=True)
     elif arrivals:
         problem = "scheduled goes with another configuration or plugin, not with other changes"
@@ -535,10 +541,10 @@ def _experiments(snapshot: Snapshot, change: ClusterChange, conditions: Conditio
 
 
 def _loads(snapshot: Snapshot, conditions: Conditions) -> tuple[WorkloadLoads, tuple[str, ...]]:
-    """Return the loads of the snapshot's workloads, and notes. Raises InputError."""
+    """Return (loads of the snapshot's workloads, notes). Raises InputError."""
     if conditions.load is None:
         return {}, ()
-    # Few what-ifs state a load.
+    # Imported only if it is needed: few what-ifs state a load.
     from fairlead.whatif.configuration.workload_load import (  # noqa: PLC0415
         read_loads,
         unread_loads,
@@ -555,7 +561,7 @@ def _stages(conditions: Conditions) -> list[Manifest]:
 
 
 def _new_nodes(change: ClusterChange, conditions: Conditions, snapshot: Snapshot) -> list[Json]:
-    """Return the templates of new nodes of an instance type; none if no type is given."""
+    """Return the templates of new nodes of an instance type; [] if no type is given."""
     if not change.instance_type:
         return []
     if conditions.instance_types is None:

@@ -1,1 +1,1 @@
-"""Audit logs of kube-apiserver: the writes that they record, and the cluster after each write."""
+"""Audit logs of kube-apiserver: reads the recorded writes and applies them to a cluster."""

@@ -1,8 +1,8 @@
-"""Audit logs of kube-apiserver: reads the recorded writes of objects that scheduling reads.
+"""Reads audit logs of kube-apiserver: the writes of the objects that scheduling depends on.
 
-A log has one `Event` of audit.k8s.io/v1 in each line, or an `EventList`, as the webhook backend
-sends it. The events of the stage ResponseComplete of successful writes are used, in the order of
-their times. Their bodies are needed, so that the level must be Request or RequestResponse.
+Each line of a log contains one `Event` of audit.k8s.io/v1, or an `EventList`, as the webhook
+backend sends it. Only events of successful writes at the stage ResponseComplete are used, ordered
+by time. The level must be Request or RequestResponse, because the bodies of the writes are needed.
 
 upstream: apiserver/pkg/apis/audit/v1/types.go
 """
@@ -106,11 +106,11 @@ class _Event(msgspec.Struct, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class AuditedWrite:
-    """A successful write by `user`; `where` is its line in messages.
+    """A successful write by `user`; `where` names its line in error messages.
 
-    `request` is the body of the request, a patch for the verb `patch`; `response` is the object
-    after the write, None if it was not recorded or is not an object of `kind`. `deleted` are the
-    objects in the response to deletecollection.
+    `request` is the body of the request, a patch for the verb `patch`. `response` is the object
+    after the write; None if the response was not recorded or is not an object of `kind`. `deleted`
+    contains the objects in the response to deletecollection.
     """
 
     where: str
@@ -127,7 +127,7 @@ class AuditedWrite:
 
 
 def read_audit_log(source: str, data: bytes, *, has_workloads: bool = False) -> list[AuditedWrite]:
-    """Return the writes in the log `data`, called `source` in messages, in order of time.
+    """Return the writes in the log `data`, ordered by time; `source` names the log in errors.
 
     `has_workloads` includes the writes of Deployments, DaemonSets, Jobs and CronJobs, and of the
     subresource scale. Raises InputError for a line that is not an event, and for a level without
@@ -154,7 +154,7 @@ def read_audit_log(source: str, data: bytes, *, has_workloads: bool = False) -> 
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that are not blank, with their numbers from 1; blank ones take no memory."""
+    """Yield (line number, line) for each line that is not blank; the first line has number 1."""
     number, end = 1, 0
     for found in _LINE.finditer(data):
         number += data.count(b"\n", end, found.start())
@@ -165,7 +165,7 @@ def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
 def _decoded(
     source: str, where: str, field: str, data: bytes | msgspec.Raw, decode: Callable[[Any], _T]
 ) -> _T:
-    """Return `data` decoded. Raises InputError."""
+    """Return `data` decoded by `decode`. Raises InputError if `data` is malformed."""
     problem = "is not an audit event" if not field else "is not JSON"
     try:
         return decode(data)
@@ -176,7 +176,10 @@ def _decoded(
 
 
 def _events(source: str, where: str, event: _Event) -> Iterable[_Event]:
-    """Return `event`, or the events in it. Raises InputError for another kind or version."""
+    """Return the events of `event`, which is an Event or an EventList.
+
+    Raises InputError for another kind or version.
+    """
     if event.api_version != API_VERSION or event.kind not in ("Event", "EventList"):
         found = f"{event.kind or 'an object'} of {event.api_version or 'no apiVersion'}"
         problem = f"expected an Event of {API_VERSION}, got {found}"
@@ -187,7 +190,7 @@ def _events(source: str, where: str, event: _Event) -> Iterable[_Event]:
 def _writes(
     source: str, where: str, event: _Event, *, has_workloads: bool
 ) -> Iterator[AuditedWrite]:
-    """Yield the write that `event` records, if it changes an object that scheduling reads."""
+    """Yield the write that `event` records, if it changes an object that scheduling depends on."""
     ref, status = event.object_ref, event.response_status
     if ref is None or event.stage != _COMPLETE or event.verb not in _WRITES:
         return
@@ -238,7 +241,7 @@ def _writes(
 def _require_same_object(
     source: str, where: str, ref: _ObjectReference, kind: Kind, meta: Json
 ) -> None:
-    """Raise InputError if the response, whose metadata is `meta`, is not what objectRef names."""
+    """Raise InputError if `meta`, the metadata of the response, contradicts the objectRef `ref`."""
     stated = [("name", ref.name)] if ref.name else []
     if kind.namespaced:
         stated.append(("namespace", ref.namespace))
@@ -251,7 +254,7 @@ def _require_same_object(
 
 
 def _is_object(value: Any) -> bool:
-    """Return whether `value` is an object with a name."""
+    """Return whether `value` is a Kubernetes object with a name."""
     match value:
         case {"metadata": {"name": str(), **rest}}:
             return isinstance(rest.get("namespace", ""), str)
@@ -259,7 +262,7 @@ def _is_object(value: Any) -> bool:
 
 
 def _listed(response: Any, kind: Kind) -> Iterator[Json]:
-    """Yield the objects in the list `response`, whose items may lack kind and version."""
+    """Yield the objects in the list `response`; add missing kinds and versions."""
     if isinstance(response, dict) and response.get("kind") == kind.list_kind:
         items = response.get("items")
         for item in filter(_is_object, items if isinstance(items, list) else ()):

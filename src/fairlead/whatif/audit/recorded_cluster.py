@@ -1,16 +1,17 @@
 """RecordedCluster: the state of a cluster while the writes of its audit log are applied.
 
-With level RequestResponse each write has the object after it, which replaces the object before.
-With level Request the object is computed from the one before and the request:
+At level RequestResponse, each write records the new object, which replaces the old object. At level
+Request, the new object is computed from the old object and the request:
 
     create          the request, with defaults and the priority of its class
     update, patch   the fields of the request (of its status, for the subresource status)
     binding         the pod with `spec.nodeName`
-    delete          the object is gone; a pod on a node first gets a deletion timestamp
+    delete          the object is removed; a pod on a node first gets a deletion timestamp
 
-The type of a patch is not in the log: a list is a JSON patch, an object a strategic merge patch.
-A pod created with `generateName` has no name in the log at level Request: the first later write of
-a name with that prefix names it. A daemon pod is named by a binding to its node.
+The log does not contain the type of a patch: a list is a JSON patch, an object a strategic merge
+patch. At level Request, the log does not contain the name of a pod that was created with
+`generateName`: the pod gets its name from the first later write of a name with that prefix. A pod
+of a DaemonSet gets its name from a binding to its node.
 """
 
 from __future__ import annotations
@@ -55,10 +56,10 @@ _Identity = tuple[str, str, str]  # namespace, name and kind
 
 @dataclass(slots=True)
 class RecordedCluster:
-    """The objects of a cluster, which `apply` changes; `source` is the log in messages.
+    """The objects of a cluster, which `apply` changes; `source` names the log in error messages.
 
-    `unknown_bindings` are the pods that were bound but never seen before; `unfollowed` is the
-    number of writes whose effect the log does not tell.
+    `unknown_bindings` contains the pods that were bound although the cluster did not contain them.
+    `unfollowed` is the number of writes with effects that the log does not show.
     """
 
     source: str
@@ -69,7 +70,7 @@ class RecordedCluster:
     _unnamed: list[Json] = field(default_factory=list)
 
     def load(self, snapshot: Snapshot) -> ObjectsLoaded:
-        """Start with the objects of `snapshot`. Raises InputError."""
+        """Add the initial objects, those of `snapshot`. Raises InputError."""
         for manifest in snapshot.manifests:
             view = manifest.view
             version = (
@@ -83,7 +84,7 @@ class RecordedCluster:
         return ObjectsLoaded(views)
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        """Return the object as it is after the writes so far, None if there is none."""
+        """Return the object after the writes so far; None if it does not exist."""
         return self._store.find(kind, namespace, name)
 
     def apply(self, write: AuditedWrite) -> Iterator[Stimulus]:
@@ -154,7 +155,7 @@ class RecordedCluster:
         yield from self._deleted(write, last)
 
     def _marked(self, pod: Json, write: AuditedWrite) -> Json:
-        """Return `pod` with the time of its deletion. Raises InputError."""
+        """Return `pod` with the deletion timestamp of `write`. Raises InputError."""
         try:
             return _as_deleted(pod, write)
         except ValueError as cause:
@@ -172,7 +173,7 @@ class RecordedCluster:
                 yield from self._deleted(write, item)
 
     def _deleted(self, write: AuditedWrite, last: Json) -> Iterator[Stimulus]:
-        """Yield the removal of `last`, or its change if a finalizer or a grace period keeps it."""
+        """Yield the removal of `last`, or its update if a finalizer or a grace period keeps it."""
         meta = last["metadata"]
         if meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"):
             yield from self._replace(write, last)
@@ -180,7 +181,7 @@ class RecordedCluster:
             yield self._remove(write.kind, meta.get("namespace", ""), meta["name"])
 
     def _replace(self, write: AuditedWrite, new: Json) -> Iterator[Stimulus]:
-        """Yield the change to `new`, or the removal if it lost the last finalizer."""
+        """Yield the update to `new`, or its removal if it is deleted and has no finalizer left."""
         meta = new["metadata"]
         key = (meta.get("namespace", ""), meta["name"], write.kind.kind)
         if not self._note_version(key, str(meta.get("resourceVersion", ""))):
@@ -193,7 +194,7 @@ class RecordedCluster:
         yield self._put(write, new)
 
     def _changed(self, write: AuditedWrite, old: Json) -> Json:
-        """Return `old` with the update or patch of a request. Raises InputError."""
+        """Return `old` after the update or patch in `write`. Raises InputError."""
         new: Any
         if write.verb == "update":
             new = write.request
@@ -255,7 +256,7 @@ class RecordedCluster:
         return ObjectDeleted(decode(self._store.storage.remove(kind, namespace, name)))
 
     def _note_version(self, key: _Identity, version: str) -> bool:
-        """Note a recorded resourceVersion; return False if a newer one was noted before."""
+        """Record a resourceVersion; return False if a newer version of the object is recorded."""
         if not version.isdecimal() or len(version) > _VERSION_DIGITS_MAX:
             return True
         if int(version) < self._versions.get(key, 0):
@@ -264,7 +265,10 @@ class RecordedCluster:
         return True
 
     def _named(self, write: AuditedWrite) -> Json | None:
-        """Give the name in `write` to the oldest unnamed pod that it can mean; return that pod."""
+        """Return the oldest unnamed pod that matches `write`, with the name from `write`.
+
+        Return None if no unnamed pod matches. The returned pod leaves the list of unnamed pods.
+        """
         node = _target(write)
         for at, pod in enumerate(self._unnamed):
             meta = pod["metadata"]
@@ -278,7 +282,7 @@ class RecordedCluster:
 
 
 def manifest_of(source: str, where: str, obj: Json) -> Manifest:
-    """Return a recorded object as a manifest. Raises InputError that names the line."""
+    """Return a recorded object as a manifest. Raises InputError that names the line `where`."""
     try:
         (manifest,) = manifests([Document(source, obj)])
     except InputError as refusal:
@@ -288,7 +292,7 @@ def manifest_of(source: str, where: str, obj: Json) -> Manifest:
 
 
 def _target(write: AuditedWrite) -> str:
-    """Return the node of a binding, "" for other writes."""
+    """Return the name of the node in a binding; "" for other writes."""
     match write.request:
         case {"target": {"name": str(node)}} if write.subresource == "binding":
             return node
@@ -296,14 +300,14 @@ def _target(write: AuditedWrite) -> str:
 
 
 def _is_gone(obj: Json) -> bool:
-    """Return whether a deleted object is gone: no finalizer and no grace period keeps it."""
+    """Return whether `obj` is deleted and neither a finalizer nor a grace period keeps it."""
     meta = obj["metadata"]
     kept = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds")
     return bool(meta.get("deletionTimestamp")) and not kept
 
 
 def _as_deleted(pod: Json, write: AuditedWrite) -> Json:
-    """Return `pod` as a deletion with the options of the request leaves it.
+    """Return `pod` with the deletion timestamp and grace period that the request `write` sets.
 
     Raises ValueError for a grace period that ends after the year 9999.
 
@@ -329,7 +333,7 @@ def _as_deleted(pod: Json, write: AuditedWrite) -> Json:
 
 
 def _wanted_node(pod: Json) -> str:
-    """Return the node that the DaemonSet controller chose for `pod`, "" for other pods."""
+    """Return the node that the DaemonSet controller chose for `pod`; "" for other pods."""
     match pod.get("spec"):
         case {
             "affinity": {
@@ -345,10 +349,11 @@ def _wanted_node(pod: Json) -> str:
 
 
 def initial_objects(writes: Iterable[AuditedWrite]) -> list[tuple[AuditedWrite, Json]]:
-    """Return the objects that existed before the first write, as far as the log shows them.
+    """Return the objects that existed before the first write, each with the write that shows it.
 
-    These are the objects that were created before it and appear first in the response of another
-    write. A pod that the log binds later had no node at the start.
+    An object existed before the first write if its creation timestamp is not later than that write.
+    Its state is taken from the first recorded response. A pod with a binding in the log had no node
+    at the start.
     """
     found: dict[_Identity, tuple[AuditedWrite, Json] | None] = {}
     bound: set[_Identity] = set()
@@ -369,7 +374,7 @@ def initial_objects(writes: Iterable[AuditedWrite]) -> list[tuple[AuditedWrite, 
 
 
 def _before(obj: Json, *, is_bound: bool) -> Json:
-    """Return `obj` as it was before its deletion and, unless `is_bound`, before its binding."""
+    """Return `obj` without its deletion timestamp and, unless `is_bound`, without its node."""
     meta = {key: value for key, value in obj["metadata"].items() if key not in _DELETION}
     if is_bound:
         return {**obj, "metadata": meta}
@@ -377,6 +382,6 @@ def _before(obj: Json, *, is_bound: bool) -> Json:
 
 
 def unbound(pod: Json) -> Json:
-    """Return `pod` as it was before its binding."""
+    """Return `pod` without its node and with an empty Pending status."""
     spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
     return {**pod, "spec": spec, "status": {"phase": "Pending"}}

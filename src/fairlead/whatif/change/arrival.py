@@ -1,8 +1,8 @@
-"""The order of objects that a change creates or changes at one instant.
+"""The order of the objects that a change creates or updates at one instant.
 
-A cluster handles them in an order that depends on timing and can decide which pods get the last
-room. A simulation handles them in the order of their steps; another order of the steps gives
-another possible outcome.
+In a real cluster, timing decides the order in which controllers handle these objects, and the order
+can decide which pods get the last free resources. A simulation handles the objects in the order of
+the steps. Another order of the steps leads to another possible outcome.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _WITH_PODS: Final = frozenset(
 
 
 def arriving_together(steps: Sequence[ScriptedStep]) -> list[list[list[int]]]:
-    """Return the positions of the steps that bring pods, grouped by their instant and object.
+    """Return the positions in `steps` of steps that bring pods, grouped by instant and by object.
 
-    Steps about one object keep their order: it is created before it is scaled. Instants with a
-    single object are left out, as they have one order only.
+    The steps of one object keep their order, so that the object is created before it is scaled.
+    Instants with a single object are left out, because only one order is possible.
     """
     by_instant: dict[int, dict[ObjectRef, list[int]]] = defaultdict(dict)
     for at, step in enumerate(steps):
@@ -40,7 +40,7 @@ def arriving_together(steps: Sequence[ScriptedStep]) -> list[list[list[int]]]:
 def rearranged(
     steps: Sequence[ScriptedStep], order: Callable[[list[list[int]]], Sequence[list[int]]]
 ) -> tuple[ScriptedStep, ...]:
-    """Return `steps` with the objects that arrive together in another `order`."""
+    """Return `steps` with the objects of each instant in the order that `order` returns."""
     arranged = list(steps)
     for objects in arriving_together(steps):
         places = sorted(at for positions in objects for at in positions)

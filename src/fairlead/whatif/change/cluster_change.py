@@ -3,8 +3,8 @@
 All parts of a change happen at one instant, in a fixed order that does not depend on the command
 line: objects are deleted, applied and edited, nodes are added, workloads are scaled, nodes are
 cordoned, drained and failed, and the descheduler runs. So one change can delete an object and apply
-a new object of the same name, or apply a node and cordon it. Failures can start later (`--at`), and
-rolling drains take time.
+a new object of the same name, or apply a node and cordon it. There are two exceptions: failures can
+start later (`--at`), and a rolling drain lasts for some time.
 """
 
 from __future__ import annotations
@@ -58,17 +58,18 @@ _FIRST: Final = (NAMESPACE, PRIORITY_CLASS, NODE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterChange:
-    """What to change, as the user wrote it; `namespace` "" means all namespaces.
+    """The parts of a change, as the user wrote them; `namespace` "" means all namespaces.
 
-    `server_side` applies as `kubectl apply --server-side`, `force_conflicts` against conflicts too.
-    `add_nodes` nodes are created like the node `like`, or of the type `instance_type`.
+    `server_side` applies objects as `kubectl apply --server-side` does; `force_conflicts` also
+    overwrites conflicting fields. The `add_nodes` new nodes are like the node `like`, or of the
+    type `instance_type`.
 
-    `apply_vpa` sets the requests that VerticalPodAutoscalers recommend.
-    With `max_unavailable` the drain is rolling: at most that many nodes are drained at a time, and
-    they return to service. `lasts` is the time for which drained and failed nodes stay down, as a
-    duration. `reschedule` (`all` or a label selector) makes running pods pending before both runs,
-    which place them in the `reschedule_order` (`priority` or `scheduled`).
-    `descheduler` is the policy file of a descheduler that runs once.
+    `apply_vpa` sets the requests that VerticalPodAutoscalers recommend. With `max_unavailable` the
+    drain is rolling: at most that many nodes are drained at a time, and they return to service.
+    `lasts` is the time for which drained and failed nodes stay down, as a duration. `reschedule`
+    (`all` or a label selector) makes running pods pending before both runs; the runs then place the
+    pods in the `reschedule_order` (`priority` or `scheduled`). `descheduler` is the policy file of
+    a descheduler that runs once.
     """
 
     apply: tuple[str, ...] = ()
@@ -135,7 +136,7 @@ class ClusterChange:
 
     @property
     def kubectl_flags(self) -> list[str]:
-        """The flags of `kubectl drain` that are given."""
+        """The flags of `kubectl drain` that the change sets."""
         flags = {
             IGNORE_DAEMON_SETS: self.ignore_daemonsets,
             DELETE_EMPTY_DIR: self.delete_emptydir_data,
@@ -150,7 +151,10 @@ class ClusterChange:
 
     @property
     def node_label(self) -> str:
-        """The first label that selects the nodes to drain, cordon or delete; "" for none."""
+        """The label key by which the change selects nodes to drain, cordon or delete; "" for none.
+
+        If the change has several selectors, the key is that of the first selector.
+        """
         for text in (*self.drain, *self.cordon, *_selected_nodes(self.delete)):
             with suppress(SelectorError):
                 selector = parse_selector(text)
@@ -175,7 +179,7 @@ def _worded(parts: Mapping[str, Iterable[object]]) -> list[str]:
 
 
 def _selected_nodes(deleted: Iterable[str]) -> Iterator[str]:
-    """Yield the names and selectors of the nodes that --delete names."""
+    """Yield the node names and node selectors in the values of --delete."""
     for text in deleted:
         kind, _, rest = text.partition("/")
         if find_kind(kind) is NODE:
@@ -183,15 +187,15 @@ def _selected_nodes(deleted: Iterable[str]) -> Iterator[str]:
 
 
 def _given(flag: bool) -> tuple[str, ...]:  # noqa: FBT001 - an option without a value
-    """Return the values of an option without a value: one empty text if it was given."""
+    """Return the values of an option that takes no value: ("",) if `flag` is set, otherwise ()."""
     return ("",) if flag else ()
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeScript:
-    """The steps of a change in order of time, and notes about what it means and assumes.
+    """The steps of a change in order of time, and notes about its meaning and its assumptions.
 
-    `drain` is what kubectl says about the drained nodes.
+    `drain` contains the result of kubectl's checks of the drained nodes.
     """
 
     steps: tuple[ScriptedStep, ...]
@@ -201,7 +205,7 @@ class ChangeScript:
 
 @dataclass(slots=True)
 class _Steps:
-    """Collects the steps of a change; `inventory` has the objects that exist after these steps."""
+    """Collects the steps of a change; `inventory` contains the objects after these steps."""
 
     change: ClusterChange
     start: Instant
@@ -218,7 +222,7 @@ def script_of_change(
 ) -> ChangeScript:
     """Return the steps and notes of `change`; `seed` selects the nodes of a fraction.
 
-    `new_node` are the templates of the instance type that new nodes have, one for each zone.
+    `new_node` contains the templates of the instance type of new nodes, one for each zone.
     Raises InputError for files that cannot be read and for objects that are missing or not allowed.
     """
     if change.reschedule_order not in (BY_PRIORITY, AS_SCHEDULED):
@@ -248,8 +252,8 @@ def script_of_change(
 
 
 def _deschedule(collected: _Steps, path: str) -> None:
-    """Add the evictions of one run of the descheduler. Raises InputError."""
-    # Imported only where it runs.
+    """Add the evictions of one descheduler run with the policy file `path`. Raises InputError."""
+    # Imported only if it is needed.
     from fairlead.whatif.descheduler.policy import read_policy  # noqa: PLC0415
     from fairlead.whatif.descheduler.run import run_policy  # noqa: PLC0415
 
@@ -285,9 +289,9 @@ def _drain(collected: _Steps) -> KubectlDrain:
 
 
 def _rolling(change: ClusterChange) -> RollingDrainOptions | None:
-    """Return the settings of a rolling drain, None to drain all nodes at once.
+    """Return the settings of a rolling drain; None if all nodes are drained at the same time.
 
-    Raises InputError.
+    Raises InputError if an option that it needs is missing.
     """
     if change.max_unavailable is None:
         if change.lasts and not change.failures.is_any:
@@ -315,7 +319,7 @@ def _apply(collected: _Steps) -> None:
         raise InputError("--force-conflicts", "needs --server-side")
     if not change.apply:
         return
-    # The schemas that patches need take as long to import as a small cluster to simulate.
+    # Importing the schemas that patches need takes as long as simulating a small cluster.
     from fairlead.whatif.change.kubectl_apply import applied, applied_by_server  # noqa: PLC0415
 
     namespace = change.namespace or DEFAULT_NAMESPACE
@@ -341,7 +345,7 @@ def _apply(collected: _Steps) -> None:
 
 
 def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str) -> Manifest:
-    """Add the step that changes `existing` to `result`; return it as it will be."""
+    """Add the step that changes `existing` to `result`; return the changed manifest."""
     from fairlead.whatif.change.kubectl_apply import merge_patch_between  # noqa: PLC0415
 
     changed = replace(existing, content=result)
@@ -399,7 +403,7 @@ def _apply_recommendations(collected: _Steps) -> None:
 
 
 def _model(change: ClusterChange, inventory: Inventory) -> Manifest | None:
-    """Return the node of --like, as it is before the change. Raises InputError."""
+    """Return the node of --like before the change; None without --like. Raises InputError."""
     if change.add_nodes is None:
         for option, value in (("--like", change.like), ("--instance-type", change.instance_type)):
             if value:
@@ -417,7 +421,7 @@ def _add_nodes(collected: _Steps, model: Manifest | None, templates: Sequence[Js
 
 
 def _rank(manifest: Manifest) -> int:
-    """Return the sort key of a manifest: kinds that others refer to come first."""
+    """Return the sort key of a manifest: kinds that other kinds refer to come first."""
     return _FIRST.index(manifest.kind) if manifest.kind in _FIRST else len(_FIRST)
 
 

@@ -43,15 +43,15 @@ def uncordon(node: Manifest) -> Command:
 def drain(node: str) -> Command:
     """Cordon `node` and request the eviction of its pods.
 
-    The request is an annotation: the drain controller of the simulation evicts the pods, as their
-    budgets allow.
+    The request is an annotation: the simulation's drain controller evicts the pods as their
+    disruption budgets allow.
     """
     metadata = {"annotations": {DRAIN: REQUESTED}}
     return PatchObject(_node(node), {"spec": {"unschedulable": True}, "metadata": metadata})
 
 
 def rolling_drain(node: str, turns: RollingDrainOptions) -> Command:
-    """Queue `node` for a rolling drain; it returns to service afterwards."""
+    """Queue `node` for a rolling drain; `turns` contains the settings of the drain."""
     return PatchObject(_node(node), {"metadata": {"annotations": {IN_TURN: str(turns)}}})
 
 
@@ -61,7 +61,7 @@ def set_kubelet_behaviour(node: str, behaviour: str) -> Command:
 
 
 def stop_node(node: str) -> Command:
-    """Stop `node`: its kubelet does nothing from now on."""
+    """Stop `node`: from now on its kubelet does nothing."""
     return set_kubelet_behaviour(node, str(Mode.STOPPED))
 
 
@@ -81,12 +81,12 @@ def create(manifest: Manifest) -> Command:
 
 
 def delete(target: ObjectRef) -> Command:
-    """Return the command that deletes the object, with any uid."""
+    """Return the command that deletes the object, whatever its UID is."""
     return DeleteObject(ObjectRef(target.kind, target.namespace, target.name))
 
 
 def patch(target: ObjectRef, merge: Json) -> list[Command]:
-    """Apply an RFC 7386 merge patch to the object, including its status."""
+    """Return the commands that apply an RFC 7386 merge patch to the object and its status."""
     commands: list[Command] = []
     if body := {key: value for key, value in merge.items() if key not in _NOT_PATCHED}:
         commands.append(PatchObject(target, body))

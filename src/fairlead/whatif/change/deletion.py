@@ -1,7 +1,8 @@
-"""Finds the objects that are deleted with a given object, such as the contents of a Namespace.
+"""Finds the objects that the deletion of an object also deletes, such as a Namespace's contents.
 
-The engine's namespace controller deletes them once the Namespace terminates. A namespace that
-contains a pod with an unknown owner is refused, because that owner would create a replacement.
+The engine's namespace controller deletes the contents once the Namespace terminates. The deletion
+is refused if the namespace contains a pod with an unknown owner, because that owner would create a
+replacement.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ _IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
 
 
 def deleted_with(source: str, target: Manifest, inventory: Inventory) -> list[Manifest]:
-    """Return the objects that are deleted with `target`, ending with `target` itself.
+    """Return the objects that a deletion of `target` deletes; `target` itself is the last.
 
-    Raises InputError, naming `source`, if it cannot be deleted.
+    Raises InputError, naming `source`, if `target` cannot be deleted.
     """
     if target.kind is not NAMESPACE:
         return [target]

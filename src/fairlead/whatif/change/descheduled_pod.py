@@ -1,11 +1,13 @@
 """Makes running pods pending before both runs of a what-if, so that it compares placements.
 
-Running pods are not moved, so a changed scheduler configuration would have no effect. With
-`--reschedule` both runs start with the selected pods pending; the scheduler places them with the
-old configuration in one run and the new one in the other. They all wait at once, so that it takes
-them by priority, then by age; or (`--reschedule-order scheduled`) they arrive one by one, in the
-order in which the cluster had scheduled them. Until a pod arrives, a scheduling gate holds it.
-Pods of DaemonSets, static pods, and finished or terminating pods stay on their nodes.
+A scheduler does not move running pods, so a changed scheduler configuration would not affect them.
+With `--reschedule` both runs start with the selected pods pending; the scheduler places the pods
+with the old configuration in one run and with the new configuration in the other run.
+
+By default all these pods wait from the start, and the scheduler takes them by priority, then by
+age. With `--reschedule-order scheduled` they arrive one by one, in the order in which the cluster
+scheduled them; a scheduling gate holds each pod until it arrives. Pods of DaemonSets, static pods,
+and finished or terminating pods stay on their nodes.
 """
 
 from __future__ import annotations
@@ -36,13 +38,18 @@ RECORDED_ORDER: Final = (
 )
 _GATE: Final = "fairlead.dev/reschedule"
 _UNGATED: Final[Json] = {"spec": {"schedulingGates": None}}
-_PAUSE: Final = 1_000_000  # 1 ms between arrivals; no pod is ready that soon, as in a burst
+_PAUSE: Final = (
+    1_000_000  # 1 ms between arrivals; as in a burst, no pod becomes ready in so short a time
+)
 _LABEL_SIGNS: Final = frozenset("=!()")
 
 
 @dataclass(frozen=True, slots=True)
 class DescheduledPods:
-    """The objects of a snapshot with pods made pending, and the steps by which these arrive."""
+    """The objects of a snapshot, in which the selected pods are pending, as `initial`.
+
+    `arrivals` are the steps that remove the scheduling gates of these pods, if they have any.
+    """
 
     initial: tuple[Manifest, ...]
     arrivals: tuple[ScriptedStep, ...]
@@ -52,7 +59,7 @@ class DescheduledPods:
 def deschedule(
     found: Iterable[Manifest], text: str, namespace: str, order: str = BY_PRIORITY
 ) -> DescheduledPods:
-    """Return `found`, in which the running pods that `text` selects are pending.
+    """Return the objects `found`, with the running pods that `text` selects made pending.
 
     `text` is `all` or a label selector; `namespace` "" means every namespace. Raises InputError if
     no running pod is selected.
@@ -72,7 +79,10 @@ def deschedule(
 
 
 def _chosen(manifests: Iterable[Manifest], text: str, namespace: str) -> set[tuple[str, str, str]]:
-    """Return the identities of the running pods that `text` selects. Raises InputError."""
+    """Return the identities of the running pods that `text` selects.
+
+    Raises InputError for an invalid `text` and if it selects no running pod.
+    """
     try:
         selector = parse_selector("" if text == ALL else text)
     except SelectorError as cause:
@@ -104,7 +114,7 @@ def _pending(manifest: Manifest) -> Manifest:
 
 
 def _gated(manifest: Manifest) -> Manifest:
-    """Return the pod as pending and held by a gate until its turn."""
+    """Return the pod as pending, with a scheduling gate that holds it until it arrives."""
     pending = _pending(manifest)
     value = pending.value
     spec = {**value["spec"], "schedulingGates": [{"name": _GATE}]}
@@ -112,7 +122,10 @@ def _gated(manifest: Manifest) -> Manifest:
 
 
 def _scheduled_at(manifest: Manifest) -> tuple[str, str, str]:
-    """Return a sort key: when the pod was scheduled, or else started or created, and its name."""
+    """Return a sort key: the time at which the pod was scheduled, its creation time, and its title.
+
+    If the dump does not show that time, use the start time of the pod, or else its creation time.
+    """
     status, meta = manifest.value.get("status") or {}, manifest.value["metadata"]
     created = str(meta.get("creationTimestamp") or "")
     bound = [

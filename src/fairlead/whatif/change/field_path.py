@@ -1,10 +1,10 @@
 """Sets one field of an object by its path: `spec.template.spec.containers[app].image=app:2`.
 
-A step is a field or, in brackets, a key of a map (`metadata.labels[example.com/tier]`), or an item
-of a list by its number or its merge key. Missing objects in the path are created, missing list
-items are not.
+A step of the path is a field name, or text in brackets: a key of a map
+(`metadata.labels[example.com/tier]`), or the number or merge key of a list item. Missing objects in
+the path are created; missing list items are not created.
 
-The schema of the kind determines which fields exist and the type of a value: `8` is a text for a
+The schema of the kind determines which fields exist and the type of a value: `8` is a string for a
 label and a number for replicas. Objects without a schema, and values that are objects or lists, are
 read as YAML. `null` removes the field.
 """
@@ -24,17 +24,16 @@ _STEP: Final = re.compile(r"\.?(?P<field>[^.\[\]]+)|\[(?P<key>[^\[\]]*)\]")
 _TEXTS: Final = (Type.STRING, Type.BYTES, Type.QUANTITY, Type.TIME, Type.MICRO_TIME)
 _INTEGERS: Final = (Type.INT32, Type.INT64)
 _BOOLEANS: Final = {"true": True, "false": False}
-_DIGITS_MAX: Final = 10  # no list has as many items
+_DIGITS_MAX: Final = 10  # no list has so many items
 _IDENTITY: Final = frozenset(
     {"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace", "metadata.uid"}
 )
 
 
 class SetFieldError(ValueError):
-    """A path or value does not fit the object; `field` is the part of the path that is wrong."""
+    """A path or value that does not fit the object; `field` is the incorrect part of the path."""
 
     def __init__(self, field: str, problem: str) -> None:
-        """Keep both."""
         super().__init__(problem)
         self.field = field
         self.problem = problem
@@ -42,7 +41,7 @@ class SetFieldError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A value inside the object: its container and key, its schema, and the key of list items."""
+    """A value inside an object: its container, key and schema, and the merge key of list items."""
 
     holder: Any
     key: str | int
@@ -51,7 +50,7 @@ class _Place:
 
 
 def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> None:
-    """Set the field of `obj` at `path` to the value of `text`, read by the schema.
+    """Set the field of `obj` at `path` to the value that `text` has according to `schema`.
 
     Raises SetFieldError.
     """
@@ -70,7 +69,7 @@ def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> None:
 
 
 def _steps(path: str) -> Iterator[tuple[str, bool]]:
-    """Yield the steps of `path`, and for each whether it is in brackets. Raises SetFieldError."""
+    """Yield (step, whether it is in brackets) for each step of `path`. Raises SetFieldError."""
     end = 0
     for match in _STEP.finditer(path):
         if match.start() != end:
@@ -85,7 +84,7 @@ def _steps(path: str) -> Iterator[tuple[str, bool]]:
 
 
 def _inner(place: _Place, step: str, done: str, *, creates: bool) -> _Place:
-    """Return the place of `step` in the value at `place`; an absent object is created."""
+    """Return the place of `step` in the value at `place`; `creates` creates missing objects."""
     schema = place.schema
     kind = None if schema is None or schema.type is Type.ANY else schema.type
     value = _present(place)
@@ -115,7 +114,10 @@ def _present(place: _Place) -> Any:
 
 
 def _index(items: list[Any], step: str, merge_key: str, done: str) -> int:
-    """Return the index of an item, by its number or its merge key. Raises SetFieldError."""
+    """Return the index in `items` that `step` selects, as a number or by `merge_key`.
+
+    Raises SetFieldError.
+    """
     if step.isascii() and step.isdigit() and len(step) < _DIGITS_MAX:
         if int(step) < len(items):
             return int(step)
@@ -137,7 +139,7 @@ def _remove(place: _Place) -> None:
 
 
 def _value(text: str, schema: Schema | None, path: str) -> Any:
-    """Return the value of `text` for a field of this type. Raises SetFieldError."""
+    """Return the value that `text` has according to `schema`. Raises SetFieldError."""
     kind = None if schema is None else schema.type
     if kind in _TEXTS:
         return text

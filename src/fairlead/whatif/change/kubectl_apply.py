@@ -1,8 +1,8 @@
 """Applies a manifest to an existing object as `kubectl apply` does.
 
     original    the manifest of the last apply, from the annotation last-applied-configuration
-    modified    the manifest now, which may be a part of the object
-    current     the object as it is
+    modified    the new manifest, which may contain only a part of the object
+    current     the existing object
 
 Fields that are in `original` but not in `modified` are removed from `current`; then `modified` is
 merged into it by the strategic merge rules: lists of objects are merged by their merge key, and
@@ -14,9 +14,9 @@ keys, so their lists are replaced.
     current   containers: [{name: app, image: a:1, tty: true}, {name: log, image: l:1}]
     result    containers: [{name: app, image: a:2, tty: true}]
 
-With `--server-side` the API server merges, by the managedFields of the object: fields of other
-managers are conflicts. A dump of `kubectl get` without `--show-managed-fields` has none, so that
-nothing can conflict.
+With `--server-side` the API server merges the objects and uses the managedFields of the existing
+object: changes to fields of other managers are conflicts. A dump of `kubectl get` without
+`--show-managed-fields` has no managedFields, so nothing can conflict.
 
 upstream: staging/src/k8s.io/kubectl/pkg/cmd/apply/patcher.go:patchSimple,
 apimachinery/pkg/util/strategicpatch/patch.go:CreateThreeWayMergePatch
@@ -53,9 +53,9 @@ _SERVER_FIELDS: Final = ("creationTimestamp", "generation", "resourceVersion", "
 
 
 def applied(existing: Manifest, modified: Json) -> Json:
-    """Return `existing` with `modified` applied; null in the JSON `modified` removes a field.
+    """Return `existing` after `kubectl apply` of `modified`; null in `modified` removes a field.
 
-    Raises InputError if they cannot be merged.
+    Raises InputError if the two objects cannot be merged.
     """
     current = copy.deepcopy(existing.value)
     schema = None if existing.kind.is_custom else schema_of_kind(existing.kind)
@@ -83,7 +83,7 @@ def applied_by_server(
 ) -> Json:
     """Return `existing` after `kubectl apply --server-side` of `modified` at `now`.
 
-    Raises InputError, for conflicts in the API server's words.
+    Raises InputError with the API server's message if fields conflict.
     """
     tracking = tracking_of(existing.kind, "")
     if tracking is None:
@@ -103,7 +103,7 @@ def applied_by_server(
 
 
 def merge_patch_between(before: Json, after: Json) -> Json:
-    """Return the RFC 7386 patch that turns `before` into `after`."""
+    """Return the RFC 7386 merge patch that turns `before` into `after`."""
     patch: Json = {name: None for name in before if name not in after}
     for name, value in after.items():
         old = before.get(name)
@@ -116,7 +116,7 @@ def merge_patch_between(before: Json, after: Json) -> Json:
 
 
 def _last_applied(current: Json) -> Json | None:
-    """Return the manifest of the last `kubectl apply`; None if there was none."""
+    """Return the manifest of the last `kubectl apply`; None if no annotation contains it."""
     annotations = current["metadata"].get("annotations") or {}
     try:
         found = msgspec.json.decode(annotations.get(LAST_APPLIED, "null"))
@@ -149,7 +149,10 @@ def _member(schema: Schema | None, name: str) -> Schema | None:
 def _without_dropped(
     schema: Schema | None, name: str, current: Any, original: list[Any], modified: list[Any]
 ) -> Any:
-    """Return the list without the items that were dropped; an atomic list is returned unchanged."""
+    """Return the list `current` without the items that are in `original` but not in `modified`.
+
+    An atomic list is returned unchanged.
+    """
     field = None if schema is None else schema.fields.get(name)
     if field is None or MERGE not in field.strategies or not isinstance(current, list):
         return current

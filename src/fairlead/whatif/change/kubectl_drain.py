@@ -1,8 +1,8 @@
 """Checks the pods of drained nodes as `kubectl drain` does before it evicts any of them.
 
     --ignore-daemonsets       for pods of DaemonSets, which stay on the node
-    --delete-emptydir-data    for pods with an emptyDir volume, whose data is lost
-    --force                   for pods without a controller, which nothing creates again
+    --delete-emptydir-data    for pods with an emptyDir volume; its data is lost
+    --force                   for pods without a controller; nothing creates them again
 
 kubectl refuses to drain a node with such a pod unless the flag is given. It cordons every node
 first, so a refused node stays cordoned. Finished pods need no flag, and mirror pods are skipped.
@@ -24,7 +24,7 @@ from fairlead.whatif.snapshot.inventory import Inventory
 IGNORE_DAEMON_SETS: Final = "--ignore-daemonsets"
 DELETE_EMPTY_DIR: Final = "--delete-emptydir-data"
 FORCE: Final = "--force"
-# The texts of kubectl, with its own "cannot delete" in the last one.
+# The texts of kubectl; the last text contains "cannot delete" twice in kubectl, too.
 _FATAL: Final = {
     IGNORE_DAEMON_SETS: "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)",
     DELETE_EMPTY_DIR: "Pods with local storage (use --delete-emptydir-data to override)",
@@ -34,7 +34,7 @@ _FATAL: Final = {
 
 @dataclass(frozen=True, slots=True)
 class DrainFlag:
-    """A flag that `kubectl drain` needs, and the pods that make it necessary, by node and name."""
+    """A flag that `kubectl drain` needs, and the pods that make it necessary."""
 
     flag: str
     pods: tuple[str, ...]
@@ -42,7 +42,7 @@ class DrainFlag:
 
 @dataclass(frozen=True, slots=True)
 class RefusedDrain:
-    """A node that `kubectl drain` refuses to drain; `causes` are its reasons with the pods."""
+    """A node that `kubectl drain` refuses to drain; `causes` contains (reason, pod names)."""
 
     node: str
     causes: tuple[tuple[str, tuple[str, ...]], ...]
@@ -65,7 +65,7 @@ class RefusedDrain:
 
 @dataclass(frozen=True, slots=True)
 class KubectlDrain:
-    """The flags that `kubectl drain` of `nodes` needs, and what it refuses with the given flags."""
+    """The result of kubectl's checks of `nodes`: the flags `needed`, and the nodes `refused`."""
 
     nodes: tuple[str, ...] = ()
     needed: tuple[DrainFlag, ...] = ()
@@ -78,7 +78,10 @@ NO_DRAIN: Final = KubectlDrain()
 def kubectl_drain(
     nodes: Iterable[str], inventory: Inventory, flags: Iterable[str] | None
 ) -> KubectlDrain:
-    """Check `nodes`; `flags` are those given to kubectl, None to refuse nothing."""
+    """Return the result of kubectl's checks of `nodes`.
+
+    `flags` are the flags given to kubectl; None refuses no node.
+    """
     by_node = _pods_by_node(nodes, inventory)
     needed = needed_flags(
         pod for pods in by_node.values() for pod in pods if not _absent_daemon_set(pod, inventory)
@@ -97,8 +100,8 @@ def kubectl_drain(
 def needed_flags(pods: Iterable[Pod]) -> tuple[DrainFlag, ...]:
     """Return the flags that a drain of `pods` needs, if all of their DaemonSets exist.
 
-    A pod with an emptyDir and without a controller needs two; kubectl reports only the first
-    problem of a pod, so it names the second flag after the first is given.
+    A pod with an emptyDir and without a controller needs two flags. kubectl reports only the first
+    problem of a pod, so it names the second flag only after the first flag is given.
     """
     by_flag: dict[str, list[str]] = {flag: [] for flag in _FATAL}
     for pod in pods:
@@ -131,7 +134,7 @@ def _pods_by_node(nodes: Iterable[str], inventory: Inventory) -> dict[str, list[
 
 
 def _pods_by_problem(pods: Iterable[Pod], inventory: Inventory) -> dict[str, list[str]]:
-    """Return pods by the problem that kubectl has with them.
+    """Return the names of `pods`, grouped by the problem that kubectl reports for them.
 
     A problem is the flag that is needed, or the error about a DaemonSet that is not found.
     """
@@ -144,9 +147,9 @@ def _pods_by_problem(pods: Iterable[Pod], inventory: Inventory) -> dict[str, lis
 
 
 def _absent_daemon_set(pod: Pod, inventory: Inventory) -> str:
-    """Return kubectl's error for an unfinished pod whose DaemonSet does not exist; "" if it exists.
+    """Return kubectl's error if the DaemonSet of an unfinished pod does not exist; "" otherwise.
 
-    Without DaemonSets in the dump, this is unknown, and the result is "".
+    Also return "" if the dump contains no DaemonSets, because their existence is then unknown.
     """
     owner = None if is_terminal(pod) else controller_of(pod.metadata)
     if owner is None or owner.kind != DAEMON_SET.kind or not inventory.of_kind(DAEMON_SET):
@@ -159,7 +162,7 @@ def _absent_daemon_set(pod: Pod, inventory: Inventory) -> str:
 def _causes(
     problems: Mapping[str, list[str]], given: frozenset[str]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the reasons why kubectl refuses a node; each pod gives at most one."""
+    """Yield (reason, pods) for each reason to refuse a node; each pod has one reason at most."""
     named: set[str] = set()
     for problem, pods in sorted(problems.items(), key=lambda item: _order(item[0])):
         is_overridden = problem in given or (problem not in _FATAL and FORCE in given)

@@ -1,7 +1,8 @@
 """New nodes: `--add-nodes 10`, each like a node of the cluster or of an instance type.
 
-A new node is Ready and empty; the simulated DaemonSet controller puts its pods on it. It has the
-model's labels, lasting taints, size and volume limits (CSINode), but not its images or its cordon.
+A new node is Ready and empty; the simulated DaemonSet controller creates its pods there. The node
+has the labels, lasting taints, size and volume limits (CSINode) of the node that it is like. It has
+neither that node's images nor its cordon.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def new_nodes(
     """Return `count` Nodes like `model`, each followed by its CSINode if the model has one.
 
     Labels and sizes of `templates` take precedence; the templates are used in turn, so that nodes
-    are spread over the zones of an instance type. Raises InputError without model and templates.
+    are spread over the zones of an instance type. Raises InputError if there is neither a `model`
+    nor a template.
     """
     if not 1 <= count <= NODES_MAX:
         raise InputError(OPTION, f"{count} is not from 1 to {NODES_MAX}")
@@ -55,7 +57,7 @@ def new_nodes(
 
 
 def _free_names(count: int, inventory: Inventory) -> Iterator[str]:
-    """Yield numbered names that no node has."""
+    """Yield `count` numbered names that no node has."""
     number, width = 0, len(str(count))
     while count:
         number += 1

@@ -2,15 +2,15 @@
 
     --set deploy/store/web:spec.strategy.type=Recreate         one field
     --set-resources deploy/store/web=cpu=2,memory=4Gi          requests of all containers
-    --set-resources deploy/store/web:app=limits.cpu=4          of one container
+    --set-resources deploy/store/web:app=limits.cpu=4          a limit of the container `app`
     --priority-class high=5000                                 the value of a PriorityClass
 
 `--set-resources` works as `kubectl set resources`: it changes the pod template, and a rollout
-follows. An amount is a request; extended resources and huge pages get a limit too, as both must be
-equal. The API server checks the result.
+follows. An amount without `limits.` is a request; it is also the limit of extended resources and
+huge pages, for which request and limit must be equal. The API server checks the result.
 
-A PriorityClass's value cannot be updated, so the class is deleted and created again. Pods keep the
-priority with which they were created.
+The value of a PriorityClass cannot be updated, so the class is deleted and created again. Pods keep
+the priority with which they were created.
 
 upstream: staging/src/k8s.io/kubectl/pkg/cmd/set/set_resources.go,
 plugin/pkg/admission/priority/admission.go:admitPod
@@ -55,9 +55,9 @@ _HUGE_PAGES: Final = "hugepages-"
 
 
 def with_field(text: str, inventory: Inventory, namespace: str) -> tuple[Manifest, Json, list[str]]:
-    """Return the object of `text` (`KIND/NS/NAME:path=value`), its new content, and no notes.
+    """Return (object, its new content, []) for `text` (`KIND/NS/NAME:path=value`).
 
-    Raises InputError.
+    The third item is the list of notes, which is always empty here. Raises InputError.
     """
     name, colon, assignment = text.partition(":")
     path, sign, value = _split_assignment(assignment)
@@ -75,7 +75,10 @@ def with_field(text: str, inventory: Inventory, namespace: str) -> tuple[Manifes
 
 
 def _split_assignment(text: str) -> tuple[str, str, str]:
-    """Return path, sign and value; a "=" in brackets belongs to the path."""
+    """Return (path, "=", value) of `text`; a "=" inside brackets belongs to the path.
+
+    Without a "=" the result is (`text`, "", "").
+    """
     depth = 0
     for index, character in enumerate(text):
         depth += {"[": 1, "]": -1}.get(character, 0)
@@ -90,9 +93,9 @@ def _split_assignment(text: str) -> tuple[str, str, str]:
 def with_resources(
     text: str, inventory: Inventory, namespace: str
 ) -> tuple[Manifest, Json, list[str]]:
-    """Return the workload that `text` names, its content with other requests, and notes.
+    """Return (workload, its content with the new requests, notes) for `text`.
 
-    Limits below the requests are raised, which the notes say. Raises InputError.
+    Limits below the requests are raised to the requests, and a note says so. Raises InputError.
     """
     name, sign, amounts = text.partition("=")
     name, colon, container = name.partition(":")
@@ -120,7 +123,7 @@ def with_resources(
 def _raise_limits(
     resources: Json, wanted: Collection[tuple[str, str]], container: str
 ) -> Iterator[str]:
-    """Raise limits that are below the requests that `wanted` sets, and say which."""
+    """Raise limits that are below the requests in `wanted`; yield a text for each new limit."""
     limits = resources.get("limits", {})
     for part, resource in wanted:
         request, limit = resources.get("requests", {}).get(resource), limits.get(resource)
@@ -132,7 +135,10 @@ def _raise_limits(
 
 
 def _amounts(text: str) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield (requests or limits, resource), amount for each part of `cpu=2,limits.memory=4Gi`."""
+    """Yield ((part, resource), amount) for each item of `cpu=2,limits.memory=4Gi`.
+
+    A part is `requests` or `limits`. Raises InputError.
+    """
     for each in text.split(","):
         name, sign, amount = each.strip().rpartition("=")
         part, dot, resource = name.partition(".")
@@ -150,7 +156,7 @@ def _amounts(text: str) -> Iterator[tuple[tuple[str, str], str]]:
 
 
 def _containers(target: Manifest, edited: Json, name: str) -> list[Json]:
-    """Return the containers of the template, or the one called `name`. Raises InputError."""
+    """Return the pod template's containers, or only the container `name`. Raises InputError."""
     spec = edited.get("spec", {}).get("template", {}).get("spec", {})
     containers: list[Json] = spec.get("containers", [])
     if not name:
@@ -168,7 +174,7 @@ def _containers(target: Manifest, edited: Json, name: str) -> list[Json]:
 
 
 def with_priority(text: str, inventory: Inventory) -> tuple[Manifest, Manifest]:
-    """Return the PriorityClass that `text` (`NAME=VALUE`) names, as it is and with the new value.
+    """Return the PriorityClass in `text` (`NAME=VALUE`) with its old value, and with its new value.
 
     Raises InputError.
     """
@@ -194,7 +200,7 @@ def _is_integer(text: str) -> bool:
 
 
 def priority_note(before: Manifest, value: int, inventory: Inventory) -> str:
-    """Return a note on how the new value affects existing pods."""
+    """Return a note about the effect of the new value on existing pods."""
     name, old = before.ref.name, before.value.get("value", 0)
     pods = [
         pod

@@ -15,9 +15,10 @@ _SELECTION_MAX: Final = 200  # characters
 def rolling_drain(
     source: str, unavailable: int, down: DurationNs, selection: str, *, field: str = ""
 ) -> RollingDrainOptions:
-    """Return a drain of at most `unavailable` nodes at a time; each is `down` that long.
+    """Return the settings of a rolling drain of at most `unavailable` nodes at a time.
 
-    Nodes with equal `selection` belong to one drain. Raises InputError, naming `source`.
+    Each node is out of service for the duration `down`. Nodes with equal `selection` belong to one
+    drain. Raises InputError, naming `source`.
     """
     if not 1 <= unavailable <= UNAVAILABLE_MAX:
         raise InputError(source, f"{unavailable} is not from 1 to {UNAVAILABLE_MAX}", field=field)

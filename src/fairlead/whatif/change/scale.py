@@ -1,4 +1,4 @@
-"""Parses `deploy/x=20`: a workload and its new number of replicas."""
+"""Parses the value of `--scale` (`deploy/x=20`): a workload and its new number of replicas."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SCALABLE: Final = (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLE
 def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "") -> Command:
     """Return the command for `text` (`deploy/x=20`, `sts/ns/x=3`).
 
-    `namespace` applies to names without a namespace. Raises InputError, naming `source`.
+    `namespace` is used if `text` contains no namespace. Raises InputError, naming `source`.
     """
     target, sign, count = text.rpartition("=")
     if not sign:

@@ -1,9 +1,9 @@
-"""--apply-vpa: requests as VerticalPodAutoscalers recommend them in their status.
+"""--apply-vpa: sets the requests that VerticalPodAutoscalers recommend in their status.
 
 The recommended target of each container becomes its request in the pod template of the VPA's
 workload, and a rollout follows, as with --set-resources. Limits keep their ratio to the requests,
 unless `controlledValues` is RequestsOnly; then a request is at most its limit. Containers with mode
-Off are left alone. The VPA's update mode does not matter, because the option asks for the change.
+Off are left alone. The VPA's update mode is ignored, because the option requests the change.
 
 upstream: autoscaler/vertical-pod-autoscaler/pkg/utils/vpa/limit_and_request_scaling.go,
 capping.go
@@ -42,7 +42,7 @@ _TEMPLATED: Final = {
     for one in (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER)
 }
 _ALL_CONTAINERS: Final = "*"
-# Upstream scales cpu in thousandths and everything else in whole units.
+# Upstream scales CPU in thousandths and all other resources in whole units.
 _UNITS: Final = {"cpu": 1_000_000}
 _WHOLE: Final = 1_000_000_000
 
@@ -76,7 +76,7 @@ class _Status(msgspec.Struct, rename="camel"):
 
 
 class _Form(msgspec.Struct):
-    """The fields of a VerticalPodAutoscaler that matter here."""
+    """The spec and status of a VerticalPodAutoscaler, with the fields that --apply-vpa reads."""
 
     spec: _Spec = msgspec.field(default_factory=_Spec)
     status: _Status = msgspec.field(default_factory=_Status)
@@ -88,7 +88,7 @@ class _Form(msgspec.Struct):
         return [] if found is None else found.container_recommendations
 
     def policy(self, container: str) -> _Policy:
-        """Return the policy of a container, by its name or for all."""
+        """Return the policy for `container`, or else the policy for all containers (`*`)."""
         policy = self.spec.resource_policy
         stated = [] if policy is None else policy.container_policies
         by_name = {one.container_name: one for one in stated}
@@ -97,7 +97,10 @@ class _Form(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class RecommendedEdit:
-    """A workload and its content with recommended requests; None for a VPA without effect."""
+    """A workload and its content with the recommended requests; `note` describes the changes.
+
+    `target` is None if the VPA has no effect; `note` then contains the reason.
+    """
 
     target: Manifest | None
     content: Json
@@ -105,10 +108,11 @@ class RecommendedEdit:
 
 
 def recommended_edits(inventory: Inventory, namespace: str) -> Iterator[RecommendedEdit]:
-    """Yield the edits that the VPAs of `namespace` ("" for all) recommend, in order of the dump.
+    """Yield the edits that the VPAs of `namespace` recommend, in the order of the VPAs in the dump.
 
-    Each is computed from the workload as it is in `inventory` then. Raises InputError if there is
-    no recommendation, and for a malformed one.
+    `namespace` "" means every namespace. Each edit starts from the current workload in `inventory`,
+    so that it includes the previous edits. Raises InputError if no VPA has a recommendation, and
+    for a malformed VPA.
     """
     vpas = inventory.of_kind(VERTICAL_POD_AUTOSCALER)
     read = [(one, _form(one)) for one in vpas if namespace in ("", one.ref.namespace)]
@@ -149,7 +153,7 @@ def _edit(vpa: Manifest, form: _Form, inventory: Inventory) -> RecommendedEdit:
 
 
 def _changes(vpa: Manifest, form: _Form, content: Json) -> Iterator[str]:
-    """Set the recommended amounts in `content`, and yield what changes."""
+    """Set the recommended amounts in `content`; yield a description of each change."""
     recommended = {one.container_name: one.target for one in form.recommendations}
     spec = content.get("spec", {}).get("template", {}).get("spec", {})
     for container in spec.get("containers", []):
@@ -169,7 +173,10 @@ def _changes(vpa: Manifest, form: _Form, content: Json) -> Iterator[str]:
 
 
 def _set(resources: Json, resource: str, amount: QuantityText, policy: _Policy) -> str:
-    """Set a request and, unless the policy forbids it, its limit; return what changed."""
+    """Set a request and, unless `policy` forbids it, its limit; return a description of the change.
+
+    The result is "" if the request does not change.
+    """
     requests, limits = resources.setdefault("requests", {}), resources.get("limits") or {}
     before, limit = requests.get(resource), limits.get(resource)
     target = parse_quantity(amount)

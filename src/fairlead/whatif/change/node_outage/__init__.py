@@ -1,1 +1,1 @@
-"""Nodes that fail in a what-if or scenario: which ones, how, when and for how long."""
+"""Node failures in a what-if or scenario: the nodes, the kind of failure, its time and duration."""

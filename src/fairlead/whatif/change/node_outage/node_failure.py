@@ -1,4 +1,4 @@
-"""Failures: which nodes fail in a what-if, how, when and for how long."""
+"""Failures: the node failures of a what-if, with the kind of failure, its time and its duration."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ NO_FAILURE: Final = "needs --fail-zone, --fail-node, --fail-fraction or --flap"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failures:
-    """Nodes and their failure; `how` is a kubelet behaviour, `at` and `lasts` are durations."""
+    """Nodes and their failure; `how` is a kubelet behaviour, `at` and `lasts` are durations.
+
+    `at` is the time from the change to the failure.
+    """
 
     fail_zone: tuple[str, ...] = ()
     fail_node: tuple[str, ...] = ()
@@ -53,7 +56,7 @@ class Failures:
         return bool(self.fail_zone or self.fail_node or self.fail_fraction or self.flap)
 
     def outages(self, inventory: Inventory, seed: int) -> list[Outage]:
-        """Return the outages; a node belongs to the first outage that names it.
+        """Return the outages; if several outages select a node, it belongs to the first one.
 
         Raises InputError.
         """
@@ -88,7 +91,7 @@ class Failures:
 
 
 def option_duration(option: str, text: str) -> DurationNs | None:
-    """Return the duration given for `option`, None if `text` is "". Raises InputError."""
+    """Return the duration `text` of `option`; None if `text` is "". Raises InputError."""
     return field_duration(option, "", text) if text else None
 
 

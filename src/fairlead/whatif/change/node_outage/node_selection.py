@@ -1,8 +1,8 @@
 """Selects the nodes of a failure: a zone, or a random fraction of nodes.
 
-    eu-1a              a zone by its label topology.kubernetes.io/zone, or eu/eu-1a if several
+    eu-1a              a zone by its label topology.kubernetes.io/zone; eu/eu-1a if several
                        regions have a zone of that name
-    0.6@eu-1a, 60%     a fraction of a zone's nodes, or of all nodes; the seed selects which
+    0.6@eu-1a, 60%     a fraction of a zone's nodes, or of all nodes; the seed selects the nodes
 
 A fraction is rounded to the nearest number of nodes, but is at least one node.
 """
@@ -19,7 +19,7 @@ from fairlead.whatif.input.seeded_choice import shuffled
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
-_PURPOSE: Final = 1 << 40  # distinct from the purposes that scenario events use
+_PURPOSE: Final = 1 << 40  # differs from the purposes that scenario events use
 _NO_ZONES: Final = f"the nodes have no zones (label {ZONE})"
 
 
@@ -40,7 +40,7 @@ def zone_nodes(source: str, zone: str, inventory: Inventory) -> list[str]:
 
 
 def fraction_of_nodes(source: str, text: str, inventory: Inventory, seed: int) -> list[str]:
-    """Return the nodes that `text` (`0.6@zone`, `60%`) selects, sorted; equal seeds select alike.
+    """Return the nodes that `text` (`0.6@zone`, `60%`) selects, sorted by name.
 
     Raises InputError, naming `source`.
     """
@@ -68,7 +68,7 @@ def _fraction(source: str, text: str) -> Decimal:
 
 
 def _region_and_zone(node: Manifest) -> tuple[str, str]:
-    """Return region and zone of `node`, "" if absent; beta labels take precedence, as upstream."""
+    """Return (region, zone) of `node`, "" if absent; beta labels take precedence, as upstream."""
     labels = node.labels
     if not isinstance(labels, dict):
         return ("", "")  # invalid labels are reported later, when the node is loaded

@@ -1,4 +1,4 @@
-"""Outage: the kubelets of some nodes misbehave from an instant on, temporarily or permanently.
+"""Outage: the kubelets of some nodes misbehave, temporarily or permanently.
 
 The only direct effect is a change of the annotation `fairlead.dev/kubelet` of each node
 (fairlead.api.kubelet_behaviour). Everything else follows from the simulated controllers.
@@ -23,9 +23,10 @@ FLAP_TIMES: Final = "60s/120s"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outage:
-    """The kubelets of `nodes` have `behaviour` from `at` on, for `lasts` (None: permanently).
+    """An outage: the kubelets of `nodes` have `behaviour` from `at` on, for `lasts`.
 
-    `source` and `what` name the option or scenario field in error messages.
+    `lasts` is None for a permanent outage. `source` and `what` name the option or scenario field in
+    error messages.
     """
 
     source: str
@@ -36,7 +37,7 @@ class Outage:
     behaviour: str = STOPPED
 
     def steps(self) -> Iterator[ScriptedStep]:
-        """Yield the steps that start and, unless it is permanent, end the outage."""
+        """Yield the step that starts the outage and, if `lasts` is set, the step that ends it."""
         begin = tuple(commands.set_kubelet_behaviour(node, self.behaviour) for node in self.nodes)
         yield ScriptedStep(self.at, begin, self.source, self.what)
         if self.lasts is not None:
@@ -45,7 +46,7 @@ class Outage:
 
 
 def read_behaviour(source: str, text: str) -> str:
-    """Return `text` if it is a kubelet behaviour other than the default. Raises InputError."""
+    """Return `text`, a kubelet behaviour other than the default. Raises InputError."""
     try:
         behaviour = parse_kubelet_behaviour(text)
     except ValueError as cause:
@@ -56,7 +57,7 @@ def read_behaviour(source: str, text: str) -> str:
 
 
 def flapping(source: str, text: str, inventory: Inventory) -> tuple[list[str], str]:
-    """Return the nodes that `text` (`NODE`, `NODE@DOWN/UP`) selects, and their behaviour.
+    """Return (nodes, behaviour) for `text` (`NODE`, `NODE@DOWN/UP`).
 
     Raises InputError, naming `source`.
     """
@@ -66,9 +67,9 @@ def flapping(source: str, text: str, inventory: Inventory) -> tuple[list[str], s
 
 
 def without_duplicates(outages: Iterable[Outage]) -> list[Outage]:
-    """Return `outages` with each node only in the first outage that names it.
+    """Return `outages` with each node only in the first outage that contains it.
 
-    Drop empty outages.
+    Outages without nodes are dropped.
     """
     seen: set[str] = set()
     once: list[Outage] = []
