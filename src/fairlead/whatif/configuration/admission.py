@@ -1,12 +1,12 @@
 """Reads kube-apiserver's AdmissionConfiguration (--admission-control-config-file).
 
-Only the configuration of the plugin ResourceQuota is supported: its `limitedResources`, such as
+Only the configuration of the plugin ResourceQuota is supported. Its `limitedResources`, such as
 pods of high PriorityClasses, can be used only if a quota covers them. A configuration of any other
 plugin is an error, because ignoring it would change which objects are admitted.
 
     plugins:
     - name: ResourceQuota
-      configuration:            # or `path`: another file, relative to this one
+      configuration:            # or `path`: another file, relative to this file
         apiVersion: apiserver.config.k8s.io/v1
         kind: ResourceQuotaConfiguration
         limitedResources:
@@ -44,7 +44,7 @@ _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 class _Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """A form with upstream's field names; unknown fields are errors."""
+    """Base class of the file's parts, with upstream's field names; unknown fields are errors."""
 
 
 class _Plugin(_Form, frozen=True):

@@ -23,8 +23,8 @@ def controller_manager(
 ) -> NodeLifecycleConfig:
     """Return the configuration for `flags` (names without dashes) in `release`.
 
-    Raises InputError, naming `source` if the flags come from a file. `prefix` precedes the name of
-    a flag in messages.
+    Raises InputError; its message names `source` if the flags come from a file, and has `prefix`
+    before the name of a flag.
     """
     others = {name: text for name, text in flags.items() if name != FEATURE_GATES}
     try:

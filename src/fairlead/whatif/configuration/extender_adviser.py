@@ -1,4 +1,4 @@
-"""Builds the Adviser of `fairlead extender` from a configuration, plugins and a snapshot.
+"""Builds the adviser of `fairlead extender` from a configuration, plugins and a snapshot.
 
 Without a configuration, only the given plugins run, because the calling kube-scheduler already runs
 Kubernetes' own plugins.
@@ -27,7 +27,7 @@ _REQUIRED: Final = (("PrioritySort", 0), ("DefaultBinder", 0))
 def read_adviser(config: str | None, plugins: UserPlugins, snapshot: str | None) -> ExtenderBackend:
     """Return an adviser with the plugins of `config` and `plugins` and the objects of `snapshot`.
 
-    Without both, it runs the default plugins. Raises InputError.
+    Without `config` and `plugins`, the adviser runs the default plugins. Raises InputError.
     """
     scheduler = _without_defaults(plugins) if config is None and plugins.named else None
     if scheduler is None:

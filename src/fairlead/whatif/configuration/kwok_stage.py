@@ -1,16 +1,16 @@
-"""KWOK Stages: how long simulated pods take to start, to complete and to be deleted.
+"""KWOK Stages: the times that simulated pods take to start, to complete and to be deleted.
 
-The role of a Stage follows from what it does to the objects that it selects:
+The role of a Stage follows from its effect on the objects that it selects:
 
     Pod    sets a startTime and no phase   create      a part of the time until the pod runs
            sets phase Running              ready       from the binding, or the stage before
-           sets phase Succeeded            complete    from then on
+           sets phase Succeeded            complete    from the start of the pod
            deletes the pod                 delete      from the request to delete it
     Node   sets the NodeConditions         initialize, heartbeat: simulated nodes do both
 
-Other stages are refused. Of several stages of one role that select a pod, the weight decides. A pod
-that no stage of a role selects behaves as without stages. A pod with the restartPolicy Always
-completes after a second at the earliest.
+Stages with another effect are refused. If several stages of one role select a pod, one of them is
+chosen by weight. If no stage of a role selects a pod, the pod behaves as without stages. A pod with
+the restartPolicy Always completes after a second at the earliest.
 
 A selector's key is a path, as jq writes it, to a field of the metadata or spec, or to the status at
 the moment of the stage. A delay is uniformly distributed between its duration and its jitter.
@@ -47,7 +47,7 @@ _MS_MAX: Final = 10**12
 _DELETED_AT: Final = ".metadata.deletionTimestamp"
 _PATH_MAX: Final = 1000
 _SHORTEST_RESTARTED: Final = seconds(1)
-# Only blanks of its line may precede a key; otherwise the time is quadratic in empty lines.
+# Only blanks may precede a key on its line; otherwise the time is quadratic in empty lines.
 _PHASE: Final = re.compile(r"^[ \t]*phase:\s*[\"']?(\w+)[\"']?\s*$", re.MULTILINE)
 _STEP: Final = re.compile(r"\.?\[\]|\.?\[\"([^\"]*)\"\]|\.([A-Za-z_]\w*)")
 _SELECT: Final = re.compile(r"\s*\|\s*select\(\s*(\S+)\s*==\s*\"([^\"]*)\"\s*\)\s*\|\s*")
@@ -60,7 +60,7 @@ _KNOWN: Final = {
 
 
 class StageRole(StrEnum):
-    """What a stage does to a pod."""
+    """The effect of a stage on a pod."""
 
     CREATE = "create"
     READY = "ready"
@@ -72,7 +72,7 @@ class StageRole(StrEnum):
 
 
 class _Form(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """A part of a Stage; unknown fields are refused."""
+    """Base class of the parts of a Stage; unknown fields are errors."""
 
 
 class _Expression(_Form, frozen=True):
@@ -120,7 +120,7 @@ class _Patch(_Form, frozen=True):
 
 
 class _Action(_Form, frozen=True):
-    """What a stage does: `next` of v1alpha1, or one of the newer `steps`."""
+    """The effects of a stage: `next` of v1alpha1, or an item of the newer `steps`."""
 
     event: dict[str, Any] | None = None
     finalizers: _Finalizers | None = None
@@ -152,14 +152,14 @@ class _Spec(_Form, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class PodStage:
-    """A stage of pods with its role."""
+    """A stage for pods, and its role."""
 
     name: str
     role: StageRole
     spec: _Spec
 
     def selects(self, pod: Pod) -> bool:
-        """Return whether the stage selects `pod` at the moment of its role."""
+        """Return whether the stage selects `pod` in one of the statuses that fit its role."""
         labels, notes = pod.metadata.labels, pod.metadata.annotations
         selector = self.spec.selector
         if selector is None:
@@ -174,7 +174,7 @@ class PodStage:
         )
 
     def delay(self, pod: Pod, draw: int) -> DurationNs:
-        """Return the delay for `pod`; `draw` is its random number."""
+        """Return the delay for `pod`; `draw` is a random number."""
         form = self.spec.delay
         shortest = _time_of(
             form.duration_from, pod, form.duration_milliseconds * NANOSECONDS_PER_MILLISECOND
@@ -198,13 +198,13 @@ class PodStage:
 
 @dataclass(frozen=True, slots=True)
 class KwokStages:
-    """The stages of pods; `seed` determines delays and choices."""
+    """The stages for pods; `seed` determines the random delays and choices."""
 
     stages: tuple[PodStage, ...]
     seed: int
 
     def delay(self, role: StageRole, pod: Pod) -> DurationNs | None:
-        """Return the delay of the stage of `role` for `pod`, None if no stage selects it."""
+        """Return the delay of the stage of `role` for `pod`; None if no stage selects it."""
         found = [one for one in self.stages if one.role is role and one.selects(pod)]
         if not found:
             return None
@@ -212,15 +212,15 @@ class KwokStages:
         return _chosen(found, pod, next(numbers)).delay(pod, next(numbers))
 
     def start_delay(self, pod: Pod) -> DurationNs | None:
-        """Return the time from the binding of `pod` until it runs, None if no stage says."""
+        """Return the time from the binding of `pod` until it runs; None if no stage sets it."""
         ready = self.delay(StageRole.READY, pod)
         return None if ready is None else ready + (self.delay(StageRole.CREATE, pod) or 0)
 
     def run_duration(self, pod: Pod) -> DurationNs | None:
-        """Return how long the started `pod` runs, None if no stage completes it.
+        """Return the time for which the started `pod` runs; None if no stage completes it.
 
-        A pod that is always restarted runs for at least a second: its controller replaces it at
-        once, and with shorter times the simulation would not proceed.
+        A pod that is always restarted runs for at least a second. Its controller replaces it
+        immediately, so the virtual time of the simulation would hardly advance with shorter times.
         """
         found = self.delay(StageRole.COMPLETE, pod)
         if found is None or pod.spec.restart_policy != "Always":
@@ -234,7 +234,7 @@ class KwokStages:
 
 @dataclass(frozen=True, slots=True)
 class _Delays:
-    """The delays of Stages, and others for the pods that no Stage selects."""
+    """Returns the delay of the Stages for a pod; `others` is used if no Stage selects the pod."""
 
     of_stages: Callable[[Pod], DurationNs | None]
     others: Callable[[Pod], DurationNs | None] | None
@@ -252,7 +252,7 @@ def is_stage(manifest: Manifest) -> bool:
 
 
 def with_stages(config: KubeletConfig, found: Iterable[Manifest], seed: int) -> KubeletConfig:
-    """Return `config` with the delays of the Stages among `found`. Raises InputError."""
+    """Return `config` with the delays of the Stages in `found`. Raises InputError."""
     pods = [stage for one in found if is_stage(one) and (stage := _stage(one)) is not None]
     stages = KwokStages(tuple(pods), seed)
     if stages.has(StageRole.READY):
@@ -265,7 +265,7 @@ def with_stages(config: KubeletConfig, found: Iterable[Manifest], seed: int) -> 
 
 
 def _chosen(found: Sequence[PodStage], pod: Pod, draw: int) -> PodStage:
-    """Return one of the stages, chosen by weight; without weights, all are equally likely."""
+    """Return a stage of `found`, chosen by weight; without weights, all are equally likely."""
     # upstream: pkg/utils/lifecycle/lifecycle.go: Lifecycle.Match
     weights = [max(0, one.weight(pod)) for one in found]
     total = sum(weights)
@@ -283,7 +283,7 @@ def _chosen(found: Sequence[PodStage], pod: Pod, draw: int) -> PodStage:
 
 
 def _stage(manifest: Manifest) -> PodStage | None:
-    """Return the stage, None for a stage of nodes. Raises InputError for other stages."""
+    """Return the pod stage in `manifest`; None for a node stage. Raises InputError otherwise."""
     try:
         document = Document(manifest.source, manifest.value.get("spec") or {})
         spec = decode_strictly(document, _Spec, "spec")
@@ -310,7 +310,7 @@ def _templates(actions: Iterable[_Action]) -> Iterator[str]:
 
 
 def _role(manifest: Manifest, actions: Sequence[_Action]) -> StageRole:
-    """Return what the actions do. Raises InputError if that is not simulated."""
+    """Return the role of a stage with `actions`. Raises InputError if the role is not simulated."""
     if any(one.delete for one in actions):
         return StageRole.DELETE
     where = "spec.next" if any(one.status_template for one in actions) else "spec"
@@ -394,13 +394,13 @@ def _check_path(manifest: Manifest, path: str, field: str) -> None:
 
 
 def _steps(path: str) -> list[tuple[str, str]] | None:
-    """Return the steps of a path such as `.metadata.labels["a"]`, None for any other text."""
+    """Return the steps of a path such as `.metadata.labels["a"]`; None if `path` is invalid."""
     found = _STEP.findall(path)
     return found if found and "".join(m[0] for m in _STEP.finditer(path)) == path else None
 
 
 def _values(path: str, value: Any) -> list[Any]:
-    """Return the values at `path`, without nulls."""
+    """Return the values in `value` at `path`, without nulls."""
     parts = _SELECT.split(path)
     found = _walked(parts[0], [value])
     for at in range(1, len(parts), 3):
@@ -439,7 +439,10 @@ def _text_at(path: str, pod: Pod) -> str:
 
 
 def _time_of(source: _From | None, pod: Pod, default: DurationNs) -> DurationNs:
-    """Return the duration at a path in `pod`, or until the deletion of `pod`."""
+    """Return the duration that `source` refers to: a field of `pod`, or its grace period.
+
+    Return `default` if there is no `source`, or if the field contains no duration.
+    """
     if source is None:
         return default
     if source.path == _DELETED_AT:

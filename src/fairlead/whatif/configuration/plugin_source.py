@@ -80,7 +80,7 @@ def _module_of_file(path: str) -> ModuleType:
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
-    sys.modules[name] = module  # dataclasses and msgspec look up annotations here
+    sys.modules[name] = module  # dataclasses and msgspec look up annotations in `sys.modules`
     try:
         _imported(partial(specification.loader.exec_module, module))
     except (SourceError, ModuleNotFoundError) as cause:
@@ -92,7 +92,7 @@ def _module_of_file(path: str) -> ModuleType:
 
 
 def _imported(load: Callable[[], Loaded]) -> Loaded:
-    """Call `load`; raises SourceError for any error except ModuleNotFoundError."""
+    """Return the result of `load`; raise SourceError for any error except ModuleNotFoundError."""
     try:
         return load()
     except ModuleNotFoundError:
@@ -145,7 +145,7 @@ def installed_class(name: str) -> type:
 
 
 def _entry_points() -> EntryPoints:
-    # It takes a while to import, and few runs have installed plugins.
+    # The import is slow, and few runs have installed plugins.
     from importlib.metadata import entry_points  # noqa: PLC0415
 
     return entry_points(group=GROUP)

@@ -1,4 +1,4 @@
-"""Reads which Kubernetes version to follow, from options and scenarios."""
+"""Reads the Kubernetes version that a run follows, from options and scenarios."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from fairlead.whatif.input.error import InputError
 
 @dataclass(frozen=True, slots=True)
 class ReleaseChoice:
-    """A version ("" if none) and feature gates, as text or parsed, of one file or option.
+    """A version ("" for none) and feature gates (text or parsed) from one file or option.
 
-    Messages name `source`, the file ("" for the command line), and `of_version` and `of_gates`, the
-    options or fields.
+    `source` is the file ("" for the command line); `of_version` and `of_gates` are the names of the
+    options or fields. Error messages name all three.
     """
 
     version: str = ""
@@ -46,13 +46,13 @@ NO_CHOICE: Final = ReleaseChoice()
 
 @dataclass(frozen=True, slots=True)
 class Releases:
-    """The versions to follow: `nodes` for node controllers and kubelets, `general` for the rest."""
+    """The versions to follow: `nodes` for node controllers and kubelets, `general` for all else."""
 
     general: Release = field(default_factory=lambda: CURRENT)
     nodes: Release = field(default_factory=lambda: CURRENT)
 
     def with_gates(self, gates: Mapping[str, bool]) -> Releases:
-        """Return the releases with `gates` of a scheduler's configuration; gates set here win."""
+        """Return the releases with the `gates` of a scheduler configuration; existing gates win."""
         return replace(self, general=replace(self.general, gates={**gates, **self.general.gates}))
 
     @property
@@ -62,7 +62,7 @@ class Releases:
 
     @property
     def gates(self) -> dict[str, bool]:
-        """The feature gates that were set."""
+        """The feature gates that the user set."""
         return {**self.general.gates, **self.nodes.gates}
 
     @property
@@ -76,7 +76,7 @@ class Releases:
         return f"{line} Feature gates: {gates}." if gates else line
 
     def as_json(self) -> Json:
-        """Return the field `behaves_like` of results; empty for the defaults."""
+        """Return {"behaves_like": versions and feature gates} for results; {} for the defaults."""
         if self == CURRENT_RELEASES:
             return {}
         parts = {part.replace(" ", "_"): version for part, version in self.parts.items()}
@@ -91,7 +91,7 @@ def read_releases(general: ReleaseChoice, nodes: ReleaseChoice, option: ReleaseC
     """Return the releases for all components and for the node controllers.
 
     `option` overrides `general` and `nodes`. If the two versions differ, a gate of `general` or
-    `option` applies to the versions that have it. Raises InputError.
+    `option` applies to the versions that have this gate. Raises InputError.
     """
     for_all = _last(general, option)
     if not (nodes.version or nodes.gates):
@@ -110,14 +110,17 @@ def read_release(choice: ReleaseChoice) -> Release:
 
 
 def _last(*choices: ReleaseChoice) -> ReleaseChoice:
-    """Return the last choice that has a version, otherwise the first choice."""
+    """Return the last of `choices` that has a version, otherwise the first choice."""
     return next((choice for choice in reversed(choices) if choice.version), choices[0])
 
 
 def _release(
     chosen: ReleaseChoice, *choices: ReleaseChoice, other: ReleaseChoice | None = None
 ) -> Release:
-    """Return the release that `chosen` names, with the gates of all `choices`; later gates win."""
+    """Return the release that `chosen` names, with the gates of all `choices`; later choices win.
+
+    A gate that only the version of `other` has is ignored. Raises InputError.
+    """
     try:
         release = release_of(chosen.version)
     except ConfigurationError as cause:
@@ -143,5 +146,5 @@ def _release(
 
 
 def refusal(source: str, name: str, problem: str) -> InputError:
-    """Return the error about option or field `name`; `source` is its file, "" for an option."""
+    """Return the error about the option or field `name`; `source` is the field's file, else ""."""
     return InputError(source, problem, field=name) if source else InputError(name, problem)

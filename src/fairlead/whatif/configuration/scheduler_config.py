@@ -36,7 +36,7 @@ V1: Final = f"{GROUP}/v1"
 ALPHA: Final = f"{GROUP}/v1alpha1"
 _BETA: Final = tuple(f"{GROUP}/{version}" for version in ("v1beta3", "v1beta2", "v1beta1"))
 _OLD: Final = (*_BETA, f"{GROUP}/v1alpha2")
-# "scoringStrategy.type: Unsupported value" concerns a field within the arguments.
+# "scoringStrategy.type: Unsupported value" is about a field within the arguments.
 _OF_FIELD: Final = re.compile(r"(?P<field>[A-Za-z][\w.\[\]]*): (?P<problem>.*)", re.DOTALL)
 
 
@@ -50,7 +50,7 @@ def read_scheduler_config(
     """Return the configuration in `file` (None for the default) plus users' `plugins`.
 
     Unset fields have the defaults of `release`. A file with extenders is refused unless
-    `allow_extenders`, because they are sent pods of the cluster. Raises InputError.
+    `allow_extenders` is set, because extenders receive the cluster's pods. Raises InputError.
     """
     plugins = plugins or UserPlugins()
     if file is None:
@@ -74,7 +74,7 @@ def read_scheduler_config(
 
 
 def _refused_extender(path: str, extender: ExtenderForm) -> InputError:
-    """Return the error for a configuration with extenders that --allow-extenders does not allow."""
+    """Return the error for a configuration with extenders if --allow-extenders is not set."""
     address = one_line(extender.url_prefix, _ADDRESS_MAX)
     problem = f"pods would be sent to {address}; {ALLOW_EXTENDERS} lets extenders be called"
     return InputError(path, problem, field="extenders")
@@ -146,7 +146,7 @@ def _check_certificates(path: str, forms: tuple[ExtenderForm, ...]) -> None:
 
 
 def _mentioned(form: PluginsForm) -> Iterator[str]:
-    """Return the names of all plugins enabled or disabled at some extension point."""
+    """Yield the names of all plugins that some extension point enables or disables."""
     for point in PluginsForm.__struct_fields__:
         one = getattr(form, point)
         yield from (entry.name for entry in (*one.enabled, *one.disabled))

@@ -1,8 +1,8 @@
 """KubeSchedulerConfigurations in the ConfigMaps of a dump.
 
-Many clusters keep the configuration of their scheduler in a ConfigMap. It is named in a note and
-used only if `--config configmap/NAMESPACE/NAME` (or `.../NAME/KEY`) says so, because the dump does
-not show which scheduler reads it.
+Many clusters keep the configuration of their scheduler in a ConfigMap. The dump does not show which
+scheduler reads this ConfigMap. It is therefore used only with `--config configmap/NAMESPACE/NAME`
+(or `.../NAME/KEY`); otherwise a note names it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ PREFIXES: Final = ("configmap/", "configmaps/", "cm/")
 
 @dataclass(frozen=True, slots=True)
 class StoredConfiguration:
-    """A KubeSchedulerConfiguration under `key` of a ConfigMap, which `name` names as an option."""
+    """A KubeSchedulerConfiguration in a ConfigMap; `name` is NAMESPACE/NAME of the ConfigMap.
+
+    `key` is the key in the data of the ConfigMap.
+    """
 
     name: str
     key: str
@@ -30,7 +33,7 @@ class StoredConfiguration:
 
     @property
     def title(self) -> str:
-        """The option's value: the ConfigMap and the key."""
+        """The value of --config that selects this configuration."""
         return f"configmap/{self.name}/{self.key}"
 
 
@@ -45,9 +48,9 @@ def stored_configurations(manifests: Iterable[Manifest]) -> list[StoredConfigura
 
 
 def stored_configuration(option: str, text: str, manifests: Iterable[Manifest]) -> Document:
-    """Return the configuration that `text` (`configmap/NS/NAME`) names.
+    """Return the configuration that `text` (`configmap/NS/NAME[/KEY]`) selects.
 
-    Raises InputError, naming `option`, unless there is exactly one.
+    Raises InputError, naming `option`, unless `text` selects exactly one configuration.
     """
     wanted = text.partition("/")[2]
     known = stored_configurations(manifests)
@@ -63,7 +66,7 @@ def stored_configuration(option: str, text: str, manifests: Iterable[Manifest]) 
 
 
 def configuration_note(manifests: Iterable[Manifest], config: str) -> Iterator[str]:
-    """Yield a note about the dump's configurations, unless `config` ("": none) is one of them."""
+    """Yield a note if `config` is "" and the dump has a configuration that is not used."""
     found = [one.title for one in stored_configurations(manifests)]
     if found and not config:
         yield (

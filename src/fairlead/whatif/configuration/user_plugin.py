@@ -2,8 +2,8 @@
 
 `--plugin SOURCE[=WEIGHT]` loads a plugin and enables it at all its extension points, after the
 default plugins, in every profile. If the scheduler configuration names the plugin, the
-configuration decides where it runs. Plugins that only the configuration names are loaded from
-installed packages.
+configuration determines its extension points and its position. Plugins that only the configuration
+names are loaded from installed packages.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TAKEN: Final = frozenset(IN_TREE) | frozenset(name for name, _ in DEFAULT_PLUGI
 
 @dataclass(frozen=True, slots=True)
 class UserPlugin:
-    """A loaded plugin class and its factory; `weight` applies to its scores."""
+    """A plugin class of a user, with its factory; `weight` multiplies its scores."""
 
     name: str
     plugin: type
@@ -42,13 +42,13 @@ class UserPlugin:
 
 
 class UserPlugins:
-    """The plugins of users.
+    """The plugins of users; `named` contains those of --plugin in the order of the options.
 
-    `named` are those of --plugin in order; `find` also loads installed plugins.
+    `find` also loads installed plugins.
     """
 
     def __init__(self, options: Iterable[str] = ()) -> None:
-        """`options` are values of --plugin. Raises InputError."""
+        """`options` are the values of --plugin. Raises InputError."""
         self.named: list[UserPlugin] = []
         self._found: dict[str, UserPlugin] = {}
         for text in options:
@@ -59,7 +59,7 @@ class UserPlugins:
             self._found[plugin.name] = plugin
 
     def find(self, name: str) -> UserPlugin | None:
-        """Return the plugin `name`, None if there is none.
+        """Return the plugin `name`; None if no such plugin is given or installed.
 
         Raises InputError if it cannot be loaded.
         """
@@ -75,7 +75,7 @@ class UserPlugins:
         return {name: plugin.factory for name, plugin in self._found.items()}
 
     def placed(self, profile: Profile, mentioned: Collection[str] = ()) -> Profile:
-        """Return `profile` plus the plugins of the command line that are not `mentioned`."""
+        """Return `profile` plus the plugins of --plugin that are not in `mentioned`."""
         for one in self.named:
             if one.name not in mentioned:
                 profile = with_plugin(profile, one.name, one.plugin, one.weight)
@@ -97,7 +97,7 @@ def _named(text: str) -> UserPlugin:
 
 
 def _plugin(found: type, weight: int) -> UserPlugin:
-    """Return a loaded plugin. Raises SourceError for a class that is not a plugin."""
+    """Return the plugin of the class `found`. Raises SourceError if the class is not a plugin."""
     name = getattr(found, "name", None)
     if not isinstance(name, str) or not name:
         raise SourceError(f"{found.__name__} has no name: it needs a text attribute `name`")

@@ -1,10 +1,10 @@
 """Load of workloads: the field `load` of a scenario, and the file of --load.
 
-    - workload: deploy/shop/web          # or those that a selector matches: deploy/shop/tier=web
-      cpu: 4                             # cores in all; the ready pods share them
+    - workload: deploy/shop/web          # or all that a selector matches: deploy/shop/tier=web
+      cpu: 4                             # cores in total; the ready pods share them
       memory: 8Gi
     - workload: deploy/shop/api
-      cpu: {steps: {0s: 2, 1h: 8, 90m: 2}}         # from that time on
+      cpu: {steps: {0s: 2, 1h: 8, 90m: 2}}         # each amount holds until the next time
     - workload: deploy/shop/search
       cpu: {ramp: {0s: 2, 1h: 8, 2h: 2}, repeat: 2h}      # linear between the times
     - workload: deploy/shop/cart
@@ -12,7 +12,8 @@
     - csv: load.csv                      # time,workload,cpu,memory; an amount holds until the next
 
 Times count from the start of the run. In a CSV file they may be RFC 3339 timestamps instead; the
-first one of the file is the start. A --load file that ends with .csv is such a table.
+first timestamp of the file is then the start. A --load file that ends with .csv is a table of the
+same form.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ OPTION: Final = "--load"
 DAY: Final = seconds(86_400)
 _SCALABLE: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER)
 _COLUMNS: Final = ("time", "workload", *RESOURCES)
-# A daily curve is linear for five minutes at a time.
+# A daily curve consists of linear parts of five minutes each.
 _DAILY_PARTS: Final = 288
 
 Amount = str | int | float
@@ -70,9 +71,9 @@ class DailyForm(StrictForm, frozen=True, kw_only=True):
 
 
 class ShapeForm(StrictForm, frozen=True, kw_only=True):
-    """A load that changes; exactly one of `steps`, `ramp` and `daily` is given.
+    """A load that changes over time; exactly one of `steps`, `ramp` and `daily` is given.
 
-    `repeat` is the time after which steps or a ramp begin again.
+    `repeat` is the period after which `steps` or `ramp` begins again.
     """
 
     steps: dict[str | int | float, Amount] | None = None
@@ -82,7 +83,7 @@ class ShapeForm(StrictForm, frozen=True, kw_only=True):
 
 
 class LoadForm(StrictForm, frozen=True, kw_only=True):
-    """The load of a workload, or a CSV file with the load of several."""
+    """The load of a workload, or a CSV file with the load of several workloads."""
 
     workload: str | None = None
     csv: FileName | None = None
@@ -91,7 +92,7 @@ class LoadForm(StrictForm, frozen=True, kw_only=True):
 
 
 class LoadFile(StrictForm, frozen=True, kw_only=True):
-    """The file of --load, unless it is a CSV table."""
+    """The content of a --load file that is not a CSV table."""
 
     load: list[LoadForm]
 
@@ -101,7 +102,8 @@ def loads_of(
 ) -> WorkloadLoads:
     """Return the load of each workload; the curves begin at `start`.
 
-    `source` is the file with the forms; files in it are relative to `folder`. Raises InputError.
+    `source` is the file with the `forms`; paths of CSV files are relative to `folder`. Raises
+    InputError.
     """
     collected = _Collection(inventory, start)
     for number, form in enumerate(forms):
@@ -140,7 +142,7 @@ def read_loads(path: str, inventory: Inventory, start: Instant) -> WorkloadLoads
 
 
 def _as_file(document: Document) -> Document:
-    """Return a bare list as the field `load`."""
+    """Return `document`, or {"load": list} if it contains only a list."""
     if isinstance(document.value, list):
         return Document(document.source, {"load": document.value})
     return document
@@ -148,14 +150,14 @@ def _as_file(document: Document) -> Document:
 
 @dataclass(slots=True)
 class _Collection:
-    """The loads so far; each resource of a workload is stated once."""
+    """Collects loads; a resource of a workload may be stated only once."""
 
     inventory: Inventory
     start: Instant
     loads: dict[ScaleTargetKey, dict[str, LoadCurve]] = field(default_factory=dict)
 
     def add(self, where: str, workloads: str, resource: str, curve: LoadCurve) -> None:
-        """Add the load of all `workloads`, a name or a selector. Raises InputError."""
+        """Add the load of all `workloads`, which is a name or a selector. Raises InputError."""
         for found in self._workloads(where, workloads):
             ref = found.ref
             load = self.loads.setdefault((ref.kind, ref.namespace, ref.name), {})
@@ -182,14 +184,14 @@ class _Collection:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """Reads the shape of one resource; errors name `source` and the field."""
+    """Reads the load curve of one resource; errors name `source` and the field."""
 
     source: str
     where: str
     resource: str
 
     def curve(self, shape: Amount | ShapeForm, start: Instant) -> LoadCurve:
-        """Return the curve from `start` on. Raises InputError."""
+        """Return the curve of `shape`, which begins at `start`. Raises InputError."""
         if not isinstance(shape, ShapeForm):
             return LoadCurve(((0, self._amount(self.where, shape)),), start)
         given = [name for name in ("steps", "ramp", "daily") if getattr(shape, name) is not None]
@@ -245,7 +247,7 @@ class _Shape:
 
 
 def _seconds_or_text(text: str) -> str | float:
-    """Return a number of seconds as a number, other durations as they are."""
+    """Return a number without a unit as a float, in seconds; return other durations unchanged."""
     return float(text) if text.replace(".", "", 1).isdecimal() else text
 
 
@@ -261,7 +263,7 @@ def _held(points: Points) -> Iterator[tuple[DurationNs, int]]:
 
 # --- CSV -----------------------------------------------------------------------------------------
 
-Curves = dict[tuple[str, str], tuple[int, Points]]  # by workload and resource: first line, points
+Curves = dict[tuple[str, str], tuple[int, Points]]  # {(workload, resource): (first line, points)}
 
 
 @dataclass(slots=True)
@@ -272,7 +274,10 @@ class _Table:
     _first: Instant | None = None
 
     def curves(self) -> Curves:
-        """Return the points of each workload and resource, in order of time. Raises InputError."""
+        """Return the first line and the points of each workload and resource, ordered by time.
+
+        Raises InputError.
+        """
         text = decode_text(self.path, read_bytes(Path(self.path)))
         header, rows = read_table(self.path, text)
         self._check_header(header)
@@ -311,7 +316,10 @@ class _Table:
             points.append((at, amount))
 
     def _time(self, line: int, text: str) -> DurationNs:
-        """Return the time since the start; the first timestamp of the file is the start."""
+        """Return the time since the start, which is the first timestamp of the file.
+
+        A `text` that is a duration is already relative to the start. Raises InputError.
+        """
         if "T" not in text:
             return self._read(line, "time", _seconds_or_text(text), read_duration)
         at = self._read(line, "time", text, parse_timestamp)
@@ -336,7 +344,7 @@ class _Table:
 
 
 def unread_loads(loads: WorkloadLoads, inventory: Inventory) -> Iterator[str]:
-    """Yield a note about loads that no autoscaler reads."""
+    """Yield a note about loads that no HorizontalPodAutoscaler reads."""
     scaled = set(_scaled(inventory))
     idle = [key for key in loads if key not in scaled]
     if idle:

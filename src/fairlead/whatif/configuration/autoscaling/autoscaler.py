@@ -32,7 +32,7 @@ _KARPENTER_GROUP: Final = "karpenter.sh"
 class AutoscaleOptions:
     """The values of --autoscale, --node-groups, --instance-types and --node-pools.
 
-    Without a file ("" or None), what exists is read from the snapshot.
+    An option without a file is "" or None; its node groups, types or pools come from the snapshot.
     """
 
     autoscale: str = OFF
@@ -46,7 +46,10 @@ NO_AUTOSCALING: Final = AutoscaleOptions()
 
 @dataclass(frozen=True, slots=True)
 class Autoscaling:
-    """The autoscalers' configurations (None for one that does not act), and notes for the user."""
+    """The configurations of Cluster Autoscaler (`config`) and Karpenter, and notes for the user.
+
+    A configuration is None if the autoscaler does not act.
+    """
 
     config: ClusterAutoscalerConfig | None = None
     notes: tuple[str, ...] = ()
@@ -69,8 +72,8 @@ def read_autoscalers(
 ) -> Autoscaling:
     """Return the autoscaler that acts in the cluster `initial`, which was read from `source`.
 
-    `auto` is the autoscaler that the cluster has: Cluster Autoscaler if its Deployment is there,
-    Karpenter if there are NodePools. Raises InputError.
+    With `auto` it is the autoscaler of the cluster: Cluster Autoscaler if the cluster has its
+    Deployment, otherwise Karpenter if there are NodePools. Raises InputError.
     """
     initial = list(initial)
     if is_of_karpenter(options, initial):
@@ -91,14 +94,14 @@ def read_autoscalers(
 
 
 def is_of_karpenter(options: AutoscaleOptions, initial: Sequence[Manifest]) -> bool:
-    """Return whether Karpenter acts: chosen, or the autoscaler that the cluster `initial` has."""
+    """Return whether Karpenter acts, because `options` say so or the cluster `initial` uses it."""
     if options.autoscale != AUTO or options.node_groups:
         return options.autoscale == KARPENTER
     return has_node_pools(initial) and installed_flags(initial) is None
 
 
 def read_autoscaling(options: AutoscaleOptions, manifests: Iterable[Manifest]) -> Autoscaling:
-    """Return Cluster Autoscaler as configured by `options` and `manifests`. Raises InputError."""
+    """Return the Cluster Autoscaler that `options` and `manifests` configure. Raises InputError."""
     if options.autoscale not in CHOICES:
         hint = known_names(options.autoscale, CHOICES)
         raise InputError(OPTION, f"no autoscaler {options.autoscale!r}; {hint}")
@@ -148,13 +151,13 @@ class _PodTemplateForm(msgspec.Struct):
 
 
 def installed_flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
-    """Return the command line of the Cluster Autoscaler in the cluster; None without one."""
+    """Return the command line of the dump's Cluster Autoscaler; None if the dump has none."""
     for manifest in manifests:
         if manifest.kind.kind != "Deployment":
             continue
         try:
             template = msgspec.convert(manifest.pod_template or {}, _PodTemplateForm)
-        except msgspec.ValidationError:  # refused when it is loaded
+        except msgspec.ValidationError:  # refused later, when the object is loaded
             continue
         for container in template.spec.containers:
             if CLUSTER_AUTOSCALER in container.image:

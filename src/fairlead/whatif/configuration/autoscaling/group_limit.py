@@ -1,12 +1,13 @@
-"""How few and how many nodes a group may have, from what a dump shows of its Cluster Autoscaler.
+"""The smallest and largest size of node groups, as far as a dump of Cluster Autoscaler shows them.
 
     flags               --nodes=MIN:MAX:GROUP
     status ConfigMap    cluster-autoscaler-status: minSize and maxSize of each group, as YAML or in
                         the text of versions before 1.30
     MachineDeployments  the annotations of Cluster API with the smallest and the largest size
 
-Cloud providers call a group by a longer name than their labels do: the node pool `general` is
-`eks-general-5ec4…`, `aks-general-1234-vmss` or `…/zones/z/instanceGroups/gke-prod-general-7d-grp`.
+A cloud provider's name of a group is longer than the name in node labels: the node pool `general`
+is `eks-general-5ec4…`, `aks-general-1234-vmss` or
+`…/zones/z/instanceGroups/gke-prod-general-7d-grp`.
 
 upstream: clusterstate/api/types.go, cloudprovider/clusterapi/clusterapi_utils.go
 """
@@ -36,7 +37,10 @@ Limits = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class GroupLimits:
-    """The limits by the cloud provider's name of a group; `source` says where they were found."""
+    """The (minimum, maximum) sizes of groups, by the cloud provider's name of the group.
+
+    `source` describes the part of the dump that contains the limits.
+    """
 
     by_name: Mapping[str, Limits] = field(default_factory=dict)
     source: str = ""
@@ -60,7 +64,10 @@ class GroupLimits:
         return cls(machines, "the annotations of MachineDeployments" if machines else "")
 
     def find(self, owner: str, labels: Mapping[str, str], name: str) -> Limits | None:
-        """Return the limits of the group `name`, which has the `labels` of the provider `owner`."""
+        """Return the limits of the group `name`, None if unknown.
+
+        `labels` are the labels by which the provider `owner` marks the group's nodes.
+        """
         for full, limits in self.by_name.items():
             if _is_called(full, owner, labels, name):
                 return limits
@@ -68,7 +75,7 @@ class GroupLimits:
 
 
 def _is_called(full: str, owner: str, labels: Mapping[str, str], name: str) -> bool:
-    """Return whether `full` is the provider's name of a group."""
+    """Return whether `full` is the provider's name of the group `name`."""
     last = full.rpartition("/")[2]
     if last == name:
         return True
@@ -91,7 +98,7 @@ def _of_flags(values: Iterable[str]) -> dict[str, Limits]:
 
 
 def _of_status(data: Any) -> dict[str, Limits]:
-    """Return the limits in a status; text that cannot be parsed states no limits."""
+    """Return the limits in the data of the status ConfigMap; {} if its text cannot be parsed."""
     text = data.get("status") if isinstance(data, dict) else None
     if not isinstance(text, str):
         return {}
@@ -137,6 +144,6 @@ def _of_annotations(annotations: Any) -> Limits | None:
 
 
 def _limits(low: str, high: str) -> Limits | None:
-    """Return the two sizes; None if one of them is not a possible number of nodes."""
+    """Return (`low`, `high`) as integers; None if one of them is not a possible number of nodes."""
     is_known = _SIZE.fullmatch(low) and _SIZE.fullmatch(high)
     return (int(low), int(high)) if is_known else None

@@ -8,8 +8,8 @@
     OpenCost             its CSV of prices (module open_cost_price), after a comma: TYPES,PRICES; or
                          alone, for the types of the cluster's nodes
 
-A type without zones is offered in the zones of the cluster's nodes. A type without a price costs an
-estimate from its cores and memory.
+A type without zones is offered in the zones of the cluster's nodes. The price of a type without a
+price is estimated from its cores and memory.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _ARCHITECTURES: Final = {"x86_64": "amd64", "X86_64": "amd64", "x64": "amd64", "
 
 @dataclass(frozen=True, slots=True)
 class StatedType:
-    """One instance type as stated in a file; `prices` are per hour, by capacity type and zone."""
+    """One instance type from a file; `prices` are per hour, keyed by (capacity type, zone)."""
 
     name: str
     capacity: ResourceList
@@ -75,7 +75,10 @@ class StatedType:
         return bool(self.prices)
 
     def price(self, capacity_type: str, zone: str) -> float:
-        """Return the stated price, or an estimate from cores and memory."""
+        """Return the stated hourly price, or else an estimate.
+
+        The estimate is based on the on-demand price if there is one, else on cores and memory.
+        """
         prices = self.prices or {}
         for key in ((capacity_type, zone), (capacity_type, "")):
             if key in prices:
@@ -88,9 +91,10 @@ class StatedType:
 
 
 def read_instance_types(files: str, nodes: Sequence[Node] = ()) -> list[StatedType]:
-    """Return the types in `files`, one or several separated by commas, for a cluster of `nodes`.
+    """Return the types in `files`, which is one path or several paths separated by commas.
 
-    Prices of OpenCost replace those of the types. Raises InputError.
+    `nodes` are the nodes of the cluster. Prices from OpenCost replace the prices of the types.
+    Raises InputError.
     """
     paths = [files] if Path(files).exists() else files.split(",")
     texts = {path: _text(path) for path in paths}
@@ -112,7 +116,7 @@ def _text(path: str) -> str:
 
 
 def _types_in(texts: Mapping[str, str]) -> list[StatedType]:
-    """Return the types in the files `texts`, by path. Raises InputError."""
+    """Return the types in `texts`, the contents of files by path. Raises InputError."""
     every: dict[str, StatedType] = {}
     for path, text in texts.items():
         found = _of_json(path, text) if text.lstrip()[:1] in ("[", "{") else _of_csv(path, text)
@@ -127,7 +131,7 @@ def _types_in(texts: Mapping[str, str]) -> list[StatedType]:
 
 
 def types_of_nodes(nodes: Iterable[Node]) -> list[StatedType]:
-    """Return the instance types of nodes; a type has the size of its first node."""
+    """Return the instance types of `nodes`; a type has the size of its first node."""
     seen: dict[str, list[Node]] = {}
     for node in nodes:
         name = node.metadata.labels.get(INSTANCE_TYPE, "")
@@ -150,10 +154,10 @@ def _type_of(name: str, nodes: list[Node]) -> StatedType:
 
 
 def new_node_templates(path: str, name: str, zones: Sequence[str]) -> list[Json]:
-    """Return node templates of the instance type `name`, one for each of its zones or of `zones`.
+    """Return node templates of the instance type `name`, one for each of its zones.
 
-    All capacity is allocatable, because the file does not state what the system reserves. Raises
-    InputError.
+    A type without zones gets one template for each of `zones`. All capacity is allocatable, because
+    the file does not contain the resources that the system reserves. Raises InputError.
     """
     stated = {one.name: one for one in read_instance_types(path)}
     if name not in stated:
@@ -174,7 +178,7 @@ def new_node_templates(path: str, name: str, zones: Sequence[str]) -> list[Json]
 
 
 def _require_valid(path: str, one: StatedType) -> None:
-    """Raise InputError for a type of which no valid Node could be made."""
+    """Raise InputError if no valid Node can be created from the type."""
     for problem in _problems(one):
         raise InputError(path, problem, object_name=f"instance type {one.name}")
 
@@ -182,7 +186,7 @@ def _require_valid(path: str, one: StatedType) -> None:
 def _problems(one: StatedType) -> Iterator[str]:
     stated: tuple[object, ...] = (one.name, *one.architectures, *one.systems, *one.zones)
     for text in stated:
-        if not isinstance(text, str):  # in JSON, nothing has checked it
+        if not isinstance(text, str):  # in JSON, values can have any type
             yield f"{text!r} is not a text"
             return
         for rule in label_value_problems(text):
@@ -196,7 +200,7 @@ def _problems(one: StatedType) -> Iterator[str]:
     if size.get("cpu", 0) <= 0 or size.get("memory", 0) <= 0:
         yield "cpu and memory must be more than 0"
     for price in (one.prices or {}).values():
-        if not 0 <= price <= PRICE_MAX:  # which is also False for NaN
+        if not 0 <= price <= PRICE_MAX:  # also refuses NaN
             yield f"the price {price} is not a number from 0 to {PRICE_MAX:,}"
 
 
@@ -300,7 +304,7 @@ def _of_json(path: str, text: str) -> list[StatedType]:
 
 
 def _of_object(row: Json) -> Iterator[StatedType]:
-    """Return the type in one entry of a listing; the fields of the entry tell the provider."""
+    """Yield the type in one entry of a listing; its fields show which provider wrote it."""
     if "InstanceType" in row:
         yield _of_aws(row)
     elif "guestCpus" in row:
@@ -313,7 +317,10 @@ def _of_object(row: Json) -> Iterator[StatedType]:
 
 
 def _merged(found: Sequence[StatedType]) -> list[StatedType]:
-    """Return one type per name; gcloud and az list a type once for each zone or region."""
+    """Return one type per name, with the zones of all its entries.
+
+    gcloud and az list a type once for each zone or region.
+    """
     by_name: dict[str, StatedType] = {}
     for one in found:
         first = by_name.get(one.name)
@@ -332,7 +339,7 @@ def _merged(found: Sequence[StatedType]) -> list[StatedType]:
 
 
 def _of_kwok(row: Json) -> StatedType:
-    """Return a type of Karpenter's kwok provider, whose offerings have prices."""
+    """Return a type of Karpenter's kwok provider; the offerings contain the prices."""
     offerings: list[tuple[str, str, float]] = []
     for one in row["offerings"]:
         stated = one.get("Requirements") or one.get("requirements") or ()
@@ -352,7 +359,7 @@ def _of_kwok(row: Json) -> StatedType:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    """Return a list of texts, () for nothing. Raises TypeError."""
+    """Return a list of strings as a tuple; () for None. Raises TypeError for other values."""
     if not isinstance(value, list | None) or not all(isinstance(one, str) for one in value or ()):
         raise TypeError(f"{value!r} is not a list of texts")
     return tuple(value or ())

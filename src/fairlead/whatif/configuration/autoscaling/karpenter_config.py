@@ -1,6 +1,7 @@
 """KarpenterConfig from a snapshot (NodePools, NodeClaims, NodeOverlays) and an instance type file.
 
-Without a file, the types are those of the snapshot's nodes. Notes state the assumptions.
+Without an instance type file, Karpenter can create the types of the snapshot's nodes. Notes state
+the assumptions.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ def karpenter_config(
 ) -> tuple[KarpenterConfig, list[str]]:
     """Return the configuration for the cluster `initial`, and notes about assumptions.
 
-    Without a file, the NodePools or instance types are those of the cluster. Raises InputError,
-    naming `source`.
+    Without an `instance_type_file` or `node_pool_file`, the types of the cluster's nodes and the
+    cluster's NodePools are used. Raises InputError, naming the file or `source`.
     """
     initial = list(initial)
     stated = list(_karpenter_objects(initial))
@@ -91,7 +92,7 @@ def karpenter_config(
 
 
 def _unoffered_spot(pools: Iterable[NodePool], types: Iterable[InstanceType]) -> Iterator[str]:
-    """Yield a note about the NodePools whose consolidation needs spot, which no type offers.
+    """Yield a note about NodePools whose consolidation needs spot capacity that no type offers.
 
     A replacement whose requirements allow spot and on-demand is restricted to spot, whatever the
     offerings are, so its launch fails. upstream: consolidation.go:computeConsolidation

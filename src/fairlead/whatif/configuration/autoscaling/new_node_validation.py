@@ -1,6 +1,6 @@
-"""Validates what users' files state about new nodes: amounts, labels and taints.
+"""Validates the amounts, labels and taints of new nodes in users' files.
 
-In a cluster, an API server would refuse such nodes.
+In a cluster, an API server would refuse a node with invalid values.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from fairlead.api.objects import QuantityText, Taint
 from fairlead.api.quantity import NANOS_PER_UNIT, QuantityError, parse_quantity
 from fairlead.whatif.input.error import known_names
 
-Problems = Iterator[tuple[str, str]]  # the path of a field, and what is wrong with it
+Problems = Iterator[tuple[str, str]]  # (path of a field, problem)
 
-# Far beyond the largest machines on offer; more is a mistake, such as a wrong unit.
+# Far beyond the largest machines on offer; a larger amount is a mistake, such as a wrong unit.
 _CORES_MAX: Final = 1_000_000
 _AMOUNT_MAX: Final = 1 << 60
 _DIVISIBLE: Final = ("cpu", "memory", "ephemeral-storage")
@@ -23,7 +23,7 @@ _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def amount_problems(name: str, text: QuantityText) -> Iterator[str]:
-    """Yield what is wrong with `text` as a node's amount of the resource `name`."""
+    """Yield the problems of `text` as a node's amount of the resource `name`."""
     try:
         amount = parse_quantity(text)
     except QuantityError as cause:
@@ -37,14 +37,14 @@ def amount_problems(name: str, text: QuantityText) -> Iterator[str]:
 
 
 def label_problems(path: str, labels: Mapping[str, str]) -> Problems:
-    """Yield what is wrong with the labels at `path`."""
+    """Yield the problems of the labels at `path`."""
     for key, value in labels.items():
         for problem in (*label_key_problems(key), *label_value_problems(value)):
             yield f"{path}[{key}]", problem
 
 
 def taint_problems(path: str, taint: Taint) -> Problems:
-    """Yield what is wrong with the taint at `path`."""
+    """Yield the problems of the taint at `path`."""
     for problem in label_key_problems(taint.key):
         yield f"{path}.key", problem
     for problem in label_value_problems(taint.value or ""):

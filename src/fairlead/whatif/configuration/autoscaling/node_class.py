@@ -1,7 +1,7 @@
 """The zones in which Karpenter can create nodes, from the provider's node classes or the nodes.
 
-An EC2NodeClass lists its subnets, and so its zones, in its status. AKSNodeClass and GCENodeClass
-state no zones. The other settings of a node class (images, user data, disks, security groups) do
+An EC2NodeClass lists its subnets in its status, with their zones. AKSNodeClass and GCENodeClass
+contain no zones. The other settings of a node class (images, user data, disks, security groups) do
 not affect where pods fit.
 """
 
@@ -29,7 +29,7 @@ class _StatusForm(msgspec.Struct):
 
 
 class _NodeClassForm(msgspec.Struct):
-    """The parts of an EC2NodeClass that are read."""
+    """The parts of an EC2NodeClass that contain its zones."""
 
     status: _StatusForm = msgspec.field(default_factory=_StatusForm)
 
@@ -37,10 +37,11 @@ class _NodeClassForm(msgspec.Struct):
 def offered_zones(
     pools: Iterable[NodePool], manifests: Iterable[Manifest], nodes: Iterable[Node]
 ) -> tuple[list[str], list[str]]:
-    """Return the zones of instance types that state none, sorted, and a note about node classes.
+    """Return (zones for instance types without zones, sorted; notes about node classes).
 
-    They are the zones of the subnets of the node classes that `pools` refer to if all of these are
-    among `manifests` and have the same zones, otherwise the zones of `nodes`.
+    The zones are those of the subnets of the node classes that `pools` refer to. If a node class is
+    not among `manifests`, or if the node classes have different zones, they are the zones of
+    `nodes`.
 
     source: karpenter-provider-aws pkg/providers/instancetype/offering: offerings are limited to the
     zones of the subnets in the status of the EC2NodeClass.
@@ -68,7 +69,7 @@ def offered_zones(
 
 
 def _subnet_zones(manifests: Iterable[Manifest]) -> Mapping[tuple[str, str, str], Sequence[str]]:
-    """Return the sorted zones of each EC2NodeClass."""
+    """Return the sorted zones of each EC2NodeClass, by (group, kind, name)."""
     found: dict[tuple[str, str, str], Sequence[str]] = {}
     for one in manifests:
         if one.ref.kind == "EC2NodeClass":

@@ -1,8 +1,8 @@
 """Node groups for a simulated autoscaler: from a file, or from the labels of the nodes in a dump.
 
-A managed cluster puts the name of its group on every node. A GKE node pool is one group per zone.
-If the dump contains a Cluster Autoscaler, its limits (module group_limit) and flags apply. Notes
-state the assumptions.
+A managed cluster puts the name of its group on every node. A GKE node pool becomes one group per
+zone. If the dump contains a Cluster Autoscaler, its limits (module group_limit) and flags apply.
+Notes state the assumptions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from fairlead.whatif.snapshot.node_pool import (
     node_template,
 )
 
-# The provider that labels nodes, the label, and the label that divides a group further.
+# (provider, label with the name of the node's group, label that divides the group further)
 _GROUP_LABELS: Final = (
     ("EKS", EKS_NODE_GROUP, ""),
     ("GKE", GKE_NODE_POOL, ZONE),
@@ -53,7 +53,7 @@ _ASSUMED: Final = (1, 100)
 def groups_of(
     file: str, manifests: Iterable[Manifest], flags: Iterable[str]
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
-    """Return the node groups of `file`, or if it is "" those given by labels, and notes.
+    """Return the node groups, from `file` or (if `file` is "") from node labels, and notes.
 
     `flags` is the command line of the autoscaler in the cluster of `manifests`, empty if there is
     none. Raises InputError.
@@ -75,9 +75,9 @@ def options_of_flags(words: Iterable[str]) -> AutoscalingOptions:
 def with_prices(
     config: ClusterAutoscalerConfig, files: str, manifests: Iterable[Manifest]
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
-    """Return `config` with the prices that `files` state for the instance types of its groups.
+    """Return `config` with prices of its groups, and a note that names the groups without a price.
 
-    A price of the group itself stays. The note names the groups without a price. Raises InputError.
+    The price of a group without a price is that of its instance type in `files`. Raises InputError.
     """
     nodes = [one.node for one in manifests if one.kind is NODE]
     stated = {one.name: one for one in read_instance_types(files, nodes)}
@@ -108,7 +108,7 @@ class _NodeSpecForm(msgspec.Struct):
 
 
 class _NodeForm(msgspec.Struct):
-    """The parts of a Node that node groups are read from."""
+    """The parts of a Node from which node groups are read."""
 
     metadata: _NodeMetadataForm
     spec: _NodeSpecForm | None = None
@@ -116,10 +116,7 @@ class _NodeForm(msgspec.Struct):
 
 
 def _read_as(value: Json, form: type[Form]) -> Form | None:
-    """Return `value` as `form`.
-
-    None for a malformed object, which is reported when it is loaded.
-    """
+    """Return `value` as `form`; None if it is malformed, which is reported when it is loaded."""
     try:
         return msgspec.convert(value, form)
     except msgspec.ValidationError:
@@ -129,7 +126,7 @@ def _read_as(value: Json, form: type[Form]) -> Form | None:
 def _nodes(manifests: Iterable[Manifest]) -> list[Json]:
     found = [one for one in manifests if one.kind is NODE]
     for one in found:
-        _ = one.node  # raises InputError for a malformed one
+        _ = one.node  # raises InputError if the node is malformed
     nodes = [one.value for one in found]
     return [node for node in nodes if _read_as(node, _NodeForm) is not None]
 
@@ -138,7 +135,7 @@ def _nodes(manifests: Iterable[Manifest]) -> list[Json]:
 
 
 def _parsed_flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield (name, value) of each flag; a flag without a value is true."""
+    """Yield (name, value) of each flag; the value of a flag without a value is "true"."""
     for word in words:
         if word.startswith("--"):
             name, equals, value = word[2:].partition("=")
@@ -146,7 +143,7 @@ def _parsed_flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _of_flags(flags: Iterable[tuple[str, str]]) -> AutoscalingOptions:
-    """Return the flags that matter; others, such as --cloud-provider, are ignored."""
+    """Return the options in `flags`; unsupported flags, such as --cloud-provider, are ignored."""
     known: dict[str, str] = {}
     for name, value in flags:
         try:
@@ -213,7 +210,10 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _group_of(node: Json) -> tuple[str, str, dict[str, str], dict[str, str]] | None:
-    """Return the provider that labelled the node, its group, and the group's common parts."""
+    """Return (provider, group name, labels, annotations) of the node's group; None without a group.
+
+    The labels and annotations are those that identify the group.
+    """
     labels = node["metadata"].get("labels") or {}
     for owner, key, divider in _GROUP_LABELS:
         if key in labels:

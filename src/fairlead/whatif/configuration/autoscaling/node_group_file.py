@@ -119,7 +119,7 @@ def _config(path: str, form: NodeGroupFile, nodes: list[Json]) -> ClusterAutosca
 def _check_flags(
     path: str, where: str, flags: dict[str, Any], parse: Callable[[dict[str, Any]], object]
 ) -> None:
-    """Raise InputError for the first of `flags` that `parse` refuses."""
+    """Raise InputError for the first of `flags` that `parse` does not accept."""
     for name, value in flags.items():
         try:
             parse({name: value})
@@ -129,7 +129,7 @@ def _check_flags(
 
 
 def _spec(path: str, where: str, group: NodeGroupForm, nodes: Iterable[Json]) -> NodeGroupSpec:
-    """Return one group of the file. Raises InputError."""
+    """Return the node group that the file describes as `group`. Raises InputError."""
     if not 0 <= group.min <= group.max:
         problem = f"0 <= min <= max does not hold for min {group.min} and max {group.max}"
         raise InputError(path, problem, field=where)
@@ -169,7 +169,7 @@ def _outages(
 def _template_in(
     path: str, where: str, group: NodeGroupForm, spec: NodeGroupSpec, nodes: Iterable[Json]
 ) -> Json:
-    """Return the stated template, or the first node with the group's labels."""
+    """Return the template that the file states, else the first node with the group's labels."""
     stated = group.template
     if stated is None:
         for node in nodes:
@@ -195,7 +195,7 @@ def _template_in(
 
 
 def _problems(where: str, stated: NodeTemplateForm, node: Node) -> Problems:
-    """Yield what is wrong with a template, of which `node` is made."""
+    """Yield the problems of the template `stated`; `node` is the Node that was made from it."""
     yield from label_problems(f"{where}.labels", stated.labels)
     for index, taint in enumerate(node.spec.taints):
         yield from taint_problems(f"{where}.taints[{index}]", taint)

@@ -1,7 +1,7 @@
 """Validates NodePools, as the CustomResourceDefinition of Karpenter does in a cluster.
 
-A file has not passed an API server, and what Karpenter's rules make of an unknown operator or a
-malformed budget would look like an answer.
+A NodePool in a file has not been validated by an API server. Without this check, an unknown
+operator or a malformed budget would lead to a wrong result instead of an error.
 
 upstream: pkg/apis/crds/karpenter.sh_nodepools.yaml
 """

@@ -14,14 +14,17 @@ TYPE_LABELS: Final = (INSTANCE_TYPE, BETA_INSTANCE_TYPE)
 
 
 def node_prices(nodes: Iterable[NodeInfo], stated: list[StatedType]) -> dict[str, float]:
-    """Return the hourly price of each of `nodes` whose type has a price in `stated`, by name."""
+    """Return hourly prices by node name, for those of `nodes` whose instance type has a price.
+
+    `stated` are the instance types of a file.
+    """
     known = {one.name: one for one in stated}
     prices = ((info.name, price_of_labels(known, info.labels)) for info in nodes)
     return {name: price for name, price in prices if price is not None}
 
 
 def price_of_labels(known: Mapping[str, StatedType], labels: Mapping[str, str]) -> float | None:
-    """Return the hourly price of a node with `labels`, None if its type has none in `known`."""
+    """Return the hourly price of a node with `labels`; None if `known` contains no price."""
     name = next((labels[one] for one in TYPE_LABELS if one in labels), "")
     found = known.get(name)
     if found is None or not found.has_price:
@@ -30,5 +33,5 @@ def price_of_labels(known: Mapping[str, StatedType], labels: Mapping[str, str]) 
 
 
 def type_of_node(info: NodeInfo) -> str:
-    """Return the instance type of a node by its label, "" if it has none."""
+    """Return the instance type in the labels of a node; "" if it has none."""
     return next((info.labels[one] for one in TYPE_LABELS if one in info.labels), "")

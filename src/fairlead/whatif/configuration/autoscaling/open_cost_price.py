@@ -1,12 +1,12 @@
-"""Prices from the CSV file of OpenCost: what a node costs per hour.
+"""Prices from the CSV file of OpenCost: the price of a node per hour.
 
     EndTimestamp,InstanceID,Region,AssetClass,InstanceIDField,InstanceType,MarketPriceHourly,Version
     ,,eu-1,node,metadata.labels.node.kubernetes.io/instance-type,m6i.xlarge,0.192,
     ,node-7,,node,metadata.name,,0.31,
 
-A row with an InstanceType is a price of that type. A row without one is a price of the nodes that
-have InstanceID in the field InstanceIDField, and so of their type. Rows for regions other than the
-nodes' are skipped, as are those of other asset classes (gpu, pv).
+A row with an InstanceType contains the price of that type. A row without an InstanceType contains
+the price of the nodes whose field InstanceIDField equals InstanceID, and so the price of their
+type. Rows for regions without nodes are skipped, and so are rows of other asset classes (gpu, pv).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, ON_DEMAN
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.table import read_table
 
-PRICE_MAX: Final = 1_000_000_000  # per hour; larger ones are mistakes
+PRICE_MAX: Final = 1_000_000_000  # per hour; a larger price is a mistake
 _PRICE: Final = "MarketPriceHourly"
 _NODE: Final = "node"
-# Labels with which providers mark nodes of spot capacity, and the labels' values.
+# (label with which a provider marks nodes of spot capacity, value of the label)
 _SPOT_LABELS: Final = (
     (CAPACITY_TYPE, SPOT),
     ("eks.amazonaws.com/capacityType", "SPOT"),
@@ -31,7 +31,7 @@ _SPOT_LABELS: Final = (
     ("kubernetes.azure.com/scalesetpriority", "spot"),
 )
 
-Prices = dict[tuple[str, str], float]  # per hour, by capacity type and zone
+Prices = dict[tuple[str, str], float]  # per hour, by (capacity type, zone)
 
 
 def is_price_table(text: str) -> bool:
@@ -40,9 +40,10 @@ def is_price_table(text: str) -> bool:
 
 
 def read_prices(path: str, text: str, nodes: Sequence[Node]) -> Mapping[str, Prices]:
-    """Return the prices in `text`, the file at `path`, by instance type; the first row counts.
+    """Return the prices in `text`, the file at `path`, by instance type.
 
-    Raises InputError.
+    If several rows have a price for the same type and place, the first row is used. Raises
+    InputError.
     """
     header, rows = read_table(path, text)
     for column in ("AssetClass", "InstanceType", "InstanceID", "InstanceIDField"):
@@ -67,7 +68,7 @@ def read_prices(path: str, text: str, nodes: Sequence[Node]) -> Mapping[str, Pri
 
 
 def capacity_type_of(labels: Mapping[str, str]) -> str:
-    """Return `spot` if a label of a node says so, else `on-demand`."""
+    """Return `spot` if one of the `labels` marks spot capacity, else `on-demand`."""
     is_spot = any(labels.get(label) == value for label, value in _SPOT_LABELS)
     return SPOT if is_spot else ON_DEMAND
 
@@ -77,13 +78,13 @@ def _price(path: str, line: int, text: str) -> float:
         price = float(text)
     except ValueError:
         raise InputError(path, f"line {line}: {_PRICE}: {text!r} is no number") from None
-    if not 0 <= price <= PRICE_MAX:  # which is also False for NaN
+    if not 0 <= price <= PRICE_MAX:  # also refuses NaN
         raise InputError(path, f"line {line}: {_PRICE}: {text} is not from 0 to {PRICE_MAX:,}")
     return price
 
 
 def _named(field: str, name: str, nodes: Sequence[Node]) -> Iterator[Node]:
-    """Yield the nodes that have `name` in `field`, such as metadata.labels.KEY."""
+    """Yield the nodes whose `field`, such as metadata.labels.KEY, has the value `name`."""
     for node in nodes:
         meta = node.metadata
         if field == "metadata.name":

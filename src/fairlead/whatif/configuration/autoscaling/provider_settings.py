@@ -1,9 +1,10 @@
-"""How the simulated provider delivers machines, the same for both autoscalers.
+"""Settings of the simulated provider: delivery times and shortages of machines.
 
     provision times   "3m", or "gpu=8m" for one node group or NodePool
     capacity outages  "zone=eu-1a,type=m5.large": no machine with both labels is delivered
 
-Names of groups, zones and types are checked against what the autoscaler has.
+The settings have the same form for both autoscalers. Names of groups, zones and types are checked
+against the machines that the autoscaler can create.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _LABELS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class StatedOutage:
-    """A capacity outage, and the path of the field of `source` that states it."""
+    """A capacity outage; `path` is the field of `source` that contains it."""
 
     source: str
     path: str
@@ -41,10 +42,10 @@ class StatedOutage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSettings:
-    """Provision times, and capacity outages; `path` in `source` states the provision times.
+    """Provision times and capacity outages; `path` in `source` contains the provision times.
 
     `provision_time` is the time of all groups, None for the autoscaler's default;
-    `provision_times` are those of single node groups or NodePools.
+    `provision_times` contains the times of single node groups or NodePools.
     """
 
     source: str = "--provision-time"
@@ -55,7 +56,7 @@ class ProviderSettings:
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything has its default."""
+        """Whether all settings have their default values."""
         has_times = self.provision_time is not None or self.provision_times
         return not has_times and not self.outages
 
@@ -66,7 +67,7 @@ DEFAULT_PROVIDER: Final = ProviderSettings()
 def provision_times(
     texts: Iterable[str], source: str = "--provision-time", name: str = ""
 ) -> ProviderSettings:
-    """Return the provision times that `texts` state, each `DURATION` or `GROUP=DURATION`.
+    """Return the settings with the provision times `texts`, each `DURATION` or `GROUP=DURATION`.
 
     Raises InputError, naming `source` and its field `name`.
     """
@@ -89,10 +90,10 @@ def capacity_outage(
 ) -> StatedOutage:
     """Return the outage of the machines that `text` selects: a zone, or `key=value` pairs.
 
-    Keys are zone, type, capacity-type, group, or labels of nodes. `lasts` None means forever.
-    Raises InputError, naming `source` and its field `name`.
+    Keys are zone, type, capacity-type, group, or labels of nodes. The outage starts at `begin`; if
+    `lasts` is None, it never ends. Raises InputError, naming `source` and its field `name`.
     """
-    # Imported only if needed: most scenarios have no outage.
+    # Imported only if it is needed: most scenarios have no outage.
     from fairlead.engine.autoscaling.capacity_outage import CapacityOutage  # noqa: PLC0415
 
     labels: dict[str, str] = {}
@@ -112,7 +113,7 @@ def capacity_outage(
 
 
 def with_provider(found: Autoscaling, settings: ProviderSettings) -> Autoscaling:
-    """Return `found` with a provider that delivers as `settings` say.
+    """Return the autoscaler `found` with a provider that has the given `settings`.
 
     Raises InputError if no autoscaler acts, and for groups, zones and types that it does not have.
     """
@@ -125,7 +126,7 @@ def with_provider(found: Autoscaling, settings: ProviderSettings) -> Autoscaling
         raise InputError(source, "needs an autoscaler", field=name)
     kinds = dict(_machine_kinds(found))
     groups = {group for group, _ in kinds.values()}
-    # The NodePools of a served cluster come and go.
+    # The NodePools of a served cluster can be created and deleted during the run.
     is_open = found.karpenter is not None and found.karpenter.serves_resources
     for group in () if is_open else settings.provision_times:
         _check_group(settings.source, settings.path, group, groups)
@@ -150,7 +151,7 @@ def _check_group(source: str, name: str, group: str, groups: Iterable[str]) -> N
 
 
 def _machine_kinds(found: Autoscaling) -> Iterator[tuple[int, tuple[str, Mapping[str, str]]]]:
-    """Yield group and labels of every kind of machine that the autoscaler can create, numbered."""
+    """Yield (number, (group, labels)) for each kind of machine that the autoscaler can create."""
     if found.karpenter is not None:
         yield from enumerate(_offered(found.karpenter))
     elif found.config is not None:

@@ -1,4 +1,4 @@
-"""Chooses the configuration of the batch scheduler: a shipped one, a file, or none.
+"""Chooses the configuration of the batch scheduler: a shipped configuration, a file, or none.
 
 By default, the recommended configuration schedules pods whose schedulerName is one of
 SCHEDULER_NAMES (`kube-batch`, `volcano`, `fairlead`); if there are no such pods, no batch scheduler
@@ -31,14 +31,15 @@ def batch_config(
     initial: Iterable[Manifest],
     steps: Iterable[ScriptedStep] = (),
 ) -> BatchConfig | None:
-    """Return the configuration that `options` name, otherwise the one that pods need, or None.
+    """Return the batch scheduler's configuration, None if no batch scheduler runs.
 
-    `initial` and `steps` are searched for pods of batch schedulers. Raises InputError, also if two
+    It is the configuration that `options` name, or the recommended one if a pod needs a batch
+    scheduler. `initial` and `steps` are searched for such pods. Raises InputError, also if two
     schedulers would schedule the same pod.
     """
     profiles = {profile.scheduler_name for profile in scheduler.profiles}
     if options.source is not None:
-        # Few runs have a batch scheduler, and importing it takes as long as a small answer.
+        # Few runs have a batch scheduler, and its import takes as long as a small simulation.
         from fairlead.whatif.configuration.batch.batch_file import read_batch_config  # noqa: PLC0415
 
         config = read_batch_config(options.source, options.plugins)
@@ -58,7 +59,7 @@ def batch_config(
 
 
 def with_job_schedulers(scheduler: SchedulerConfig) -> SchedulerConfig:
-    """Return `scheduler` with a copy of its first profile for each name in SCHEDULER_NAMES."""
+    """Return `scheduler` with a copy of its first profile for each new name in SCHEDULER_NAMES."""
     known = {profile.scheduler_name for profile in scheduler.profiles}
     first = scheduler.profiles[0]
     more = [replace(first, scheduler_name=name) for name in SCHEDULER_NAMES if name not in known]
@@ -66,7 +67,7 @@ def with_job_schedulers(scheduler: SchedulerConfig) -> SchedulerConfig:
 
 
 def _refuse_two_schedulers(source: str, config: BatchConfig, profiles: Iterable[str]) -> None:
-    """Raise InputError if a scheduler profile and `config` claim the same schedulerName."""
+    """Raise InputError if `profiles` and `config` have a schedulerName in common."""
     for name in config.ownership.scheduler_names:
         if name in profiles and name in SCHEDULER_NAMES:
             problem = f"{name} is also a profile of the scheduler configuration"

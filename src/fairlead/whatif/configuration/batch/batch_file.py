@@ -49,9 +49,9 @@ def recommended_config(scheduler_names: tuple[str, ...]) -> BatchConfig:
 
 
 def read_batch_config(source: str, plugins: Iterable[str] = ()) -> BatchConfig:
-    """Return the shipped configuration called `source`, else the one in that file.
+    """Return the shipped configuration with the name `source`, else the configuration in that file.
 
-    Raises InputError.
+    `plugins` are the classes of users' plugins and actions. Raises InputError.
     """
     extensions = read_extensions(plugins)
     config = _configuration(source, extensions)
@@ -69,7 +69,7 @@ def _configuration(source: str, extensions: Extensions) -> BatchConfig:
     try:
         config = read_configuration(decode_text(source, read_bytes(path)))
         config = replace(config, extensions=extensions)
-        compose(config, Cluster())  # raises for unknown actions and plugins
+        compose(config, Cluster())  # raises an error for unknown actions and plugins
     except BatchConfigurationError as cause:
         raise InputError(source, str(cause)) from None
     return config
@@ -79,7 +79,10 @@ def _configuration(source: str, extensions: Extensions) -> BatchConfig:
 
 
 def read_extensions(sources: Iterable[str]) -> Extensions:
-    """Return the classes that `sources` (MODULE:CLASS, FILE.py:CLASS) name. Raises InputError."""
+    """Return the plugins and actions `sources` (MODULE:CLASS, FILE.py:CLASS).
+
+    Raises InputError.
+    """
     plugins: dict[str, Factory] = {}
     actions: dict[str, Action] = {}
     for source in sources:
@@ -119,7 +122,7 @@ def _factory(found: type) -> Factory:
 
 
 def refuse_unused(config: BatchConfig, extensions: Extensions, source: str) -> None:
-    """Raise InputError for an extension that the configuration `source` does not name."""
+    """Raise InputError for an extension that `config` does not name; `source` is its file."""
     named = {*config.actions, *(option.name for tier in config.tiers for option in tier)}
     for name in (*extensions.actions, *extensions.plugins):
         if name not in named:
