@@ -1,4 +1,4 @@
-"""The interface of admission plugins: a request's attributes, and the plugin itself.
+"""The interface of admission plugins: the attributes of a request, and the plugin protocol.
 
 upstream: apiserver/pkg/admission/{interfaces,attributes,reinvocation}.go
 """
@@ -20,7 +20,7 @@ from fairlead.apiserver.storage.storage import Storage
 
 
 class Operation(StrEnum):
-    """The operation of a request; LOAD reads an object of a snapshot."""
+    """The operation of a request. LOAD admits an object of a snapshot; it has no HTTP verb."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -32,14 +32,15 @@ class Operation(StrEnum):
 class ReinvocationContext:
     """Decides which mutating plugins run a second time on one request.
 
-    All mutating plugins run once. If a webhook or policy changed the object (`is_requested`), they
-    run again (`round` 1): built-in plugins always, a webhook or policy only if its reinvocation
-    policy is IfNeeded and the object has changed since it ran.
+    All mutating plugins run once (`round` 0). If a webhook or policy changed the object,
+    `is_requested` is set and a second round (`round` 1) follows. In the second round, all built-in
+    plugins run again. A webhook or policy runs again only if its reinvocationPolicy is IfNeeded and
+    the object has changed since the webhook or policy ran.
 
-    `previously_invoked` are the keys of the webhooks and policies with reinvocation policy IfNeeded
-    that have run. `due` are the keys of the webhooks and policies to run again, because the object
-    has changed since they ran. `last_output` is the object after the last webhook. `apply_defaults`
-    sets the defaults of a changed object.
+    `previously_invoked` contains the keys of the webhooks and policies that have run and whose
+    reinvocationPolicy is IfNeeded. `due` contains the keys of the webhooks and policies to run
+    again. `last_output` is the object after the last webhook. `apply_defaults` sets the defaults of
+    a changed object.
 
     upstream: apiserver/pkg/admission/reinvocation.go,
     plugin/webhook/mutating/reinvocationcontext.go
@@ -58,7 +59,7 @@ class ReinvocationContext:
         self.require_previously_invoked()
 
     def require_previously_invoked(self) -> None:
-        """Records that the webhooks and policies that ran before the change must run again."""
+        """Marks all webhooks and policies in `previously_invoked` to run again."""
         self.due += self.previously_invoked
         self.previously_invoked = []
 
@@ -66,9 +67,10 @@ class ReinvocationContext:
 class AdmissionAttributes(Struct, frozen=True):
     """The attributes of a request, which admission plugins read.
 
-    `obj` is the object to store; for DELETE, the stored object. For a subresource it is the body (a
-    Binding, an Eviction) or, for status, the whole object. `old` is the stored object of an update.
-    `reinvocation` is None if no plugin runs twice.
+    `obj` is the object to store; for DELETE, it is the stored object. For the subresource `status`,
+    `obj` is the whole object; for other subresources, it is the request's body (a Binding, an
+    Eviction). `old` is the stored object that an update replaces. `reinvocation` is None if no
+    plugin can run twice.
     """
 
     operation: Operation
@@ -81,7 +83,7 @@ class AdmissionAttributes(Struct, frozen=True):
 
     @property
     def is_new(self) -> bool:
-        """True if the request creates a whole object, not a subresource."""
+        """True if the request creates a whole object rather than a subresource."""
         return self.operation is Operation.CREATE and not self.subresource
 
     @property
@@ -92,12 +94,12 @@ class AdmissionAttributes(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name of the object; "" if it has none yet."""
+        """The name of the object; "" if the object has no name yet."""
         return str((self.obj.get("metadata") or {}).get("name") or "")
 
     @property
     def namespace(self) -> str:
-        """The namespace of the object; for a Namespace, its own name."""
+        """The namespace of the object; for a Namespace, the name of that Namespace."""
         # upstream: endpoints/handlers/create.go:createHandler
         if self.kind is NAMESPACE:
             return self.name
@@ -119,18 +121,19 @@ class AdmissionAttributes(Struct, frozen=True):
 
 
 class AdmissionPlugin(Protocol):
-    """Admits an object, changed or unchanged, or refuses it.
+    """An admission plugin: changes an object, leaves it unchanged, or refuses it.
 
-    A plugin that never changes objects sets `CHECKS_ONLY = True`. It runs after all others, on a
-    complete and valid object, as upstream's validating plugins do. A plugin whose answer for a new
-    pod depends on how many pods exist sets `COUNTS_PODS = True`.
+    A plugin that never changes objects sets `CHECKS_ONLY = True`. Such plugins run after all
+    plugins that can change the object, on a complete and valid object, like upstream's validating
+    plugins. A plugin sets `COUNTS_PODS = True` if the number of existing pods decides whether it
+    admits a new pod.
     """
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json | WebhookCalls[Json]:
-        """Return the object for the next plugin. Raises ApiError.
+        """Return the object for the next plugin. Raises ApiError if the plugin refuses the request.
 
-        The result is used for CREATE, for UPDATE, and for pods on LOAD. On LOAD, `storage` has all
-        objects of the snapshot except its pods. A plugin that calls webhooks returns a generator,
-        which returns the object.
+        The returned object is ignored for DELETE, and for LOAD unless the object is a pod. On LOAD,
+        `storage` has all objects of the snapshot except its pods. A plugin that calls webhooks
+        returns a generator, and the generator returns the object.
         """
         ...

@@ -1,4 +1,4 @@
-"""The admission plugins of a server that clients write to, and their order.
+"""The admission plugins of a server that has clients, and the order in which the plugins run.
 
 upstream: pkg/kubeapiserver/options/plugins.go:AllOrderedPlugins
 """
@@ -60,11 +60,12 @@ def served_admission(
     preemption_policies: bool = True,
     gates: Collection[str] = (),
 ) -> tuple[AdmissionPlugin, ...]:
-    """Return the plugins of a server that clients write to.
+    """Return the admission plugins of a server that has clients.
 
     `suffix` returns five characters for generated names. `limited` are ResourceQuota's limited
-    resources; `authorities` are further CA ConfigMaps that ServiceAccount mounts;
-    `preemption_policies` is an option of Priority. `gates` are the feature gates that are on.
+    resources. `authorities` are ConfigMaps with more CA certificates, which the plugin
+    ServiceAccount mounts. `preemption_policies` is an option of the plugin Priority. `gates` are
+    the enabled feature gates.
     """
     group_priorities = WORKLOAD_AWARE_PREEMPTION in gates
     return (

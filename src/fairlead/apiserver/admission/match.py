@@ -1,7 +1,7 @@
-"""Which requests a webhook or policy applies to: rules, selectors and match conditions.
+"""Decides whether a webhook or policy applies to a request: rules, selectors and match conditions.
 
 With match policy Equivalent (the default), a rule for another version of a kind applies too, and
-the webhook or policy gets the object in that version. With Exact, the rule does not apply.
+the webhook or policy receives the object in that version. With Exact, such a rule does not apply.
 
 upstream: apiserver/pkg/admission/plugin/webhook/{generic/webhook,matchconditions/matcher}.go,
 predicates/{rules,namespace,object}
@@ -49,7 +49,10 @@ def is_exempt(kind: Kind) -> bool:
 def matched_kind(
     rules: Sequence[Json], attributes: AdmissionAttributes, storage: Storage, *, is_exact: bool
 ) -> Kind | None:
-    """Return the kind that a rule matches, preferably the request's own; None if no rule does."""
+    """Return the kind that `rules` match, if possible the request's kind.
+
+    Returns None if no rule matches.
+    """
     if any(_matches_rule(rule, attributes, attributes.kind) for rule in rules):
         return attributes.kind
     if is_exact:
@@ -63,7 +66,7 @@ def matched_kind(
 
 
 def matches_selectors(matching: Json, attributes: AdmissionAttributes, storage: Storage) -> bool:
-    """Return whether namespaceSelector and objectSelector of `matching` match the request."""
+    """Return whether the namespaceSelector and objectSelector in `matching` match the request."""
     if not _matches_namespace(matching.get("namespaceSelector"), attributes, storage):
         return False
     selector = matching.get("objectSelector")
@@ -78,9 +81,10 @@ def matches_selectors(matching: Json, attributes: AdmissionAttributes, storage: 
 
 
 def has_false_condition(conditions: Sequence[Json], context: ExpressionContext) -> bool:
-    """Return whether a match condition is false. Raises ValueError if one fails to evaluate.
+    """Return whether a match condition is false.
 
-    The conditions of one webhook or binding share a cost budget.
+    The `conditions` of one webhook or binding share a cost budget. Raises ValueError if no
+    condition is false and one of them fails to evaluate.
     """
     problems = []
     context = context.with_budget(MATCH_CONDITIONS_BUDGET)
@@ -97,7 +101,7 @@ def has_false_condition(conditions: Sequence[Json], context: ExpressionContext) 
 
 
 def cel_variables(attributes: AdmissionAttributes, matched: Kind, storage: Storage) -> Json:
-    """Return the CEL variables for a request; objects are in the version of the kind `matched`."""
+    """Return the CEL variables for a request, with objects in the version of the kind `matched`."""
     request = admission_request(attributes, matched)
     return {
         "object": converted_object(attributes, matched),
@@ -109,13 +113,13 @@ def cel_variables(attributes: AdmissionAttributes, matched: Kind, storage: Stora
 
 
 def _requester_authorizer(attributes: AdmissionAttributes) -> RequesterAuthorizer | None:
-    """Return the authorizer for the requesting user; None for the server itself."""
+    """Return the authorizer for the requesting user; None if the server itself is the requester."""
     write = attributes.write
     return None if write.user is None else RequesterAuthorizer(write.rights, write.user)
 
 
 def _equivalent_kinds(kind: Kind, storage: Storage) -> Iterator[Kind]:
-    """Yield the kinds of other versions of the same objects."""
+    """Yield the kinds that are other versions of `kind`."""
     if kind.custom is None:
         yield from (
             other

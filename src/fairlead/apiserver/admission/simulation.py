@@ -1,16 +1,17 @@
-"""SimulatedAdmission: the admission plugins of a simulation, and the checks that they left out.
+"""SimulatedAdmission: the admission plugins of a simulation, and a record of the skipped checks.
 
-A simulation runs the plugins of a server, except those that check users. Webhooks are not called;
-their calls are only counted. A simulation starts from a snapshot, which may lack kinds that a
-server always has. A plugin that looks up such a kind is skipped unless the snapshot lists the kind:
+A simulation runs the plugins of a server, except the plugins that check users. Webhooks are not
+called; the calls that a server would make are counted. A simulation starts from a snapshot, which
+may lack kinds that a server always has. A plugin that looks up such a kind is skipped unless the
+snapshot lists the kind:
 
-    Namespace         listed, if there is a Namespace `kube-system`
-    ServiceAccount    listed, if the pod's namespace has a ServiceAccount `default`
-    RuntimeClass      listed, if there is any
+    Namespace         listed if there is a Namespace `kube-system`
+    ServiceAccount    listed if the pod's namespace has a ServiceAccount `default`
+    RuntimeClass      listed if there is at least one RuntimeClass
 
-The objects of the snapshot itself were admitted by their server and are not admitted again.
-StorageObjectInUseProtection is left out, because no controller removes its finalizers, and so is
-PodTopologyLabels, which changes pods when they are bound.
+A real server has already admitted the objects of the snapshot, so they are not admitted again. Two
+plugins are left out: StorageObjectInUseProtection, because no controller removes its finalizers,
+and PodTopologyLabels, which changes pods when they are bound.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ SYSTEM_NAMESPACE: Final = "kube-system"
 
 @dataclass(slots=True)
 class Unchecked:
-    """The checks that admission left out in a run.
+    """The checks that admission skipped in a run.
 
-    `plugins` maps missing resources (`namespaces`) to the plugins that needed them; `webhooks` maps
-    each webhook's name to the number of requests that would have been sent to it.
+    `plugins` maps each missing resource (`namespaces`) to the plugin that needed it. `webhooks`
+    maps each webhook's name to the number of requests that a server would have sent to the webhook.
     """
 
     plugins: dict[str, str] = field(default_factory=dict)
@@ -57,7 +58,10 @@ class Unchecked:
 
 
 class SimulatedAdmission:
-    """The admission plugins of one simulated store, in order; `unchecked` are skipped checks."""
+    """The admission plugins of one simulated store, in order.
+
+    `unchecked` records the skipped checks.
+    """
 
     def __init__(
         self,
@@ -69,8 +73,8 @@ class SimulatedAdmission:
     ) -> None:
         """`suffix` returns five characters for generated names.
 
-        `completed` decodes an object by its type and sets all defaults, for CEL policies.
-        `preemption_policies` and `group_priorities` are options of Priority.
+        `completed` decodes an object by its type and sets all its defaults; CEL policies read the
+        result. `preemption_policies` and `group_priorities` are options of the plugin Priority.
         """
         self.unchecked = Unchecked()
         namespaces = NamespaceLifecycle(requires_namespace=False)
@@ -105,7 +109,7 @@ class SimulatedAdmission:
 
 
 class _OfRequests:
-    """Runs `plugins` in order on requests, but not on the objects of a snapshot."""
+    """Runs `plugins` in order for requests, but not for the objects of a snapshot."""
 
     def __init__(self, *plugins: AdmissionPlugin) -> None:
         self._plugins = plugins
@@ -121,16 +125,17 @@ class _OfRequests:
 
 
 class _ChecksOfRequests(_OfRequests):
-    """Runs plugins that never change objects on requests, but not on the objects of a snapshot."""
+    """Runs plugins that never change objects, for requests but not for a snapshot's objects."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
 class _IfListed:
-    """Runs `plugin` if the snapshot contains the objects of `kind` that it looks up.
+    """Runs `plugin` if the snapshot lists objects of `kind`, which the plugin looks up.
 
-    If not, runs the plugin `otherwise`, and records `plugin` if it would have checked the object.
+    If the snapshot does not list them, this runs the plugin `otherwise`, and records in `unchecked`
+    that `plugin` was skipped.
     """
 
     plugin: AdmissionPlugin
@@ -159,7 +164,7 @@ def _is_listed(kind: Kind, attributes: AdmissionAttributes, storage: Storage) ->
 
 
 def _looks_up(kind: Kind, attributes: AdmissionAttributes) -> bool:
-    """Return whether a plugin looks up an object of `kind` to admit a new pod."""
+    """Return whether the admission of a new pod looks up an object of `kind`."""
     if not _is_new_pod(attributes):
         return False
     if kind is NAMESPACE:
@@ -176,9 +181,9 @@ def _is_new_pod(attributes: AdmissionAttributes) -> bool:
 
 @dataclass(slots=True)
 class _Policies:
-    """Applies policies to the whole object of a user's request, as on a server.
+    """Applies admission policies to the complete object of a user's request, as a server does.
 
-    `load` returns the plugin; it imports CEL, which a simulation without policies does not need.
+    `load` returns the plugin. It imports CEL, which a simulation without policies does not need.
     """
 
     load: Callable[[], AdmissionPlugin]
@@ -213,7 +218,7 @@ def _validating() -> AdmissionPlugin:
 
 @dataclass(frozen=True, slots=True)
 class _UncalledWebhooks:
-    """Counts the requests that would have been sent to webhooks."""
+    """Counts the requests that a server would have sent to webhooks."""
 
     unchecked: Unchecked
     completed: Completed
@@ -234,9 +239,9 @@ class _UncalledWebhooks:
 
 
 def _completed(attributes: AdmissionAttributes, completed: Completed) -> AdmissionAttributes:
-    """Return the request with all defaults in its objects.
+    """Return `attributes` with all defaults set in its objects.
 
-    Bodies of subresources stay as they are.
+    The body of a subresource other than `status` stays unchanged.
     """
     if attributes.subresource not in ("", "status"):
         return attributes
@@ -253,6 +258,6 @@ def _completed(attributes: AdmissionAttributes, completed: Completed) -> Admissi
 
 
 def _object(admitted: Json | WebhookCalls[Json]) -> Json:
-    """Return what a plugin without webhooks has admitted."""
+    """Return the object that a plugin without webhooks has admitted."""
     assert isinstance(admitted, dict)
     return admitted

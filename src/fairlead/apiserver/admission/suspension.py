@@ -1,10 +1,12 @@
-"""Suspends a request while a webhook is called: it yields the call and receives the answer.
+"""Suspends a request while the HTTP server calls a webhook for it.
+
+The webhook plugin yields the call, and receives the webhook's answer:
 
     handler --> store verb --> admission --> webhook plugin --yield WebhookCall--> HTTP server
                                                             <--send WebhookAnswer--
 
-No code between the plugin and the HTTP server does I/O; other requests run while one is suspended.
-So an object may change between a request's read and its write. The write then raises
+No code between the plugin and the HTTP server does I/O. Other requests run while one request is
+suspended, so an object may change between a request's read and its write. The write then raises
 `SupersededError`, and `retried` restarts the request with the newest object.
 
 Scheduling cycles call extenders in the same way: `engine.scheduling.extender.consultation`.
@@ -30,7 +32,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class WebhookCall:
-    """A webhook to call: POST `body` to `url`, trusting the CA bundle `ca` (PEM) if given."""
+    """A webhook call: POST `body` to `url`, trusting the CA bundle `ca` (PEM) if it is not ""."""
 
     url: str
     ca: str
@@ -40,9 +42,9 @@ class WebhookCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookAnswer:
-    """An admission webhook's answer: `body`, or the reason why there is none.
+    """An admission webhook's answer: its `body`, or the reason for a failed call in `failure`.
 
-    `is_reached` means that the webhook, or a proxy before it, answered.
+    `is_reached` is True if the webhook, or a proxy before it, sent a response.
     """
 
     body: bytes = b""
@@ -59,10 +61,10 @@ WebhookCalls = Generator[WebhookCall, WebhookAnswer, Result]
 
 
 class SupersededError(ApiError):
-    """A 409: another request changed what this request read before it waited for a webhook."""
+    """ApiError 409: another request changed an object while this request waited for a webhook."""
 
     def __init__(self, kind: Kind, obj: Json) -> None:
-        """Describes the conflict of `obj`, the object that was to be written."""
+        """`obj` is the object that could not be written."""
         meta = obj["metadata"]
         namespace, name = meta.get("namespace", ""), meta["name"]
         stale = conflict(kind, namespace, name, STALE)
@@ -74,7 +76,7 @@ class SupersededError(ApiError):
 def settle(
     calls: WebhookCalls[Result], call: Callable[[WebhookCall], WebhookAnswer] | None = None
 ) -> Result:
-    """Run `calls` to its end and return the result; `call` answers webhook calls immediately.
+    """Run `calls` to its end and return the result; `call` returns the answer of each webhook.
 
     Raises RuntimeError if a webhook is to be called and `call` is None.
     """
@@ -93,9 +95,9 @@ def settle(
 
 
 def retried(attempt: Callable[[], WebhookCalls[Result]]) -> WebhookCalls[Result]:
-    """Run `attempt`, and repeat it while it is superseded. Raises ApiError.
+    """Run `attempt`, and repeat it while it raises SupersededError. Raises ApiError.
 
-    upstream: apiserver/pkg/storage/etcd3/store.go:GuaranteedUpdate, which also admits anew
+    upstream: apiserver/pkg/storage/etcd3/store.go:GuaranteedUpdate, which also repeats admission
     """
     for _ in range(ATTEMPTS_MAX - 1):
         try:
@@ -106,33 +108,33 @@ def retried(attempt: Callable[[], WebhookCalls[Result]]) -> WebhookCalls[Result]
 
 
 class Suspendable(Generic[Parameters, Result]):
-    """A function that webhooks may suspend: `steps(...)` is the generator.
+    """A function that waits for webhooks: `steps(...)` returns its generator.
 
-    A plain call runs it to the end, for callers whose writes do not go through webhooks.
+    A plain call runs the generator to its end, for callers whose writes do not go through webhooks.
     """
 
     __slots__ = ("steps",)
 
     def __init__(self, steps: Callable[Parameters, WebhookCalls[Result]]) -> None:
-        """Decorates the generator function `steps`."""
+        """`steps` is the decorated generator function."""
         self.steps = steps
 
     def __call__(self, *arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
-        """Runs the steps and returns the result; see `settle`."""
+        """Runs the generator to its end and returns the result; see `settle`."""
         return settle(self.steps(*arguments, **options))
 
 
 class SuspendableMethod(Generic[Instance, Parameters, Result]):
-    """The decorator of a method that webhooks may suspend; see `Suspendable`."""
+    """The decorator of a method that waits for webhooks; see `Suspendable`."""
 
     __slots__ = ("_function",)
 
     def __init__(
         self, function: Callable[Concatenate[Instance, Parameters], WebhookCalls[Result]]
     ) -> None:
-        """Decorates the generator function `function`."""
+        """`function` is the decorated generator function."""
         self._function = function
 
     def __get__(self, instance: Instance, owner: type[Instance]) -> Suspendable[Parameters, Result]:
-        """Return the method of `instance`."""
+        """Return the method, bound to `instance`."""
         return Suspendable(partial(self._function, instance))

@@ -1,4 +1,4 @@
-"""Write: the sender of a change, and how to carry it out."""
+"""Write: the context of a write, such as its user, its options and whether it is a dry run."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ def _forget(_key: str, _value: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """The context of one write; its defaults are for writes of the server itself.
+    """The context of one write. The defaults are those of a write by the server itself.
 
-    With `dry_run`, all steps happen except storing. `track` sets the managed fields of an object,
-    given the previous object; writes with equal `manager` (None: unknown) are tracked alike, apart
-    from the time. `user` is None for the server itself. `warn` receives warnings for
-    the client, `annotate` keys and values for the audit log. `options` are the request's options as
-    sent. `rights` checks further permissions of the user (None: all are granted). `view` converts
-    an object to the view that the subresource shows (Scale).
+    `dry_run`: do everything except store the object. `track(old, new)` returns `new` with its
+    managed fields set. `manager` identifies the field manager (None: unknown): two writes with an
+    equal `manager` get the same managed fields, except for the time. `user` is None for the server
+    itself. `warn` receives warnings for the client. `annotate` receives keys and values for the
+    audit log. `options` are the request's options as the client sent them. `rights` checks other
+    permissions of the user (None: the user has all permissions). `view` converts an object to the
+    subresource's kind, such as Scale.
     """
 
     dry_run: bool = False
@@ -51,11 +52,14 @@ class Write:
     view: View | None = None
 
     def tracked(self, old: Json | None, new: Json) -> Json:
-        """Return `new`, which has its defaults, with managed fields updated from `old`."""
+        """Return `new` with its managed fields updated from `old`.
+
+        The defaults of `new` are already set.
+        """
         return new if self.track is None else self.track(old, new)
 
     def is_same(self, old: Json, new: Json) -> bool:
-        """Return whether the objects are equal, apart from the times of managed fields."""
+        """Return whether the objects are equal, except for the times of their managed fields."""
         if self.track is None:
             return json_equal(old, new)
         # Simulations track no fields, and start sooner without the modules that do.

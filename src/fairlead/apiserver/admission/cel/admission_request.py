@@ -1,4 +1,4 @@
-"""The AdmissionRequest: sent to webhooks, and available to expressions as `request`.
+"""The AdmissionRequest: the content of a webhook's review, and the CEL variable `request`.
 
 upstream: apiserver/pkg/admission/plugin/webhook/request/admissionreview.go,
 plugin/cel/condition.go:CreateAdmissionRequest
@@ -24,7 +24,7 @@ _OPTIONS: Final = {
 
 
 def converted_object(attributes: AdmissionAttributes, matched: Kind) -> Json | None:
-    """Return the object in the version of `matched`; None for DELETE."""
+    """Return the object converted to the version of `matched`; None for DELETE."""
     return (
         None
         if attributes.operation is Operation.DELETE
@@ -33,7 +33,7 @@ def converted_object(attributes: AdmissionAttributes, matched: Kind) -> Json | N
 
 
 def converted_old_object(attributes: AdmissionAttributes, matched: Kind) -> Json | None:
-    """Return the stored object in the version of `matched`; None for CREATE."""
+    """Return the stored object converted to the version of `matched`; None for CREATE."""
     before = attributes.obj if attributes.operation is Operation.DELETE else attributes.old
     return None if before is None else _converted(attributes, matched, before)
 
@@ -48,7 +48,10 @@ def _converted(attributes: AdmissionAttributes, matched: Kind, obj: Json) -> Jso
 
 
 def admission_request(attributes: AdmissionAttributes, matched: Kind) -> Json:
-    """Return the AdmissionRequest without objects and uid, in the version of the kind `matched`."""
+    """Return the AdmissionRequest, without objects and uid.
+
+    Its `kind` and `resource` are of `matched`.
+    """
     write, subresource = attributes.write, attributes.subresource
     request: Json = {
         "kind": _kind(matched, subresource),
@@ -72,7 +75,7 @@ def admission_request(attributes: AdmissionAttributes, matched: Kind) -> Json:
 
 
 def namespace_of(attributes: AdmissionAttributes, storage: Storage) -> Json | None:
-    """Return the namespace of the object; None if it is cluster-scoped."""
+    """Return the Namespace of the object; None if the object is cluster-scoped or a Namespace."""
     if attributes.kind is NAMESPACE or not attributes.kind.namespaced:
         return None
     return storage.find(NAMESPACE, "", attributes.namespace)

@@ -4,7 +4,8 @@
     authorizer.requestResource.check("approve").allowed()
     authorizer.serviceAccount("n", "builder").path("/metrics").check("get").reason()
 
-Each call returns the check with one more attribute. `check` calls the server's authorizer.
+Each call before `check` returns a copy of the access check with one more attribute. `check` calls
+the server's authorizer.
 
 upstream: apiserver/pkg/cel/library/authz.go
 """
@@ -29,7 +30,7 @@ _PARTS: Final = ("group", "resource", "subresource", "namespace", "name", "path"
 
 @dataclass(frozen=True, slots=True)
 class RequesterAuthorizer:
-    """The requesting user and the authorizer; without an authorizer, every check is allowed."""
+    """The requesting user and the authorizer. If `rights` is None, every check is allowed."""
 
     rights: Authorizer | None
     user: User
@@ -37,7 +38,10 @@ class RequesterAuthorizer:
 
 @dataclass(frozen=True, slots=True)
 class AuthorizerCheck:
-    """An access check, with the attributes that the expression has set so far."""
+    """An access check, with the attributes that the expression has set so far.
+
+    Without a `requester`, every check is allowed.
+    """
 
     requester: RequesterAuthorizer | None
     attributes: Mapping[str, str] = field(default_factory=dict)
@@ -46,7 +50,7 @@ class AuthorizerCheck:
 
 @dataclass(frozen=True, slots=True)
 class AuthorizerDecision:
-    """The authorizer's decision about a check."""
+    """The authorizer's decision on an access check."""
 
     allowed: bool
     reason: str = ""
@@ -56,7 +60,7 @@ class AuthorizerDecision:
 def authorizer_variables(
     request: Json, requester: RequesterAuthorizer | None
 ) -> dict[str, AuthorizerCheck]:
-    """Return the CEL variables `authorizer` and `authorizer.requestResource` of a request."""
+    """Return the CEL variables `authorizer` and `authorizer.requestResource` for `request`."""
     resource = request["requestResource"]
     attributes = {
         "group": resource["group"],
@@ -73,7 +77,7 @@ def authorizer_variables(
 
 
 def _set_attribute(key: str) -> Callable[[AuthorizerCheck, str], AuthorizerCheck]:
-    """Return a function that sets the attribute `key` of a check."""
+    """Return a function that returns a copy of a check with the attribute `key` set to a text."""
     return lambda check, text: replace(check, attributes={**check.attributes, key: text})
 
 

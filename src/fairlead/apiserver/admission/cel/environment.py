@@ -2,10 +2,10 @@
 
     object, oldObject     the new and the stored object; null for DELETE and CREATE respectively
     request               the AdmissionRequest without the objects
-    namespaceObject       the namespace of the object; null if it is cluster-scoped
+    namespaceObject       the Namespace of the object; null if the object is cluster-scoped
     params                the parameters that the policy's binding selects
     authorizer            checks of the requesting user's permissions
-    variables             the policy's own variables, evaluated when first used
+    variables             the policy's own variables, each evaluated at its first use
 
 upstream: apiserver/pkg/admission/plugin/cel/{compile,activation,composition}.go
 """
@@ -40,7 +40,7 @@ _VARIABLE: Final = re.compile(r"\bvariables\.([A-Za-z_]\w*)")
 
 @dataclass(frozen=True, slots=True)
 class ExpressionResult:
-    """The value of an expression, or the reason why the evaluation failed."""
+    """The value of an expression, or the reason why its evaluation failed."""
 
     value: Any = None
     problem: str = ""
@@ -49,7 +49,7 @@ class ExpressionResult:
 
 @dataclass(slots=True)
 class ExpressionContext:
-    """The variables and the cost budget of the expressions about one request.
+    """The variables, and the cost budget that all expressions evaluated for one request share.
 
     `variable_definitions` are the policy's variables in the order of their definition.
     """
@@ -65,7 +65,7 @@ class ExpressionContext:
         return replace(self, _budget=CostBudget(units))
 
     def evaluate(self, expression: str) -> ExpressionResult:
-        """Evaluates an expression, after the policy variables that it uses."""
+        """Return the value of an expression, after evaluating the policy variables that it uses."""
         self._evaluate_variables(_VARIABLE.findall(expression))
         result = self._evaluate(expression)
         if not result.problem or result.problem == OUT_OF_BUDGET or result.is_compile_error:
@@ -75,7 +75,7 @@ class ExpressionContext:
         )
 
     def _evaluate_variables(self, names: Iterable[str]) -> None:
-        """Evaluates the policy variables `names`, after the variables that these use."""
+        """Evaluates the policy variables `names`, after the variables that they depend on."""
         needed_rows, missing = [], set(names) - self._values.keys()
         if not missing:
             return
@@ -105,7 +105,7 @@ class ExpressionContext:
         return ExpressionResult(answer.value, answer.problem)
 
     def _variable_problem(self, expression: str) -> str:
-        """Return why the first failed variable of `expression` has no value; "" if none failed."""
+        """Return the error text of the first failed variable in `expression`; "" if none failed."""
         for name in _VARIABLE.findall(expression):
             result = self._values.get(name)
             if result is not None and result.problem:
@@ -113,7 +113,7 @@ class ExpressionContext:
         return ""
 
     def _all_variables(self) -> dict[str, Any]:
-        """Return all variables, with the policy variables evaluated so far."""
+        """Return all CEL variables, including the policy variables that have been evaluated."""
         if self._activation is None:
             values = {name: one.value for name, one in self._values.items() if not one.problem}
             self._activation = {
@@ -123,7 +123,7 @@ class ExpressionContext:
 
 
 def _is_too_large(value: Any) -> bool:
-    """Return whether a value exceeds the maximal size.
+    """Return whether a value exceeds the maximum size.
 
     A list that occurs several times in the value counts each time.
     """
@@ -149,7 +149,10 @@ def _environment() -> CelEnvironment:
 
 @text_cache(maxsize=CACHE_SIZE, characters_max=KEPT_CHARACTERS_MAX)
 def compiled(expression: str) -> Program:
-    """Return the program of `expression`. Raises ValueError with the compiler's message."""
+    """Return the compiled program of `expression`.
+
+    Raises ValueError with the compiler's message.
+    """
     try:
         return _environment().program(expression)
     except ExpressionError as cause:

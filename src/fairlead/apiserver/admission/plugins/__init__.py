@@ -1,1 +1,1 @@
-"""Admission plugins, one module each, under upstream's names."""
+"""Admission plugins with upstream's names, one module per plugin."""

@@ -1,8 +1,8 @@
-"""CertificateApproval, CertificateSigning, CertificateSubjectRestriction: guards of CSRs.
+"""CertificateApproval, CertificateSigning and CertificateSubjectRestriction: checks of CSRs.
 
-Approving a CertificateSigningRequest needs the permission `approve` for its signer, changing its
-certificate or conditions needs `sign`. A client certificate for system:masters is refused. The
-requester's identity is set on creation, and the spec never changes.
+A user who approves a CertificateSigningRequest needs the permission `approve` for its signer. A
+user who changes its certificate or conditions needs the permission `sign`. A client certificate for
+system:masters is refused. The requester's identity is set on creation, and the spec cannot change.
 
 upstream: pkg/registry/certificates/certificates/strategy.go, plugin/pkg/admission/certificates/
 {approval,signing,subjectrestriction}/admission.go
@@ -33,7 +33,10 @@ class CertificateSigningRequests:
     """Sets the requester of CertificateSigningRequests, and checks who approves and signs them."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Return the request with its requester's identity. Raises ApiError 403."""
+        """Return the object, with the requester's identity if it is a new CSR.
+
+        Raises ApiError 403.
+        """
         kind, obj = attributes.kind, attributes.obj
         if kind.resource != RESOURCE:
             return obj
@@ -53,7 +56,7 @@ class CertificateSigningRequests:
 
 
 def _required_verb(subresource: str, old: Json, new: Json) -> str:
-    """Return the permission that an update needs; "" if none."""
+    """Return the permission that an update needs; "" if the update needs no permission."""
     if subresource == "approval":
         return "approve"
     before, after = old.get("status") or {}, new.get("status") or {}
@@ -81,7 +84,7 @@ def _refuse_system_masters(kind: Kind, obj: Json) -> None:
 
 
 def _organizations(spec: Json) -> tuple[str, ...]:
-    """Return the organizations in the requested subject; none if it cannot be parsed."""
+    """Return the organizations in the requested subject; () if the request is malformed."""
     try:
         request = x509.load_pem_x509_csr(base64.b64decode(spec.get("request", "")))
         organizations = request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)

@@ -13,7 +13,8 @@ from fairlead.apiserver.storage.storage import Storage
 def default_class(storage: Storage, kind: Kind, *annotations: str) -> str:
     """Return the name of the class on which one of `annotations` is "true"; "" if there is none.
 
-    Of several default classes, the newest is used; of equally new classes, the first by name.
+    If there are several default classes, the newest class is used. If these are equally new, the
+    first class by name is used.
     """
     defaults = []
     for candidate in storage.items(kind):

@@ -21,7 +21,7 @@ class DefaultIngressClass:
     """The admission plugin `DefaultIngressClass`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Sets the default class of a new Ingress."""
+        """Return the object; a new Ingress that names no class gets the default IngressClass."""
         obj = attributes.obj
         if attributes.kind is not INGRESS or not attributes.is_new:
             return obj

@@ -1,7 +1,8 @@
-"""DefaultTolerationSeconds: pods tolerate not-ready and unreachable nodes for a while.
+"""DefaultTolerationSeconds: limits how long pods tolerate not-ready and unreachable nodes.
 
-A pod with a toleration for the taint keeps its own. This applies to pods of a snapshot, too: a pod
-without these tolerations was written by hand, since a real server would have added them.
+A pod that already tolerates the taint keeps its own toleration. Pods of a snapshot get the default
+tolerations too: a pod without them was written by hand, because a real server would have added
+them.
 
 upstream: plugin/pkg/admission/defaulttolerationseconds/admission.go
 """
@@ -24,11 +25,11 @@ class DefaultTolerationSeconds:
     """The admission plugin `DefaultTolerationSeconds`, without kube-apiserver's flags."""
 
     def __init__(self, seconds: int = TOLERATION_SECONDS_DEFAULT) -> None:
-        """Sets the tolerationSeconds for both taints to `seconds`."""
+        """`seconds` is the tolerationSeconds of both default tolerations."""
         self._seconds = seconds
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Adds the missing tolerations."""
+        """Return the object; a pod gets the default tolerations that it lacks."""
         obj = attributes.obj
         if (
             attributes.kind is not POD
@@ -56,7 +57,7 @@ class DefaultTolerationSeconds:
 
 
 def _covers(toleration: Json, key: str) -> bool:
-    """Return whether a toleration has that key (or any), and the effect NoExecute (or any)."""
+    """Return whether a toleration has the key `key` or none, and the effect NoExecute or none."""
     return toleration.get("key", "") in (key, "") and toleration.get("effect", "") in (
         NO_EXECUTE,
         "",

@@ -1,8 +1,8 @@
-"""DisabledFields: drops fields whose feature gate is off from new objects and updates.
+"""DisabledFields: drops fields whose feature gate is off from new and updated objects.
 
-An update keeps a disabled field that the stored object already has. Upstream drops fields in the
-strategies. Here a plugin does so, because only a served API drops fields: a simulation keeps every
-field of its input.
+An update keeps a disabled field that the stored object already has. Upstream drops such fields in
+its strategies. Fairlead uses a plugin, because only a server with clients drops fields: a
+simulation keeps every field of its input.
 
 upstream: pkg/api/pod/util.go: dropDisabledFields; pkg/registry/scheduling/podgroup/strategy.go:
 dropDisabledPodGroupFields; pkg/registry/scheduling/workload/strategy.go;
@@ -41,17 +41,17 @@ _OF_PREEMPTION: Final = ("disruptionMode", "priorityClassName", "priority")
 
 
 class DisabledFields:
-    """Drops the fields of PodGroups, Workloads, StatefulSets, and of pods that name a PodGroup."""
+    """Drops disabled fields of PodGroups, Workloads, StatefulSets, and pods in a PodGroup."""
 
     def __init__(self, gates: Collection[str]) -> None:
-        """`gates` are the feature gates that are on."""
+        """`gates` are the enabled feature gates."""
         self._keeps_groups = GENERIC_WORKLOAD in gates
         self._keeps_max_unavailable = MAX_UNAVAILABLE_STATEFUL_SET in gates
         with_preemption = WORKLOAD_AWARE_PREEMPTION in gates
         self._dropped = _UNSUPPORTED if with_preemption else (*_UNSUPPORTED, *_OF_PREEMPTION)
 
     def admit(self, attributes: AdmissionAttributes, _storage: Storage) -> Json:
-        """Return the object without fields that are disabled and that the old object lacks."""
+        """Return the object without disabled fields, except for those that the old object has."""
         obj = attributes.obj
         if attributes.operation not in (Operation.CREATE, Operation.UPDATE):
             return obj
@@ -72,7 +72,7 @@ class DisabledFields:
         return _without(obj, old, path, (_SCHEDULING_GROUP,))
 
     def _workload(self, obj: Json, old: Json) -> Json:
-        """Return a Workload whose templates lack the disabled fields."""
+        """Return a new Workload without the disabled fields of its templates."""
         spec = obj.get("spec") or {}
         if old or not spec.get("podGroupTemplates"):
             return obj  # the templates cannot change

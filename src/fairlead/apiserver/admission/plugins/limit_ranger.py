@@ -1,4 +1,4 @@
-"""LimitRanger: applies a namespace's default resources, and enforces its minima and maxima.
+"""LimitRanger: applies a namespace's default resources, and enforces its minimums and maximums.
 
 upstream: plugin/pkg/admission/limitranger/admission.go; pkg/apis/core/v1/defaults.go:
 SetDefaults_LimitRangeItem
@@ -37,7 +37,10 @@ class LimitRanger:
     """The admission plugin `LimitRanger`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Sets the defaults of containers. Raises ApiError 403 for resources out of range."""
+        """Return the object with default resources.
+
+        Raises ApiError 403 if resources are out of range.
+        """
         kind, obj = attributes.kind, attributes.obj
         if not _is_limited(attributes):
             return obj
@@ -67,7 +70,7 @@ def _is_limited(attributes: AdmissionAttributes) -> bool:
 
 
 def _with_item_defaults(item: Json) -> Json:
-    """Return a LimitRange item with the defaults that follow from its other fields."""
+    """Return a LimitRange item with the defaults that are derived from its other fields."""
     if item.get("type") != CONTAINER:
         return item
     default = {**(item.get("max") or {}), **(item.get("default") or {})}
@@ -122,7 +125,7 @@ def _problems(kind: Kind, obj: Json, limits: list[Json]) -> Iterator[str]:
 
 
 def _resources_to_check(kind: Kind, obj: Json, item_type: str) -> Iterable[_Resources]:
-    """Return the resources in `obj` that an item of this type applies to."""
+    """Return the resources in `obj` to which a LimitRange item of type `item_type` applies."""
     spec = obj["spec"]
     match item_type:
         case "Container" if kind is POD:

@@ -1,7 +1,7 @@
 """NamespaceLifecycle: requires that the namespace exists and is not being deleted.
 
-The default and system namespaces cannot be deleted. In a terminating namespace objects can still be
-changed and deleted, but not created.
+The default and system namespaces cannot be deleted. In a terminating namespace, objects can still
+be changed and deleted, but no objects can be created.
 
 upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go
 """
@@ -26,16 +26,16 @@ class NamespaceLifecycle:
     """The admission plugin `NamespaceLifecycle`."""
 
     def __init__(self, *, requires_namespace: bool = True) -> None:
-        """Create it; unless `requires_namespace` is set, the Namespace of an object may be missing.
+        """If `requires_namespace` is False, an object is admitted even if its Namespace is missing.
 
-        A dump of a cluster often has objects without their Namespace.
+        A dump of a cluster often has objects without their Namespaces.
         """
         self._requires_namespace = requires_namespace
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses objects in a missing namespace, and new objects in a terminating one.
+        """Refuses objects in a missing namespace, and new objects in a terminating namespace.
 
-        Raises ApiError 403, 404.
+        Raises ApiError 404 if the namespace is missing, else ApiError 403.
         """
         kind, obj = attributes.kind, attributes.obj
         meta = obj.get("metadata") or {}

@@ -1,11 +1,11 @@
 """NodeDeclaredFeatureValidator: refuses changes of running pods that their nodes do not support.
 
-A kubelet declares what it supports in status.declaredFeatures of its node. Of the features of 1.36,
-three concern changes:
+A kubelet declares the features that it supports in status.declaredFeatures of its node. Three
+features of version 1.36 concern changes of pods:
 
-    GuaranteedQoSPodCPUResize                  other CPU requests for a pod of the class Guaranteed
-    InPlacePodLevelResourcesVerticalScaling    other resources of the whole pod
-    InPlacePodVerticalScalingInitContainers    other resources of init containers, except sidecars
+    GuaranteedQoSPodCPUResize                  changed CPU requests of a pod of the class Guaranteed
+    InPlacePodLevelResourcesVerticalScaling    changed pod-level resources
+    InPlacePodVerticalScalingInitContainers    changed resources of init containers, except sidecars
 
 upstream: plugin/pkg/admission/nodedeclaredfeatures/admission.go,
 component-helpers/nodedeclaredfeatures/features/inplacepodresize: InferForUpdate
@@ -36,7 +36,7 @@ class NodeDeclaredFeatureValidator:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuse a change that the pod's node does not support. Raises ApiError 403."""
+        """Refuse a change of a pod that its node does not support. Raises ApiError 403."""
         old, new = attributes.old, attributes.obj
         is_update = attributes.kind is POD and attributes.operation is Operation.UPDATE
         if not is_update or attributes.subresource not in ("", "resize") or old is None:
@@ -55,7 +55,10 @@ class NodeDeclaredFeatureValidator:
 
 
 def bound_node(attributes: AdmissionAttributes, storage: Storage, name: str) -> Json:
-    """Return the node of a pod. Raises ApiError 403 if it does not exist."""
+    """Return the node called `name`, to which a pod is bound.
+
+    Raises ApiError 403 if it does not exist.
+    """
     node = storage.find(NODE, "", name)
     if node is None:
         raise _refusal(attributes, f"node {quoted(name)} not found")
@@ -75,7 +78,7 @@ def _lacking(
 
 
 def _required(old: Json, new: Json) -> Iterator[str]:
-    """Yield the features that the change of a pod needs, sorted by name."""
+    """Yield the features that the node needs for this change of a pod, sorted by name."""
     before, after = old["spec"], new["spec"]
     is_guaranteed = (old.get("status") or {}).get("qosClass") == "Guaranteed"
     pairs = zip(before.get("containers") or (), after.get("containers") or (), strict=False)

@@ -1,4 +1,4 @@
-"""NodeRestriction: limits kubelets to their own node and the pods bound to it.
+"""NodeRestriction: limits a kubelet to its own Node object and the pods bound to that node.
 
 upstream: plugin/pkg/admission/noderestriction/admission.go
 """
@@ -67,7 +67,7 @@ class NodeRestriction:
     """The admission plugin `NodeRestriction`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses a kubelet's write to another node's objects. Raises ApiError 403."""
+        """Refuses a kubelet's write to objects of another node. Raises ApiError 403."""
         user = attributes.write.user
         node = node_of(user) if user is not None else ""
         problem = _problem(node, attributes, storage) if node else ""
@@ -80,7 +80,7 @@ class NodeRestriction:
 
 
 def _problem(node: str, attributes: AdmissionAttributes, storage: Storage) -> str:
-    """Return why the kubelet of `node` may not make this request; "" if it may."""
+    """Return the reason why the kubelet of `node` may not make this request; "" if it may."""
     match attributes.kind, attributes.subresource:
         case kind, "eviction" if kind is POD:
             pod = storage.find(POD, attributes.namespace, attributes.name)
@@ -185,7 +185,7 @@ def _is_in_domain(key: str, *domains: str) -> bool:
 
 
 def _is_restricted(key: str) -> bool:
-    """Return whether kubelets may not set this label."""
+    """Return whether kubelets may not set the label `key` on their nodes."""
     is_kubelets = key in _KUBELET_LABELS or _is_in_domain(key, *_KUBELET_DOMAINS)
     return _is_in_domain(key, _RESTRICTED) or (
         _is_in_domain(key, *_KUBERNETES_DOMAINS) and not is_kubelets

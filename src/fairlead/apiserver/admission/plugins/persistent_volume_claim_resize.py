@@ -1,4 +1,4 @@
-"""PersistentVolumeClaimResize: claims can only grow if their StorageClass allows expansion.
+"""PersistentVolumeClaimResize: allows a claim to grow only if its StorageClass allows expansion.
 
 upstream: plugin/pkg/admission/storage/persistentvolume/resize/admission.go
 """
@@ -28,7 +28,7 @@ class PersistentVolumeClaimResize:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses growth that is not allowed. Raises ApiError 403."""
+        """Refuses a larger claim if its StorageClass forbids expansion. Raises ApiError 403."""
         kind, obj = attributes.kind, attributes.obj
         old = attributes.old
         if kind is not PERSISTENT_VOLUME_CLAIM or attributes.operation is not Operation.UPDATE:

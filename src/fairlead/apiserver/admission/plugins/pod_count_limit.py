@@ -1,8 +1,8 @@
-"""Limits the number of pods of a local server (no upstream plugin).
+"""PodCountLimit: limits the number of pods of a local server (no upstream plugin).
 
-A workload may request a billion replicas by mistake. Real clusters are limited by etcd and nodes;
-here the API server refuses further pods, and the controller backs off and records an event.
-Existing pods are kept.
+A workload may request a billion replicas by mistake. etcd and the nodes limit a real cluster. In a
+local server, this plugin refuses new pods above the limit, so the controller backs off and records
+an event. Existing pods are kept.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fairlead.apiserver.storage.storage import Storage
 
 @dataclass(frozen=True, slots=True)
 class PodCountLimit:
-    """The admission plugin; `pods_max` is the limit."""
+    """The admission plugin `PodCountLimit`; `pods_max` is the maximum number of pods."""
 
     CHECKS_ONLY: ClassVar[bool] = True
     COUNTS_PODS: ClassVar[bool] = True
@@ -27,7 +27,7 @@ class PodCountLimit:
     pods_max: int
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses a new pod over the limit. Raises ApiError 403."""
+        """Refuses a new pod if the cluster already has `pods_max` pods. Raises ApiError 403."""
         if attributes.kind is POD and attributes.is_new and storage.count(POD) >= self.pods_max:
             why = f"there may be {self.pods_max} pods in this cluster at most"
             raise forbidden(POD, attributes.namespace, attributes.name, why)

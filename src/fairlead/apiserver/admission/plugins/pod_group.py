@@ -23,7 +23,10 @@ class PodGroupProtection:
     """The admission plugin `PodGroupProtection`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Return a new PodGroup with the finalizer that keeps it while its pods are active."""
+        """Return the object; a new PodGroup gets its protection finalizer.
+
+        The finalizer keeps the PodGroup while its pods are active.
+        """
         if attributes.kind is not POD_GROUP or not attributes.is_new:
             return attributes.obj
         return with_finalizer(attributes.obj, PROTECTION_FINALIZER)

@@ -1,7 +1,7 @@
 """PodResizeValidator: refuses resizes that a pod's node can never satisfy.
 
 Requests above the node's allocatable amounts can never be met, and only Linux nodes resize pods in
-place. Whether the other pods of the node leave enough is the kubelet's decision.
+place. The kubelet, not this plugin, checks the amounts that the node's other pods leave free.
 
 upstream: plugin/pkg/admission/podresize/admission.go
 """
@@ -56,7 +56,7 @@ def _problem(pod: Json, node: Json) -> str:
 
 
 def _excess(pod: Json, allocatable: Json) -> Iterator[str]:
-    """Yield the resources of which the pod requests more than is allocatable."""
+    """Yield an error for each resource of which the pod requests more than `allocatable`."""
     view = decode_stored(pod)
     assert isinstance(view, Pod)
     requests = pod_requests(view)

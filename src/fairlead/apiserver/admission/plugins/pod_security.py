@@ -31,13 +31,12 @@ _CHECKED_PARTS: Final = ("", "ephemeralcontainers")
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """A level and a version of the standards."""
+    """A level of the Pod Security Standards, and the version of the standards."""
 
     name: str
     version: str
 
     def __str__(self) -> str:
-        """Return the level as messages quote it."""
         return f'PodSecurity "{self.name}:{self.version}"'
 
 
@@ -47,7 +46,10 @@ class PodSecurity:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses pods that violate the enforced level (ApiError 403), warns about others."""
+        """Refuses a pod that violates the enforced level; warns about other violations.
+
+        Raises ApiError 403 if the pod is refused.
+        """
         kind, obj = attributes.kind, attributes.obj
         if attributes.operation not in (Operation.CREATE, Operation.UPDATE):
             return obj
@@ -82,7 +84,7 @@ def _check(
 
 
 def _require_levels(namespace: Json) -> None:
-    """Refuses a namespace with an invalid level or version label. Raises ApiError 422."""
+    """Refuses a namespace that has an invalid level or version label. Raises ApiError 422."""
     labels = namespace["metadata"].get("labels") or {}
     causes = []
     for mode in _MODES:
@@ -101,7 +103,7 @@ def _require_levels(namespace: Json) -> None:
 
 
 def _warn_of_pods(namespace: Json, storage: Storage, attributes: AdmissionAttributes) -> None:
-    """Warns of existing pods that violate a newly enforced level."""
+    """Warns the client about existing pods that violate a newly enforced level."""
     if attributes.old is None or attributes.subresource:
         return
     level = _level(namespace, "enforce")
@@ -145,7 +147,7 @@ def _pod_spec(kind: Kind, obj: Json) -> Json | None:
 
 @cache
 def _pod_spec_path(kind: Kind) -> tuple[str, ...] | None:
-    """Return the path of the pod spec in objects of a built-in kind; None if there is none."""
+    """Return the path of the pod spec in objects of `kind`; None if they contain no pod spec."""
     # upstream: k8s.io/pod-security-admission/admission/admission.go:DefaultPodSpecExtractor
     seen: set[str] = set()
 

@@ -1,6 +1,6 @@
 """The checks of the Pod Security Standards: levels `baseline` and `restricted`.
 
-A check returns the details of a violation, "" if there is none.
+A check returns the details of a violation, or "" if the pod does not violate the standard.
 
 upstream: pod-security-admission/policy/check_*.go
 """
@@ -69,9 +69,10 @@ _CONFINED: Final = ("RuntimeDefault", "Localhost")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check of the standards: its name in messages, and the details of a violation.
+    """A check of the standards.
 
-    `reason` is the name; `violation` returns the details for a pod spec.
+    `reason` is the name of the violated rule in messages. `violation` returns the details of a pod
+    spec's violation, or "" if there is none.
     """
 
     reason: str
@@ -273,6 +274,6 @@ CHECKS: Final = {"privileged": (), "baseline": BASELINE, "restricted": RESTRICTE
 
 
 def violations(level: str, spec: Json) -> list[tuple[str, str]]:
-    """Return the reasons and details of a pod spec's violations of a level."""
+    """Return (reason, details) of each violation of `level` by a pod spec."""
     found = ((check.reason, check.violation(spec)) for check in CHECKS.get(level, ()))
     return [(reason, details) for reason, details in found if details]

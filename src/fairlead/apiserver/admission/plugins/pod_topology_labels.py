@@ -1,6 +1,6 @@
 """PodTopologyLabels: copies the zone and region labels of the node to the pod when it is bound.
 
-A pod that is created with a nodeName gets them at creation.
+A pod that is created with a nodeName gets these labels at creation.
 
 upstream: plugin/pkg/admission/podtopologylabels/admission.go
 """
@@ -22,7 +22,7 @@ class PodTopologyLabels:
     """The admission plugin `PodTopologyLabels`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Adds the labels to a Binding, or to a new pod with a node."""
+        """Adds the node's topology labels to a Binding, or to a new pod that has a nodeName."""
         kind, obj = attributes.kind, attributes.obj
         if kind is not POD or attributes.operation is not Operation.CREATE:
             return obj
@@ -42,7 +42,7 @@ class PodTopologyLabels:
 
 
 def _topology(storage: Storage, name: str) -> Json:
-    """Return the topology labels of a node; none if it does not exist."""
+    """Return the topology labels of the node `name`; {} if the node does not exist."""
     node = storage.find(NODE, "", name) or {"metadata": {}}
     labels = node["metadata"].get("labels") or {}
     return {key: labels[key] for key in LABELS if key in labels}

@@ -1,9 +1,11 @@
 """Priority: resolves the priority of new pods, and validates PriorityClasses.
 
-A new pod gets the value and preemption policy of its class, else of the default class, else
-priority 0. A pod that sets these fields itself is refused, unless they equal the resolved values.
-Existing pods keep their values. A pod of a snapshot with a class but no priority was written by
-hand, and is resolved like a new pod. PodGroups of scheduling.k8s.io get a priority in the same way.
+A new pod gets the value and preemption policy of its PriorityClass. A pod that names no class gets
+those of the default class, or priority 0 if there is no default class. A pod that sets these fields
+itself is refused, unless they equal the resolved values. Existing pods keep their values.
+
+A pod of a snapshot that names a class but has no priority was written by hand, so it is resolved
+like a new pod. PodGroups of scheduling.k8s.io get a priority in the same way.
 
 upstream: plugin/pkg/admission/priority/admission.go,
 pkg/registry/scheduling/priorityclass/storage/storage.go
@@ -30,16 +32,19 @@ class Priority:
     """The admission plugin `Priority`."""
 
     def __init__(self, *, preemption_policies: bool = True, group_priorities: bool = False) -> None:
-        """If `preemption_policies` is False, new pods get none (default until 1.23).
+        """`preemption_policies`: new pods get a preemptionPolicy (by default since 1.24).
 
-        With `group_priorities`, PodGroups of scheduling.k8s.io get the priority of their class
-        (gate WorkloadAwarePreemption).
+        `group_priorities`: PodGroups of scheduling.k8s.io get the priority of their class (gate
+        WorkloadAwarePreemption).
         """
         self._preemption_policies = preemption_policies
         self._group_priorities = group_priorities
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Resolves pods; refuses a second default class and deleting system classes."""
+        """Return the object; a new pod or PodGroup gets its priority.
+
+        Raises ApiError for a second default PriorityClass, and for the deletion of a system class.
+        """
         kind, obj = attributes.kind, attributes.obj
         if attributes.subresource:
             return obj
@@ -71,7 +76,7 @@ def _with_priority(operation: Operation, pod: Json, storage: Storage, old: Json)
 
 
 def _with_group_priority(operation: Operation, group: Json, storage: Storage) -> Json:
-    """Return a new PodGroup with the priority of its class, other PodGroups unchanged."""
+    """Return `group`; a new PodGroup gets the priority of its class."""
     spec = group.get("spec") or {}
     by_hand = spec.get("priorityClassName") and "priority" not in spec
     if operation is not Operation.CREATE and not (operation is Operation.LOAD and by_hand):
@@ -94,7 +99,7 @@ def _without_preemption_policy(pod: Json) -> Json:
 
 
 def _resolved(pod: Json, storage: Storage) -> Json:
-    """Return the pod's spec with the priority and preemption policy of its class."""
+    """Return the spec of `pod` with the priority and preemption policy of its class."""
     spec = pod.get("spec", {})
     priority_class = _priority_class(POD, pod, spec, storage)
     priority = _computed_priority(POD, pod, spec, priority_class)
@@ -125,7 +130,7 @@ def _priority_class(kind: Kind, obj: Json, spec: Json, storage: Storage) -> Json
 
 
 def _computed_priority(kind: Kind, obj: Json, spec: Json, priority_class: Json) -> int:
-    """Return the value of the class; refuse an object that sets a different priority itself."""
+    """Return the value of the class. Refuses an object that sets a different priority itself."""
     priority: int = priority_class.get("value", DEFAULT_PRIORITY)
     if spec.get("priority", priority) != priority:
         words = "pod" if kind is POD else "pod group"
@@ -140,7 +145,7 @@ def _computed_priority(kind: Kind, obj: Json, spec: Json, priority_class: Json) 
 
 
 def _default_class(storage: Storage) -> Json:
-    """Return the default class; of several, the one with the lowest value."""
+    """Return the default class with the lowest value; {} if there is no default class."""
     defaults = [obj for obj in storage.unsorted(PRIORITY_CLASS) if obj.get("globalDefault")]
     return min(defaults, key=_value_and_name, default={})
 

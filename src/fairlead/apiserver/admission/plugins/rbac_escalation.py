@@ -1,8 +1,8 @@
 """Prevents RBAC privilege escalation: users can only grant permissions that they have.
 
-Writing a role needs all permissions in it, or the verb `escalate`; binding a role needs all
-permissions in it, or the verb `bind`. A ClusterRole with an aggregation rule can gain any
-permission, so writing one needs all permissions.
+A user who writes a role needs all permissions in it, or the verb `escalate`. A user who binds a
+role needs all permissions in it, or the verb `bind`. A ClusterRole with an aggregation rule can
+gain any permission, so writing it needs every permission.
 
 upstream: pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased/storage.go
 """
@@ -68,7 +68,7 @@ class RbacEscalation:
 
 @dataclass(frozen=True, slots=True)
 class _Grantor:
-    """A user and the permissions they have."""
+    """A user, and the authorizer that returns the user's permissions."""
 
     rights: Authorizer
     user: User
@@ -95,7 +95,7 @@ class _Grantor:
         self._require(kind, binding, descriptions)
 
     def _may(self, verb: str, kind: Kind, namespace: str, name: str) -> bool:
-        """Return whether the user may use `verb` on a role."""
+        """Return whether the user may use `verb` on the role `name`."""
         request = AuthorizationAttributes(
             self.user,
             verb,
@@ -108,7 +108,7 @@ class _Grantor:
         return self.rights.verdict(request).allowed
 
     def _lacks(self, rules_granted: Sequence[Json], namespace: str) -> list[Json]:
-        """Return the rules that the user's permissions do not cover."""
+        """Return the rules in `rules_granted` that the user's own permissions do not cover."""
         return uncovered_rules(self.rights.rules_for(self.user, namespace), rules_granted)
 
     def _require(self, kind: Kind, obj: Json, rules_granted: Sequence[Json]) -> None:

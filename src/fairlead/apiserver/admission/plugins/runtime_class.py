@@ -1,7 +1,7 @@
-"""RuntimeClass: applies the overhead and scheduling constraints of a pod's runtime class.
+"""RuntimeClass: applies the overhead and scheduling constraints of a pod's RuntimeClass.
 
-A new pod gets the overhead, node selector and tolerations of the class it names. Without a class it
-must not set an overhead.
+A new pod gets the overhead, node selector and tolerations of the RuntimeClass that it names. A pod
+that names no RuntimeClass must not set an overhead.
 
 upstream: plugin/pkg/admission/runtimeclass/admission.go, pkg/util/tolerations/tolerations.go
 """
@@ -19,10 +19,10 @@ from fairlead.apiserver.storage.storage import Storage
 
 
 class RuntimeClass:
-    """The mutating half of the admission plugin RuntimeClass: applies the class to new pods."""
+    """The mutating part of the admission plugin RuntimeClass: applies the class to new pods."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Applies the class to a new pod. Raises ApiError 403."""
+        """Return the object; a new pod gets the fields of its RuntimeClass. Raises ApiError 403."""
         obj = attributes.obj
         if attributes.kind is not POD or not attributes.is_new:
             return obj
@@ -41,12 +41,12 @@ class RuntimeClass:
 
 
 class RuntimeClassOverhead:
-    """The validating half of the admission plugin RuntimeClass: checks the overhead of new pods."""
+    """The validating part of the admission plugin RuntimeClass: checks the overhead of new pods."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses a pod whose overhead differs from its RuntimeClass's. Raises ApiError 403."""
+        """Refuses a pod if its overhead differs from its RuntimeClass's. Raises ApiError 403."""
         if attributes.kind is POD and attributes.is_new:
             _check_overhead(attributes.obj, _runtime_class(attributes.obj, storage))
         return attributes.obj
@@ -75,7 +75,10 @@ def _check_overhead(pod: Json, runtime_class: Json | None) -> None:
 
 
 def _amounts(resources: Json) -> dict[str, Any]:
-    """Return parsed quantities; a malformed quantity stays text, for validation to refuse."""
+    """Return the parsed quantities.
+
+    A malformed quantity stays text, which validation refuses later.
+    """
     made: dict[str, Any] = {}
     for name, text in resources.items():
         try:
@@ -86,7 +89,7 @@ def _amounts(resources: Json) -> dict[str, Any]:
 
 
 def _with_scheduling(pod: Json, scheduling: Json) -> Json:
-    """Return the pod's node selector and tolerations, merged with the RuntimeClass's."""
+    """Return the pod's nodeSelector and tolerations, merged with those of the RuntimeClass."""
     spec = pod["spec"]
     node_selector = dict(spec.get("nodeSelector") or {})
     for key, value in (scheduling.get("nodeSelector") or {}).items():
@@ -103,7 +106,7 @@ def _with_scheduling(pod: Json, scheduling: Json) -> Json:
 
 
 def _merged_tolerations(tolerations: list[Json]) -> list[Json]:
-    """Return the tolerations that no other toleration covers."""
+    """Return `tolerations` without those that another toleration in the list covers."""
     merged: list[Json] = []
     for index, one in enumerate(tolerations):
         later = (other for other in tolerations[index + 1 :] if other != one)

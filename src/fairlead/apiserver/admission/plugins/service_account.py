@@ -1,9 +1,9 @@
 """ServiceAccount: sets the pod's service account and mounts its token.
 
-A pod that names no account gets `default`; the account must exist. Unless the pod or the account
-opts out, a projected volume with token, CA certificate and namespace is added and mounted into all
-containers. A pod without imagePullSecrets gets those of its account. A mirror pod must not use an
-account. An account can restrict its pods to the secrets that it lists.
+A pod that names no account gets the account `default`. The account must exist. Unless the pod or
+the account opts out, the plugin adds a projected volume with token, CA certificate and namespace,
+and mounts it into all containers. A pod without imagePullSecrets gets those of its account. A
+mirror pod must not use an account. An account can restrict its pods to the secrets that it lists.
 
 upstream: plugin/pkg/admission/serviceaccount/admission.go; pkg/api/v1/pod/util.go:
 VisitPodSecretNames
@@ -40,15 +40,15 @@ _ROOT_CA: Final = ("kube-root-ca.crt", "ca.crt")
 class ServiceAccount:
     """The admission plugin `ServiceAccount`.
 
-    `suffix` returns five characters for the name of a new volume. `authorities` are further
-    ConfigMaps, with a key each, that a distribution mounts next to the cluster's CA certificate.
+    `suffix` returns five characters for the name of a new volume. `authorities` contains (ConfigMap
+    name, key) pairs: certificates that a distribution mounts beside the cluster's CA certificate.
     """
 
     suffix: Callable[[], str]
     authorities: Sequence[tuple[str, str]] = ()
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Sets a new pod's account and mounts its token. Raises ApiError 403."""
+        """Return the object; a new pod gets its account and token volume. Raises ApiError 403."""
         obj = attributes.obj
         if attributes.kind is not POD or not attributes.is_new:
             return obj
@@ -75,7 +75,7 @@ class ServiceAccount:
         return found
 
     def _with_token(self, spec: Json) -> Json:
-        """Return `spec` with the token mounted, from an existing volume if there is one."""
+        """Return `spec` with the token volume mounted; an existing token volume is reused."""
         volumes = spec.get("volumes") or []
         names = (volume.get("name", "") for volume in volumes)
         volume = next((name for name in names if name.startswith(VOLUME_PREFIX)), "")
@@ -103,7 +103,7 @@ def _is_mirror(pod: Json) -> bool:
 
 
 def _require(pod: Json, problem: str) -> None:
-    """Refuses a pod that has a problem. Raises ApiError 403."""
+    """Refuses `pod` if `problem` is not "". Raises ApiError 403."""
     if problem:
         raise _refused(pod, problem)
 
@@ -140,7 +140,7 @@ def _ca_source(config_map: str, key: str) -> Json:
 
 
 def _mirror_pod_problem(spec: Json) -> str:
-    """Return why a mirror pod cannot have this spec; "" if it can."""
+    """Return the reason why a mirror pod cannot have this spec; "" if it can."""
     if spec.get("serviceAccountName"):
         return "a mirror pod may not reference service accounts"
     if any(_referenced_secrets(spec)):
@@ -151,7 +151,7 @@ def _mirror_pod_problem(spec: Json) -> str:
 
 
 def _secret_reference_problem(spec: Json, account: Json) -> str:
-    """Return why a pod of `account` may not use its secrets; "" if it may."""
+    """Return the reason why a pod of `account` may not use the pod's secrets; "" if it may."""
     if (account["metadata"].get("annotations") or {}).get(ENFORCED) not in _TRUE_VALUES:
         return ""
     name = account["metadata"]["name"]
@@ -170,7 +170,7 @@ def _secret_reference_problem(spec: Json, account: Json) -> str:
 
 
 def _mounted_secrets(spec: Json) -> Iterator[tuple[str, str]]:
-    """Yield the secrets in volumes and containers, each with a description of the reference."""
+    """Yield (description of the reference, Secret) for each secret in volumes and containers."""
     for volume in spec.get("volumes") or ():
         if volume.get("secret") is not None:
             yield "volume with", volume["secret"].get("secretName", "")
@@ -185,7 +185,10 @@ def _mounted_secrets(spec: Json) -> Iterator[tuple[str, str]]:
 
 
 def _environment_secrets(container: Json) -> Iterator[tuple[str, str]]:
-    """Yield (variable, Secret) for each reference in `container`; envFrom has the variable ""."""
+    """Yield (variable, Secret) for each secret reference in `container`.
+
+    For a reference in envFrom, the variable is "".
+    """
     for variable in container.get("env") or ():
         reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
         if reference is not None:
@@ -196,7 +199,7 @@ def _environment_secrets(container: Json) -> Iterator[tuple[str, str]]:
 
 
 def _referenced_secrets(spec: Json) -> Iterator[str]:
-    """Yield all secrets that a pod refers to in any way."""
+    """Yield the name of every secret that a pod refers to; "?" for a reference without a name."""
     for one in spec.get("imagePullSecrets") or ():
         yield one.get("name") or "?"
     for _, secret in _mounted_secrets(spec):

@@ -33,7 +33,7 @@ class DefaultStorageClass:
     """The admission plugin `DefaultStorageClass`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Sets the default StorageClass of a new claim."""
+        """Return the object; a new claim that names no class gets the default StorageClass."""
         obj = attributes.obj
         if attributes.kind is not PERSISTENT_VOLUME_CLAIM or not attributes.is_new:
             return obj
@@ -49,7 +49,10 @@ class StorageObjectInUseProtection:
     """The admission plugin `StorageObjectInUseProtection`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Adds the finalizer that a controller removes once the object is unused."""
+        """Return the object; a new claim, volume or VolumeAttributesClass gets a finalizer.
+
+        A controller removes this finalizer when the object is no longer used.
+        """
         obj, finalizer = attributes.obj, _FINALIZERS.get(attributes.kind)
         if finalizer is None or not attributes.is_new:
             return obj
@@ -57,7 +60,7 @@ class StorageObjectInUseProtection:
 
 
 def with_finalizer(obj: Json, name: str) -> Json:
-    """Return `obj` with the finalizer `name` of a protection controller, added last."""
+    """Return `obj` with the finalizer `name` appended, unless it already has that finalizer."""
     meta = obj["metadata"]
     finalizers = meta.get("finalizers") or []
     if name in finalizers:

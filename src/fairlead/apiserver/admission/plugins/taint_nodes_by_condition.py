@@ -1,4 +1,4 @@
-"""TaintNodesByCondition: taints new nodes as not ready until their conditions are known.
+"""TaintNodesByCondition: taints new nodes as not ready until their conditions are reported.
 
 upstream: plugin/pkg/admission/nodetaint/admission.go
 """
@@ -19,7 +19,7 @@ class TaintNodesByCondition:
     """The admission plugin `TaintNodesByCondition`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Adds the not-ready taint to a new node."""
+        """Return the object; a new node gets the not-ready taint."""
         obj = attributes.obj
         if attributes.kind is not NODE or not attributes.is_new:
             return obj

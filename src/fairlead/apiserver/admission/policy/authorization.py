@@ -1,8 +1,8 @@
-"""Requires that authors of policies can read the parameters that the policies use.
+"""Requires that the authors of policies can read the parameters that their policies use.
 
 Expressions read parameters and can quote them in messages. So the author of a policy with a
-paramKind must be able to get all objects of that kind, and the author of a binding must be able to
-get the objects that its paramRef selects.
+paramKind must be able to get all objects of that kind. The author of a binding must be able to get
+the objects that its paramRef selects.
 
 upstream: pkg/registry/admissionregistration/{validating,mutating}admissionpolicy/authz.go,
 {validating,mutating}admissionpolicybinding/authz.go
@@ -39,12 +39,15 @@ _ALL: Final = "*"
 
 
 class PolicyAuthorization:
-    """The admission plugin that checks access to the parameters of policies."""
+    """The admission plugin that requires that authors can read their policies' parameters."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses parameters that the user may not read. Raises ApiError 422."""
+        """Refuses a policy or binding if the user may not read its parameters.
+
+        Raises ApiError 422.
+        """
         if (
             attributes.operation in (Operation.CREATE, Operation.UPDATE)
             and not attributes.subresource
@@ -90,7 +93,10 @@ def _spec(obj: Json | None) -> Json:
 
 
 def _resource(reference: Json | None, storage: Storage) -> dict[str, str]:
-    """Return the resource of a paramKind, for an access check; `*` for an unknown kind."""
+    """Return the resource of the paramKind `reference`, for an access check.
+
+    The resource of an unknown kind is `*`.
+    """
     if not reference:
         return {"group": _ALL, "version": _ALL, "resource": _ALL}
     group, _, version = reference.get("apiVersion", "").rpartition("/")
@@ -113,6 +119,6 @@ def _refuse(attributes: AdmissionAttributes, field: str, why: str) -> None:
 
 
 def _go_user(user: User) -> str:
-    """Return a user as Go prints upstream's struct."""
+    """Return the text that Go prints for upstream's struct of `user`."""
     extra = " ".join(f"{key}:[{' '.join(user.extra[key])}]" for key in sorted(user.extra))
     return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"

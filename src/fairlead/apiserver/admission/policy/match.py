@@ -35,10 +35,11 @@ _A_NAMESPACE: Final = "paramRef.namespace must not be provided for a cluster-sco
 
 @dataclass(frozen=True, slots=True)
 class PolicyMatch:
-    """A policy that applies to a request through a binding; `kind` is the matched version.
+    """A policy that applies to a request through a binding.
 
-    The policy is evaluated once for each of `params` (None: without parameters). If `problem` is
-    set, the policy or binding could not be resolved; `binding` is None if the problem is in the
+    `kind` is the kind that the policy's rules match, in the matched version. The policy is
+    evaluated once for each item of `params`; the item None means without parameters. If `problem`
+    is set, the policy or binding could not be resolved. `binding` is None if the problem is in the
     policy.
     """
 
@@ -50,14 +51,14 @@ class PolicyMatch:
 
     @property
     def ignores_failure(self) -> bool:
-        """Whether errors in evaluating the policy are ignored."""
+        """True if errors that occur while the policy is evaluated are ignored."""
         return bool(self.policy["spec"].get("failurePolicy", "Fail") == "Ignore")
 
 
 def policy_matches(
     policies: Kind, bindings: Kind, attributes: AdmissionAttributes, storage: Storage
 ) -> Iterator[PolicyMatch]:
-    """Yield the policies that apply to the request, sorted by name."""
+    """Yield a match for each policy and binding that apply to the request, sorted by policy."""
     by_policy: dict[str, list[Json]] = {}
     for binding in storage.items(bindings):
         by_policy.setdefault(binding["spec"].get("policyName", ""), []).append(binding)
@@ -115,7 +116,10 @@ def _binding_matches(
 def _matched_kind(
     resources: Json, attributes: AdmissionAttributes, storage: Storage
 ) -> Kind | None:
-    """Return the kind that `resources` match, with exclusions; None if they do not match."""
+    """Return the kind that the rules in `resources` match.
+
+    Returns None if no rule matches, or if an excludeResourceRules rule matches.
+    """
     if not matches_selectors(resources, attributes, storage):
         return None
     is_exact = resources.get("matchPolicy") == EXACT
@@ -127,7 +131,7 @@ def _matched_kind(
 
 
 def param_kind(reference: Json, storage: Storage) -> Kind | None:
-    """Return the kind that a policy's paramKind names; None if there is no such kind."""
+    """Return the kind that the paramKind `reference` names; None if the server has no such kind."""
     type_text = (reference.get("apiVersion", ""), reference.get("kind", ""))
     for kind in KINDS:
         if (kind.api_version, kind.kind) == type_text and not kind.is_custom:
@@ -140,7 +144,7 @@ def param_kind(reference: Json, storage: Storage) -> Kind | None:
 
 
 def _type_text(reference: Json) -> str:
-    """Return the text `group/version, Kind=X` for a paramKind."""
+    """Return the paramKind `reference` as text, such as `apps/v1, Kind=Deployment`."""
     version = reference.get("apiVersion", "")
     return f"{version if '/' in version else f'/{version}'}, Kind={reference.get('kind', '')}"
 
@@ -148,7 +152,10 @@ def _type_text(reference: Json) -> str:
 def _selected_params(
     kind: Kind | None, reference: Json | None, attributes: AdmissionAttributes, storage: Storage
 ) -> Iterator[Json | None]:
-    """Yield the parameters that a paramRef selects. Raises ValueError."""
+    """Yield the parameters that the paramRef `reference` selects; None without a paramRef.
+
+    Raises ValueError if the paramRef is invalid, or if it selects nothing and denies this.
+    """
     if kind is None or not reference:
         yield None
         return

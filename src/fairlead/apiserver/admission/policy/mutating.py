@@ -1,7 +1,7 @@
-"""MutatingAdmissionPolicy: changes objects by CEL expressions.
+"""MutatingAdmissionPolicy: changes objects with CEL expressions.
 
-A policy takes effect through bindings. Its mutations run one after the other: an
-ApplyConfiguration is merged as server-side apply would, a JSONPatch is applied as it is.
+A policy takes effect through bindings. Its mutations run one after the other. An ApplyConfiguration
+is merged into the object by the rules of server-side apply. A JSONPatch is applied unchanged.
 
 upstream: apiserver/pkg/admission/plugin/policy/mutating/{dispatcher,plugin}.go,
 patch/{smd,json_patch}.go
@@ -54,7 +54,10 @@ class MutatingAdmissionPolicy:
     """The admission plugin `MutatingAdmissionPolicy`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Return the object after all policies in order of their names. Raises ApiError 403."""
+        """Return the object after all policies, applied in the order of their names.
+
+        Raises ApiError 403 if a policy fails and its failurePolicy is Fail.
+        """
         is_part = bool(attributes.subresource)
         if attributes.write.user is None or is_exempt(attributes.kind) or is_part:
             return attributes.obj
@@ -68,7 +71,10 @@ class MutatingAdmissionPolicy:
 
 
 def _is_invoked(match: PolicyMatch, reinvocation: ReinvocationContext | None) -> bool:
-    """Return whether the policy runs in this round; records policies that may run again."""
+    """Return whether the policy runs in this round of mutation.
+
+    In the first round, this records the policies that may run again in the second round.
+    """
     if reinvocation is None:
         return True
     binding_name = match.binding["metadata"]["name"] if match.binding else ""
@@ -81,7 +87,10 @@ def _is_invoked(match: PolicyMatch, reinvocation: ReinvocationContext | None) ->
 
 
 def _apply_policy(match: PolicyMatch, attributes: AdmissionAttributes, storage: Storage) -> Json:
-    """Return the object after one policy. Raises ApiError 403 for failures not ignored."""
+    """Return the object after all mutations of one policy, with each of its parameters.
+
+    Raises ApiError 403 if the policy fails and its failurePolicy is Fail.
+    """
     if match.problem:
         return _fail_or_ignore(match, match.problem, attributes)
     obj = attributes.obj
@@ -97,7 +106,7 @@ def _apply_policy(match: PolicyMatch, attributes: AdmissionAttributes, storage: 
 def _apply_mutations(
     match: PolicyMatch, attributes: AdmissionAttributes, params: Json | None, storage: Storage
 ) -> Json:
-    """Return the object after all mutations, with one of the policy's parameters."""
+    """Return the object after all mutations of one policy, evaluated with `params`."""
     spec = match.policy["spec"]
     context = expression_context(match, attributes, params, storage)
     try:
@@ -119,7 +128,10 @@ def _apply_mutations(
 
 
 def _mutate(mutation: Json, kind: Kind, obj: Json, context: ExpressionContext) -> Json:
-    """Return the object after one mutation. Raises ValueError with the reason of a failure."""
+    """Return the object after one mutation.
+
+    Raises ValueError with the reason if the mutation fails.
+    """
     is_patch = mutation.get("patchType") == _JSON_PATCH
     patch = mutation.get("jsonPatch" if is_patch else "applyConfiguration") or {}
     expression = patch.get("expression", "")
@@ -162,7 +174,7 @@ def _apply_configuration(kind: Kind, obj: Json, configuration: Any) -> Json:
 
 
 def _atomic_fields(schema: Schema, value: Any, path: str) -> Iterator[str]:
-    """Yield the paths at which `value` would replace an atomic list, map or struct."""
+    """Yield the path of each atomic list, map or struct that merging `value` would replace."""
     if not isinstance(value, dict | list):
         return
     if schema.topology is ElementRelationship.ATOMIC and path:

@@ -1,7 +1,7 @@
 """ValidatingAdmissionPolicy: refuses requests that violate CEL expressions.
 
-A policy takes effect through bindings. The binding's validation actions decide whether a violation
-is refused, a warning, or an audit annotation.
+A policy takes effect through bindings. The binding's validationActions decide whether a violation
+leads to a refusal, a warning or an audit annotation.
 
 upstream: apiserver/pkg/admission/plugin/policy/validating/{dispatcher,validator}.go
 """
@@ -39,7 +39,7 @@ _FAILURE_ANNOTATION: Final = "validation.policy.admission.k8s.io/validation_fail
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """A rule that is violated or failed to evaluate; `index` is its index in the policy."""
+    """A rule that is violated or failed to evaluate; `index` is the rule's index in the policy."""
 
     message: str
     reason: str = ""
@@ -53,7 +53,7 @@ class _Denial:
 
     @property
     def message(self) -> str:
-        """The message of the refusal, which names policy and binding."""
+        """The message of the refusal, which contains the names of the policy and its binding."""
         name, binding = self.match.policy["metadata"]["name"], self.match.binding
         through = f" with binding '{binding['metadata']['name']}'" if binding else ""
         return (
@@ -84,7 +84,7 @@ class ValidatingAdmissionPolicy:
 def _denials(
     match: PolicyMatch, attributes: AdmissionAttributes, storage: Storage
 ) -> Iterator[_Denial]:
-    """Yield the denials of one policy; issues its warnings and annotations."""
+    """Yield the denials of one policy, and send its warnings and audit annotations."""
     if match.problem:
         if not match.ignores_failure:
             yield _Denial(match, _Decision(match.problem))
@@ -134,7 +134,10 @@ def _message(rule: Json, context: ExpressionContext) -> str:
 def _enforce(
     match: PolicyMatch, decision: _Decision, attributes: AdmissionAttributes
 ) -> Iterator[_Denial]:
-    """Carries out the binding's validation actions for a violation."""
+    """Carries out the binding's validationActions for one violation.
+
+    Yields a denial if the actions include Deny.
+    """
     binding = match.binding or {}
     name, binding_name = match.policy["metadata"]["name"], binding["metadata"]["name"]
     actions = binding["spec"].get("validationActions") or ()
@@ -159,7 +162,7 @@ def _enforce(
 def _audit_annotations(
     match: PolicyMatch, context: ExpressionContext, annotations: dict[str, list[str]]
 ) -> Iterator[str]:
-    """Collects the policy's audit annotations; yields the problems of those that fail."""
+    """Adds the policy's audit annotations to `annotations`; yields an error for each failure."""
     for row in match.policy["spec"].get("auditAnnotations") or ():
         expression = row["valueExpression"]
         result = context.evaluate(expression)

@@ -19,35 +19,38 @@ _ZERO: Final = Quantity(nano=0)
 
 
 def amounts(texts: Mapping[str, Any] | None) -> Amounts:
-    """Return the parsed quantities of a resource list."""
+    """Return the quantities of a resource list, parsed."""
     return {name: parse_quantity(text) for name, text in (texts or {}).items()}
 
 
 def add(one: Amounts, other: Amounts) -> Amounts:
-    """Return the sum for each resource, in the format of the first operand."""
+    """Return the sum for each resource, in the format of the amount in `one`."""
     names = (*one, *(name for name in other if name not in one))
     return {name: _sum(one.get(name, _ZERO), other.get(name, _ZERO)) for name in names}
 
 
 def subtract(one: Amounts, other: Amounts) -> Amounts:
-    """Return the difference for each resource, which may be negative."""
+    """Return `one` minus `other` for each resource; a difference may be negative."""
     negative = {name: Quantity(nano=-a.nano, format=a.format) for name, a in other.items()}
     return add(one, negative)
 
 
 def maximum(one: Amounts, other: Amounts) -> Amounts:
-    """Return the maximum for each resource."""
+    """Return the larger amount for each resource."""
     names = (*one, *(name for name in other if name not in one))
     return {name: max(one.get(name, _ZERO), other.get(name, _ZERO)) for name in names}
 
 
 def amounts_text(amounts_: Amounts, names: Iterable[str]) -> str:
-    """Return a text such as `cpu=1,memory=2Gi`, sorted by name."""
+    """Return the amounts of `names` as text, such as `cpu=1,memory=2Gi`, sorted by name."""
     return ",".join(f"{name}={canonical(amounts_[name])}" for name in sorted(names))
 
 
 def pod_amounts(spec: Json, of: Of) -> Amounts:
-    """Return the total of a pod's containers, or its pod-level resources, plus overhead."""
+    """Return the total requests or limits (`of`) of a pod, including overhead.
+
+    Resources of the pod itself (spec.resources) replace the total of its containers.
+    """
     containers = _containers_total(spec.get("containers") or (), of)
     sidecars: Amounts = {}
     peak: Amounts = {}

@@ -1,7 +1,7 @@
 """QuotaLedgers: the usage of each ResourceQuota, updated as objects are created and deleted.
 
-A quota is counted in full when its status is first requested, or after its spec has changed; then
-each change in the namespace is added or subtracted.
+When the status of a quota is first requested, and after its spec has changed, all objects in the
+namespace are counted. After that, each change of an object is added or subtracted.
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota
 """
@@ -22,7 +22,7 @@ Name = tuple[str, str]  # resource, name
 
 @dataclass(slots=True)
 class _Ledger:
-    """The usage of one quota: by object, and in total."""
+    """The usage of one quota: the amounts of each object (`used_by`), and their `total`."""
 
     spec: Json
     used_by: dict[Name, Amounts] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class _Ledger:
         return hard
 
     def put(self, kind: Kind, obj: Json | None, name: str) -> None:
-        """Replaces the counted version of the object `name` by `obj`; None removes the object."""
+        """Replaces the counted version of the object `name` with `obj`; None removes the object."""
         key = (kind.resource, name)
         before = self.used_by.pop(key, {})
         after = {} if obj is None else self._usage(kind, obj)
@@ -45,7 +45,7 @@ class _Ledger:
             self.total = add(subtract(self.total, before), after)
 
     def status(self) -> Json:
-        """Return the quota's status."""
+        """Return the status of the quota: `hard` and `used`."""
         zero = parse_quantity("0")
         used = {name: canonical(self.total.get(name, zero)) for name in self.hard}
         hard = {name: canonical(amount) for name, amount in amounts(self.hard).items()}
@@ -60,16 +60,15 @@ class _Ledger:
 
 
 class QuotaLedgers:
-    """The usage of each quota whose status was requested, updated on every change of `storage`."""
+    """The usage of each quota whose status was requested, updated at every change in `storage`."""
 
     def __init__(self, storage: Storage) -> None:
-        """Subscribes to `storage`."""
         self._storage = storage
         self._ledgers: dict[str, dict[str, _Ledger]] = {}  # by namespace and name
         storage.subscribe(self._count)
 
     def status(self, namespace: str, name: str) -> Json | None:
-        """Return `hard` and `used` of the quota's status; None if there is no such quota."""
+        """Return the quota's status, with `hard` and `used`; None if the quota does not exist."""
         quota = self._storage.find(RESOURCE_QUOTA, namespace, name)
         if quota is None:
             return None

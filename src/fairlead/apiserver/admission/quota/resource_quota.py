@@ -1,10 +1,11 @@
 """ResourceQuota: refuses requests that exceed a quota, and adds admitted requests to its usage.
 
-The plugin enforces the limits in a quota's status: until the quota controller has set
-`status.hard`, the quota limits nothing. An admitted request is added to `status.used` immediately,
-so that it counts for the next request. Only the controller lowers `status.used`, when it recounts.
+The plugin enforces the limits in a quota's status: the quota limits nothing until the quota
+controller has set `status.hard`. An admitted request is added to `status.used` immediately, so the
+next request is checked against the higher usage. Only the controller lowers `status.used`, when it
+recounts.
 
-`limited` resources cannot be used unless some quota covers them. This is the documented way to
+`limited` resources can only be used if a quota covers them. Kubernetes documents this as the way to
 restrict who may use high priority classes.
 
 upstream: apiserver/pkg/admission/plugin/resourcequota/controller.go:CheckRequest
@@ -39,8 +40,9 @@ _NEVER_CHARGED: Final = frozenset(("events", "events.events.k8s.io"))
 class LimitedResource:
     """A resource that can only be used if a quota covers it.
 
-    Objects of `resource` in `scopes` (requirements as in a quota's scopeSelector) need a quota that
-    limits a resource whose name contains one of the given texts.
+    An object of the kind `resource` that uses a quota resource whose name contains one of the texts
+    in `contains` needs a quota that limits this quota resource. An object that matches `scopes`
+    (requirements as in a quota's scopeSelector) needs a quota with each of these scopes.
     """
 
     resource: str
@@ -50,7 +52,10 @@ class LimitedResource:
 
 @dataclass(frozen=True, slots=True)
 class _MatchedQuota:
-    """A quota that applies to an object; `names` are the resources of the object that it limits."""
+    """A quota that applies to an object.
+
+    `names` are the quota resources that the quota limits and the object uses.
+    """
 
     quota: Json
     names: tuple[str, ...]
@@ -63,12 +68,12 @@ class _MatchedQuota:
 
     @property
     def hard(self) -> Amounts:
-        """The limits."""
+        """The limits in the quota's status, by resource name."""
         return amounts(self.quota["status"]["hard"])
 
     @property
     def used(self) -> Amounts:
-        """The usage recorded so far."""
+        """The usage in the quota's status, by resource name."""
         return amounts(self.quota["status"].get("used"))
 
 
@@ -81,7 +86,10 @@ class ResourceQuota:
     limited: Sequence[LimitedResource] = ()
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses an object that exceeds a quota (ApiError 403), else adds it to the quotas."""
+        """Refuses an object that exceeds a quota, or adds its usage to the quotas.
+
+        Raises ApiError 403 if the object is refused.
+        """
         kind, obj = attributes.kind, attributes.obj
         if not _is_charged(attributes):
             return obj
@@ -125,14 +133,17 @@ class ResourceQuota:
 
 @dataclass(frozen=True, slots=True)
 class _Charge:
-    """One object and the quotas against which it counts."""
+    """One object, and the quotas that count it."""
 
     kind: Kind
     obj: Json
     storage: Storage
 
     def matched_quotas(self) -> list[_MatchedQuota]:
-        """Return the quotas that limit the object, sorted by name."""
+        """Return the quotas that limit the object, sorted by name.
+
+        Raises ApiError 403 if the usage of such a quota has not been computed yet.
+        """
         namespace = self.obj["metadata"].get("namespace", "")
         return list(self._matched(self.storage.items(RESOURCE_QUOTA, namespace)))
 
@@ -150,7 +161,7 @@ class _Charge:
             yield _MatchedQuota(quota, names)
 
     def require_said(self, matched_quotas: list[_MatchedQuota]) -> None:
-        """Refuses a pod whose containers do not specify resources that a quota limits."""
+        """Refuses a pod if a container does not specify a resource that a quota limits."""
         if self.kind is not POD:
             return
         for quota_match in matched_quotas:
@@ -160,13 +171,13 @@ class _Charge:
                 raise _refused(self.kind, self.obj, why)
 
     def usage(self) -> Amounts:
-        """Return the amounts that the object uses."""
+        """Return the positive amounts that the object uses."""
         return _positive(usage(self.kind, self.obj))
 
     def cost(self, delta: Amounts, old: Json | None, quota_match: _MatchedQuota | None) -> Amounts:
-        """Return the increase over the old object.
+        """Return the increase of usage from `old` to the new object; `delta` is the new usage.
 
-        If the quota did not apply to the old object, this is the full usage.
+        If there is no old object, or the quota did not apply to it, this is `delta`.
         """
         if old is None or (
             quota_match is not None and not is_in_scopes(self.kind, old, quota_match.quota["spec"])
@@ -175,9 +186,9 @@ class _Charge:
         return _positive(subtract(delta, usage(self.kind, old)))
 
     def charged(self, quota_match: _MatchedQuota, cost: Amounts) -> Iterator[Json]:
-        """Yield the quota with `cost` added to its usage, unless it limits nothing in `cost`.
+        """Yield the quota with `cost` added to its usage, if the quota limits a resource in `cost`.
 
-        Raises ApiError 403 if the limit is exceeded.
+        Raises ApiError 403 if the quota's limit would be exceeded.
         """
         requested = {name: cost[name] for name in quota_match.names if name in cost}
         if not requested:
@@ -220,7 +231,7 @@ def _scope_selector(scopes: Sequence[Json]) -> Json:
 def _require_scopes(
     kind: Kind, obj: Json, limited: LimitedResource, matched_quotas: list[_MatchedQuota]
 ) -> None:
-    """Requires that a quota covers each limited scope of the object."""
+    """Refuses the object unless its quotas cover every scope of `limited`. Raises ApiError 403."""
     for scope in limited.scopes:
         if not any(
             _has_scope(quota_match.quota["spec"], scope["scopeName"])
@@ -237,7 +248,7 @@ def _has_scope(spec: Json, name: str) -> bool:
 
 
 def _text(scope: Json) -> str:
-    """Return the requirement as Go prints it."""
+    """Return the text that Go prints for the scope requirement."""
     values = " ".join(scope.get("values") or ())
     return f"{{{scope['scopeName']} {scope['operator']} [{values}]}}"
 

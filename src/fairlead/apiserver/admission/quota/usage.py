@@ -1,7 +1,7 @@
-"""The usage of an object, and the quotas against which it counts.
+"""The usage of an object, and the rules that decide which quotas count it.
 
-All kinds are counted (`count/deployments.apps`). The requests of pods, services and claims also
-count, and some kinds are also counted under a legacy name.
+The number of objects is counted for every kind (`count/deployments.apps`), and for some kinds under
+a legacy name too. The amounts that pods, services and claims request are also counted.
 
 upstream: pkg/quota/v1/evaluator/core/{pods,services,persistent_volume_claims,registry}.go,
 apiserver/pkg/quota/v1/generic/evaluator.go
@@ -33,7 +33,7 @@ _REQUIRED_BY_QUOTA: Final = frozenset(
 
 
 def usage(kind: Kind, obj: Json) -> Amounts:
-    """Return the amounts that `obj` uses; a terminated pod uses only its count."""
+    """Return the amounts that `obj` uses; a terminated pod uses only `count/pods`."""
     used: Amounts = {f"count/{kind.resource}": _ONE}
     if kind is POD:
         return used | ({} if is_terminal(obj) else {"pods": _ONE} | _compute(effective_spec(obj)))
@@ -47,7 +47,7 @@ def usage(kind: Kind, obj: Json) -> Amounts:
 
 
 def is_terminal(pod: Json) -> bool:
-    """Return whether a pod has terminated."""
+    """Return whether a pod has succeeded or failed."""
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
@@ -66,9 +66,9 @@ def is_counted(kind: Kind, resource: str) -> bool:
 
 
 def missing_resources(spec: Json, required: Iterable[str]) -> str:
-    """Return which containers lack `required` resources; "" if none.
+    """Return the resources in `required` that containers of the pod do not specify, as text.
 
-    Example: `cpu for: a,b; memory for: a`.
+    Example: `cpu for: a,b; memory for: a`. The text is "" if every container specifies them all.
     """
     requirement = _REQUIRED_BY_QUOTA.intersection(required)
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
@@ -90,14 +90,17 @@ def is_in_scopes(kind: Kind, obj: Json, spec: Json) -> bool:
 
 
 def scope_requirements(spec: Json) -> Iterator[Json]:
-    """Yield the scope requirements of a quota, from `scopes` and `scopeSelector`."""
+    """Yield the scope requirements in `scopes` and `scopeSelector` of a quota."""
     for name in spec.get("scopes") or ():
         yield {"scopeName": name, "operator": "Exists"}
     yield from (spec.get("scopeSelector") or {}).get("matchExpressions", ())
 
 
 def _matches_scope(kind: Kind, obj: Json, requirement: Json) -> bool:
-    """Return whether an object matches a scope; all scopes except one match only pods."""
+    """Return whether an object matches the scope in `requirement`.
+
+    Only pods match scopes; the scope VolumeAttributesClass also matches claims.
+    """
     if kind is PERSISTENT_VOLUME_CLAIM and requirement.get("scopeName") == "VolumeAttributesClass":
         return _selects(requirement, obj["spec"].get("volumeAttributesClassName", ""))
     if kind is not POD:
@@ -152,7 +155,7 @@ _POD_SCOPES: Final[Mapping[str, Callable[[Json], bool]]] = {
 
 
 def _compute(spec: Json) -> Amounts:
-    """Return a pod's requests and limits under the names that quotas use."""
+    """Return a pod's requests and limits, under the names that quotas use (`requests.cpu`)."""
     used: Amounts = {}
     for name, amount in pod_amounts(spec, "requests").items():
         if name in _COMPUTE or name.startswith(_HUGEPAGES):
@@ -219,7 +222,7 @@ _STATUSES: Final = (
 
 
 def effective_spec(pod: Json) -> Json:
-    """Return the spec of `pod` with the resources that count."""
+    """Return the spec of `pod`, with the resources that quotas count during a resize."""
     spec: Json = pod["spec"]
     status = pod.get("status") or {}
     is_infeasible = _is_infeasible(status)
@@ -255,7 +258,7 @@ def _effective_container(container: Json, status: Json, *, is_infeasible: bool) 
 
 
 def _maximum(lists: Iterable[Json | None]) -> Json:
-    """Return the maximum by resource."""
+    """Return the largest amount of each resource in the resource lists."""
     found: Json = {}
     for one in lists:
         for name, text in (one or {}).items():

@@ -1,7 +1,7 @@
 """The admission plugins MutatingAdmissionWebhook and ValidatingAdmissionWebhook.
 
-This module does no I/O: `admit` is a generator that yields the webhooks to call and receives their
-answers (see `admission.suspension`). Webhooks are not called for the server's own writes.
+This module does no I/O: `admit` is a generator that yields the webhook calls and receives their
+answers (see `admission.suspension`). Webhooks are not called for writes of the server itself.
 
 upstream: apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go,
 plugin/webhook/generic/webhook.go, errors/statuserror.go
@@ -50,7 +50,7 @@ CODE_MAX: Final = 599  # there is no status line for a higher code
 
 @dataclass(frozen=True, slots=True)
 class _Hook:
-    """A webhook that applies to a request, its key, and the kind that its rules matched."""
+    """A webhook that applies to a request. `kind` is the kind that the webhook's rules matched."""
 
     webhook: Json
     key: str
@@ -59,18 +59,17 @@ class _Hook:
 
     @property
     def name(self) -> str:
-        """The webhook's name, as error messages quote it."""
         service_object: str = self.webhook["name"]
         return service_object
 
     @property
     def timeout_s(self) -> int:
-        """The timeout of a call."""
+        """The timeout of a call in seconds."""
         return int(self.webhook.get("timeoutSeconds") or TIMEOUT_S_DEFAULT)
 
     @property
     def ignores_failure(self) -> bool:
-        """Whether errors in calling the webhook are ignored."""
+        """True if failed calls of the webhook are ignored."""
         return bool(self.webhook.get("failurePolicy", "Fail") == "Ignore")
 
 
@@ -78,7 +77,10 @@ class MutatingAdmissionWebhook:
     """The admission plugin `MutatingAdmissionWebhook`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
-        """Return the object after all webhooks. Raises ApiError."""
+        """Return the object after all mutating webhooks.
+
+        Raises ApiError if a webhook denies it or fails.
+        """
         reinvocation = attributes.reinvocation
         if attributes.write.user is None or is_exempt(attributes.kind):
             return attributes.obj
@@ -126,7 +128,7 @@ class ValidatingAdmissionWebhook:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
-        """Refuses the request if any webhook denies it. Raises ApiError."""
+        """Return the object. Raises ApiError if a webhook denies the request or its call fails."""
         if attributes.write.user is None or is_exempt(attributes.kind):
             return attributes.obj
         for webhook, key in _webhooks_of(VALIDATING_WEBHOOK_CONFIGURATION, storage):
@@ -137,7 +139,7 @@ class ValidatingAdmissionWebhook:
 
 
 def matching_webhooks(attributes: AdmissionAttributes, storage: Storage) -> Iterator[str]:
-    """Yield the names of the webhooks to call for the request, mutating ones first."""
+    """Yield the names of the webhooks to call for the request, mutating webhooks first."""
     if is_exempt(attributes.kind):
         return
     for kind in (MUTATING_WEBHOOK_CONFIGURATION, VALIDATING_WEBHOOK_CONFIGURATION):
@@ -151,7 +153,7 @@ def matching_webhooks(attributes: AdmissionAttributes, storage: Storage) -> Iter
 
 
 def _webhooks_of(kind: Kind, storage: Storage) -> list[tuple[Json, str]]:
-    """Return all webhooks of a kind of configuration in order, each with a unique key."""
+    """Return (webhook, unique key) for each webhook in configurations of `kind`, in call order."""
     return [
         (webhook, f"{kind.kind}/{configuration['metadata']['name']}/{webhook['name']}")
         for configuration in storage.items(kind)
@@ -162,7 +164,7 @@ def _webhooks_of(kind: Kind, storage: Storage) -> list[tuple[Json, str]]:
 def _matching_hook(
     webhook: Json, key: str, attributes: AdmissionAttributes, storage: Storage, *, is_mutating: bool
 ) -> _Hook | None:
-    """Return `webhook` if it applies to the request, else None. Raises ApiError 403."""
+    """Return `webhook` as a _Hook if it applies to the request, else None. Raises ApiError 403."""
     if not matches_selectors(webhook, attributes, storage):
         return None
     is_exact = webhook.get("matchPolicy") == EXACT
@@ -194,9 +196,9 @@ def _fails_match_conditions(
 
 
 def _invoke(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
-    """Return the webhook's response; {} if the call failed and failures are ignored.
+    """Return the webhook's response; {} if the call failed and the webhook ignores failures.
 
-    Raises ApiError.
+    Raises ApiError if the call failed otherwise.
     """
     write = attributes.write
     if write.dry_run and hook.webhook.get("sideEffects") not in _HARMLESS:
@@ -219,7 +221,7 @@ def _invoke(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> W
 
 
 def _call(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
-    """Calls the webhook and returns its response. Raises ValueError if the call failed."""
+    """Calls the webhook and returns its response. Raises ValueError if the call fails."""
     config = hook.webhook.get("clientConfig") or {}
     versions = hook.webhook.get("admissionReviewVersions") or ()
     review, uid = admission_review(attributes, hook.kind, hook.key, versions)
@@ -235,7 +237,7 @@ def _call(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> Web
 
 
 def _endpoint(config: Json, storage: Storage) -> tuple[str, WebhookAnswer | None]:
-    """Return the URL of a webhook, and the failure to report if its Service does not exist."""
+    """Return (URL of the webhook, failure to report if the webhook's Service does not exist)."""
     if config.get("url"):
         return str(config["url"]), None
     service = config.get("service") or {}
@@ -250,7 +252,7 @@ def _endpoint(config: Json, storage: Storage) -> tuple[str, WebhookAnswer | None
 
 
 def _call_failed(hook: _Hook, reason: str) -> ApiError:
-    """Return the error 500 with which upstream reports a failed call."""
+    """Return the error 500 that upstream reports for a failed call."""
     # upstream: apimachinery/pkg/api/errors/errors.go:NewInternalError
     text = f'failed calling webhook "{hook.name}": {reason}'
     return _internal_error(text)
@@ -262,7 +264,7 @@ def _internal_error(text: str) -> ApiError:
 
 
 def _denied(name: str, status: Json) -> ApiError:
-    """Return the refusal that the webhook's Status describes, with a code of at least 400."""
+    """Return the refusal described by the webhook's Status. Its HTTP code is at least 400."""
     prefix = f'admission webhook "{name}" denied the request'
     code = min(max(status.get("code") or 0, 400), CODE_MAX)
     reason = str(status.get("reason") or "")
@@ -305,7 +307,7 @@ def _apply_patch(hook: _Hook, attributes: AdmissionAttributes, response: Json) -
 
 
 def _operations(patch: str) -> list[Any]:
-    """Return the decoded operations of a JSON patch. Raises ValueError."""
+    """Return the decoded operations of a base64-encoded JSON patch. Raises ValueError."""
     operations = parse_json(base64.b64decode(patch, validate=True))
     if not isinstance(operations, list | None):
         raise ValueError("json: cannot unmarshal it into Go value of type jsonpatch.Patch")  # noqa: TRY004

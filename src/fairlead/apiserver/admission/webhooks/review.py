@@ -50,7 +50,7 @@ class _Response(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
-    """The types of a response's fields; null counts as absent."""
+    """The expected types of the fields of a webhook's answer; null counts as absent."""
 
     apiVersion: str | None = None  # noqa: N815
     kind: str | None = None
@@ -60,12 +60,10 @@ class _Answer(msgspec.Struct):
 def admission_review(
     attributes: AdmissionAttributes, matched: Kind, key: str, versions: Sequence[str]
 ) -> tuple[Json, str]:
-    """Return the review to send, and its uid.
+    """Return (AdmissionReview to send, its uid).
 
-    `versions` are the review versions the webhook accepts.
-
-    The uid is derived from `key` and the object. Raises ValueError if the webhook accepts no known
-    version.
+    `versions` are the review versions that the webhook accepts. The uid is derived from `key` and
+    the object. Raises ValueError if the webhook accepts no version that Fairlead can send.
     """
     version = next((one for one in versions or (_CURRENT,) if one in _VERSIONS), "")
     if not version:
@@ -84,7 +82,10 @@ def admission_review(
 
 
 def verified_response(body: bytes, review: Json, uid: str, *, is_mutating: bool) -> Json:
-    """Return the response in the answer to `review`. Raises ValueError if it is invalid."""
+    """Return the response in `body`, the webhook's answer to `review`.
+
+    Raises ValueError if the answer is invalid.
+    """
     answer = _decoded(body)
     response = answer.get("response")
     if not isinstance(response, dict):
