@@ -1,6 +1,6 @@
 """Endpoints: the API server's REST handlers, without its socket.
 
-A request and the time go in; a response or a watch comes out (`server.ApiServer.handle`).
+`server.ApiServer.handle` takes a request and the time, and returns a response or a watch.
 
     request/       parses the path, the query parameters and the body
     handlers/      one module per verb: create, update, patch, delete, get, list, watch, ...

@@ -1,4 +1,4 @@
-"""Audit log lines: who requested what, and the result, without bodies.
+"""Audit log lines: the user, the request and the status code, without bodies.
 
 upstream: apiserver/pkg/apis/audit/v1/types.go:Event, level Metadata
 """
@@ -24,7 +24,10 @@ KIND: Final = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metad
 
 
 def audit_line(request: Request, answer: Response | Watch, now: int) -> bytes:
-    """Return the line for a request with an audit-id header, answered at `now`."""
+    """Return the audit log line for a request that was answered at `now` (ns since 1970).
+
+    The request's header audit-id becomes the auditID.
+    """
     code = 200 if isinstance(answer, Watch) else answer.status
     when = format_micro_time(now)
     event: Json = {
@@ -62,7 +65,10 @@ def audit_line(request: Request, answer: Response | Watch, now: int) -> bytes:
 
 
 def id_prefix(now: int) -> str:
-    """Return the prefix of all audit ids of a server started at `now`; twelve hex digits follow."""
+    """Return the common prefix of all audit ids of a server that started at `now`.
+
+    An audit id is this prefix and twelve hex digits.
+    """
     digits = hashlib.sha256(str(now).encode()).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-"
 

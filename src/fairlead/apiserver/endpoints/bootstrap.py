@@ -1,8 +1,8 @@
 """Objects that every API server creates at start: APIServices, priority levels and flow schemas.
 
-They have no effect here, because this server serves all groups itself and never queues requests.
-They exist because clients and tools read and change them. `reconcile_at_start` completes them, and
-the RBAC roles, at a later start with other feature gates.
+They have no effect in Fairlead, because its server serves all groups itself and never queues
+requests. They exist because clients and tools read and change them. If a server starts again with
+other feature gates, `reconcile_at_start` updates these objects and the RBAC roles.
 
 upstream: pkg/controlplane/apiserver/aggregator.go:DefaultGenericAPIServicePriorities,
 cmd/kube-apiserver/app/aggregator.go; apiserver/pkg/apis/flowcontrol/bootstrap/default.go
@@ -42,18 +42,18 @@ _ALL: Final = ["*"]
 
 
 def create_as_apiserver(store: Store, manifests: Iterable[Mapping[str, Any]], now: int) -> None:
-    """Create `manifests` with the API server's own field manager. Raises ApiError."""
+    """Create `manifests` with the field manager of the API server. Raises ApiError."""
     for manifest in manifests:
         note = track(kind_of(dict(manifest)), MANAGER, "Update", "", now)
         store.create(manifest, now, write=Write(track=note))
 
 
 def reconcile_at_start(store: Store, gates: Collection[str], now: int) -> None:
-    """Update the objects of an earlier start to `gates`, the feature gates that are on now.
+    """Update the objects that an earlier start created to `gates`, the enabled feature gates.
 
-    Missing objects are created. A role gets the rules that it lacks, unless its annotation
-    autoupdate is not "true"; rules that were added to the role stay. APIServices of versions that
-    are not served any more are deleted.
+    Missing objects are created. A role whose annotation autoupdate is "true" gets the rules that it
+    lacks, and keeps the rules that users have added. APIServices of versions that are no longer
+    served are deleted.
 
     upstream: component-helpers/auth/rbac/reconciliation/reconcile_role.go,
     kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go:checkAPIService
@@ -85,9 +85,10 @@ def _add_rules(store: Store, stored: Json, rules: Iterable[Json], now: int) -> N
 
 
 def control_plane_objects(gates: Collection[str] = ()) -> Iterator[Json]:
-    """Yield the manifests without their statuses, which post-start hooks write.
+    """Yield the APIServices, priority levels and flow schemas that a server creates at start.
 
-    `gates` are the feature gates that are on and add kinds.
+    They have no status, because post-start hooks write it. `gates` are the enabled feature gates,
+    which add APIServices.
     """
     yield from _api_services(gates)
     yield from _priority_levels()

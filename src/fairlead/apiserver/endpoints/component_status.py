@@ -12,7 +12,7 @@ from fairlead.apiserver.error import ApiError
 
 
 def component(name: str, message: str = "ok", *, is_healthy: bool = True) -> Json:
-    """Return the ComponentStatus `name`."""
+    """Return a ComponentStatus with the condition Healthy."""
     condition = {"type": "Healthy", "status": str(is_healthy), "message": message}
     return {"metadata": {"name": name}, "conditions": [condition]}
 
@@ -22,16 +22,15 @@ ONE_PROCESS: Final = (component("controller-manager"), component("scheduler"), c
 
 
 class Components:
-    """Serves a fixed list of components; see ComputedObjects."""
+    """Computes the componentstatuses: a fixed list of components."""
 
     def __init__(self, components: tuple[Json, ...]) -> None:
-        """Serve `components`."""
         self._components = components
 
     def objects(self, namespace: str, now: int) -> list[Json]:
-        """Return all components."""
+        """Return all components, which are in no namespace."""
         return list(self._components)
 
     def absent(self, namespace: str, name: str) -> ApiError:
-        """Return the NotFound error for a component; see ComputedObjects."""
+        """Return the error 500 that upstream sends for an unknown component."""
         return ApiError("", 500, f"Component not found: {name}")

@@ -1,4 +1,4 @@
-"""complete_server: composes the API server from a store and everything that it serves."""
+"""complete_server: composes the API server from a store and the other parts that it serves."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
     late: ReconcileDelay = NO_DELAY,
     gates: Collection[str] = (),
 ) -> ApiServer:
-    """Return the Kubernetes API over `store`.
+    """Return an API server that serves the objects in `store`.
 
-    `clock` returns ns since 1970. `address` is the host and port in discovery documents; `version`
-    is the version of Fairlead. `identity` issues and checks tokens and answers reviews.
-    `components` are the componentstatuses, `computed` are other kinds that are not stored. `late`
-    delays the post-start hooks. `gates` are the feature gates that are on and add kinds.
+    `clock` returns ns since 1970. `address` is the host and port in discovery documents. `version`
+    is the version of Fairlead. `identity` issues and checks tokens, and answers reviews.
+    `components` are the componentstatuses. `computed` are the other kinds that are not stored.
+    `late` delays the post-start hooks. `gates` are the enabled feature gates, which add kinds.
     """
     store.storage.arranged = _in_schema_order
     registry = ServedKinds((*built_in_kinds(gates), *computed))
@@ -66,7 +66,7 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
 
 
 def _in_schema_order(kind: Kind, obj: Json, before: Json | None) -> Json:
-    """Return `obj` with its fields in the order of its type, which is the order of upstream's JSON.
+    """Return `obj` with its fields in the order of its type's declaration, as in upstream's JSON.
 
     Fields of custom resources are sorted by name. `before` is the stored version that `obj`
     replaces.

@@ -1,4 +1,4 @@
-"""Field managers: updates managedFields for writes through the API.
+"""Field managers: updates managedFields when clients write objects.
 
 upstream: apiserver/pkg/endpoints/handlers/{create,update,patch}.go,
 GetResetFields of each kind's strategies
@@ -34,7 +34,7 @@ _SPEC: Final = ("spec",)
 
 
 def tracking_of(kind: Kind, subresource: str) -> TrackedResource | None:
-    """Return the rules for tracking writes to a kind or subresource; None without a schema."""
+    """Return the tracking rules for writes to a kind or subresource; None if it has no schema."""
     # Not cached for custom resources, because each change of a definition creates a new Kind.
     return _tracking(kind, subresource) if kind.is_custom else _known_tracking(kind, subresource)
 
@@ -56,7 +56,10 @@ def _tracking(kind: Kind, subresource: str) -> TrackedResource | None:
 
 
 def _reset(kind: Kind, subresource: str) -> tuple[tuple[str, ...], ...]:
-    """Return the fields that a write resets and that its manager therefore does not own."""
+    """Return the paths of fields that the server resets on a write.
+
+    The writer does not become the owner of these fields.
+    """
     strategy = strategy_of(kind)
     if not strategy.resets_fields:
         return ()
@@ -66,7 +69,7 @@ def _reset(kind: Kind, subresource: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, OwnedVersion]]:
-    """Yield the other served versions of a built-in kind, each with its apiVersion."""
+    """Yield (apiVersion, OwnedVersion) for each other served version of a built-in kind."""
     for one in KINDS:
         is_same = (one.kind, one.stored_as) == (kind.kind, kind.stored_as) and not one.is_custom
         schema = schema_of_kind(one) if is_same and one.api_version != kind.api_version else None
@@ -76,7 +79,7 @@ def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, OwnedVersion
 
 
 def _custom_versions(kind: Kind) -> Iterator[tuple[str, OwnedVersion]]:
-    """Yield the other versions of a custom resource, each with its apiVersion.
+    """Yield (apiVersion, OwnedVersion) for each other version of a custom resource.
 
     These versions have no reset fields: only the version of the request resets fields.
     """
@@ -87,7 +90,7 @@ def _custom_versions(kind: Kind) -> Iterator[tuple[str, OwnedVersion]]:
 
 
 def _shown_as(one: Kind, other: Kind, obj: Json) -> Json:
-    """Return `obj` converted from version `one` to version `other`."""
+    """Return `obj` converted from the version of `one` to the version of `other`."""
     return shown(other, stored(one, obj))
 
 

@@ -18,7 +18,7 @@ _APPLY_TYPES: Final = "application/apply-patch+"
 
 
 class RequestLabels(NamedTuple):
-    """Upstream's metric labels; for paths without a resource, the resource's labels are ""."""
+    """The labels of upstream's metric. For a path without a resource, `group` to `scope` are ""."""
 
     verb: str
     group: str = ""
@@ -46,10 +46,12 @@ class LabelledCount:
 
 
 class RequestCounts:
-    """Counts answered requests; requests for unserved resources are counted by method only."""
+    """Counts answered requests.
+
+    Requests for resources that are not served are counted by method only.
+    """
 
     def __init__(self) -> None:
-        """Start with no counts."""
         self._totals: dict[tuple[RequestLabels, int], int] = {}
 
     def add(self, labels: RequestLabels, code: int) -> None:
@@ -58,7 +60,7 @@ class RequestCounts:
         self._totals[key] = self._totals.get(key, 0) + 1
 
     def __iter__(self) -> Iterator[LabelledCount]:
-        """Yield all counts, in the order of their first requests."""
+        """Yield all counts, in the order in which their labels and codes first occurred."""
         for (labels, code), total in self._totals.items():
             yield LabelledCount(labels, code, total)
 

@@ -1,4 +1,4 @@
-"""RequestScope: one request to a resource, with everything that its handler needs.
+"""RequestScope: one request to a resource, with all dependencies of its handler.
 
 upstream: apiserver/pkg/endpoints/handlers/rest.go:RequestScope
 """
@@ -37,7 +37,10 @@ class ComputedObjects(Protocol):
     """Computes the objects of a kind that is not stored."""
 
     def objects(self, namespace: str, now: int) -> list[Json]:
-        """Return the objects in `namespace` ("": all) at `now`, sorted by namespace and name."""
+        """Return the objects in `namespace` at `now` (ns since 1970), sorted by namespace and name.
+
+        A `namespace` of "" means all namespaces.
+        """
         ...
 
     def absent(self, namespace: str, name: str) -> ApiError:
@@ -64,9 +67,10 @@ class ServerDeps:
 
 
 class RequestScope(Struct, frozen=True):
-    """One request: `verb` is the RBAC verb, `kind` the served kind, `now` in ns since 1970.
+    """One request to a resource.
 
-    `warnings` collects the Warning headers of the answer.
+    `verb` is the RBAC verb, `kind` is the served kind, and `now` is the time in ns since 1970.
+    `warnings` collects the texts of the response's Warning headers.
     """
 
     deps: ServerDeps
@@ -78,14 +82,14 @@ class RequestScope(Struct, frozen=True):
     warnings: list[str] = field(default_factory=list)
 
     def negotiate(self, *, streams: bool = False, is_list: bool = False) -> MediaTypeOptions:
-        """Return the media type and view of the answer. Raises ApiError 406."""
+        """Return the media type and view of the response. Raises ApiError 406."""
         accept = self.request.headers.get("accept", "")
         # The route of a pod's log has already accepted text/plain.
         is_routed = not self.kind.is_custom and self.info.subresource != "log"
         return negotiated_media_type(accept, streams=streams, is_list=is_list, is_routed=is_routed)
 
     def respond(self, obj: StoredObject, code: int = 200, kind: Kind | None = None) -> Response:
-        """Answer with one object. Raises ApiError 406."""
+        """Return a response with one object. Raises ApiError 406."""
         media_type, include = self.negotiate(), self.request.parameter("includeObject")
         renderer = self.deps.renderer
         body = renderer.object(media_type, kind or self.kind, obj, self.now, include)
@@ -94,18 +98,21 @@ class RequestScope(Struct, frozen=True):
     def respond_list(
         self, media_type: MediaTypeOptions, page: ListPage, include: str = ""
     ) -> Response:
-        """Answer with a list; `include` is includeObject, for Tables. Raises ApiError 406."""
+        """Return a response with a list. Raises ApiError 406.
+
+        `include` is the parameter includeObject, which applies to Tables.
+        """
         body = self.deps.renderer.list(media_type, self.kind, page, self.now, include)
         return Response(200, body, media_type.media_type, warnings=tuple(self.warnings))
 
     def respond_json(self, value: Json, code: int = 200) -> Response:
-        """Answer with a Status, or another object that is never shown as a Table."""
+        """Return a response with a Status or another object that is never shown as a Table."""
         media_type = error_media_type(self.request.headers.get("accept", ""))
         body = (text_of(media_type, value),)
         return Response(code, body, media_type, warnings=tuple(self.warnings))
 
     def manager(self, options: WriteOptions) -> str:
-        """Return the stated field manager, or the beginning of User-Agent."""
+        """Return the field manager in `options`, or the start of the User-Agent header."""
         # upstream: apiserver/pkg/endpoints/handlers/create.go:managerOrUserAgent
         agent = self.request.headers.get("user-agent", "").partition("/")[0]
         printable = agent if agent.isprintable() else "".join(filter(str.isprintable, agent))

@@ -1,8 +1,8 @@
 """Finds the handler of a request.
 
-Built-in kinds have one route for each method of each path: an unknown path is 404, an unknown
-method 405. Custom resources have no routes; only the verb matters. So they allow HEAD of a list,
-and POST to the path of an object.
+Built-in kinds have one route for each method of each path. An unknown path leads to 404, and an
+unknown method to 405. Custom resources have no routes; only the verb decides. So they allow HEAD
+for a list, and POST to the path of an object.
 
 upstream: apiserver/pkg/endpoints/installer.go,
 apiextensions-apiserver/pkg/apiserver/customresource_handler.go:ServeHTTP
@@ -107,7 +107,10 @@ _ALL_NAMESPACES: Final = ("list", "watch")
 
 
 def has_wrong_scope(kind: Kind, info: RequestInfo, verb: str) -> bool:
-    """Return whether the path of a request contradicts the scope of a custom resource."""
+    """Return whether the path of a custom resource is wrong for the scope of its kind.
+
+    The path of a namespaced kind may lack the namespace only for lists and watches.
+    """
     if not kind.is_custom or kind.namespaced == info.is_namespaced:
         return False
     return not kind.namespaced or verb not in _ALL_NAMESPACES
@@ -159,7 +162,7 @@ def _routed_handler(scope: RequestScope) -> Handler:
 
 
 def _has_path(kind: Kind, info: RequestInfo) -> bool:
-    """Return whether a route with any method has the path."""
+    """Return whether the path exists, with any method."""
     if info.is_namespaced != kind.namespaced and (info.is_namespaced or info.name):
         return False
     if info.is_watch:
@@ -173,7 +176,7 @@ def _has_path(kind: Kind, info: RequestInfo) -> bool:
 
 
 def _has_method(scope: RequestScope) -> bool:
-    """Return whether the path has a route for the verb, such as POST on a collection."""
+    """Return whether the path allows the verb; for example, POST is allowed on a collection."""
     kind, info = scope.kind, scope.info
     if kind.namespaced and not info.namespace and scope.verb not in _ALL_NAMESPACES:
         return False

@@ -1,14 +1,14 @@
 """ApiServer: takes a request and the time; returns a response or a watch.
 
-Before, `http.app` authenticates the user, authorizes the request by its head, and reads the body.
-Then, in `handle`:
+First, `http.app` authenticates the user, authorizes the request by its head, and reads the body.
+Then `handle` does the following:
 
     1. parse the path               discovery documents, health, or 404 if it is no resource
-    2. impersonate and authorize    403, before the answer can show whether the object exists
+    2. impersonate and authorize    403, before the response can show whether the object exists
     3. find the kind and handler    404, 405, 406
     4. run the handler              negotiate, decode, store, encode (see `handlers`)
 
-Every refusal is an ApiError and becomes a Status.
+Every refusal is an ApiError, and is sent as a Status.
 
 upstream: apiserver/pkg/server/config.go:DefaultBuildHandlerChain, endpoints/installer.go
 """
@@ -96,18 +96,18 @@ class PostStartHook(Protocol):
 
     @property
     def waits(self) -> bool:
-        """Whether the hook has work to do, now or later."""
+        """True if the hook has work to do now or later."""
         ...
 
     def settle(self, now: int) -> None:
-        """Do what is due at `now` (ns since 1970)."""
+        """Do the work that is due at `now` (ns since 1970)."""
         ...
 
 
 class ApiServer:
-    """The Kubernetes API over `store`; not reentrant: requests are handled one after the other.
+    """The Kubernetes API for the objects in `store`. Requests are handled one after the other.
 
-    Other requests may be handled only while a request waits for a webhook.
+    Another request may be handled only while a request waits for a webhook, or yields PAUSE.
     """
 
     def __init__(  # noqa: PLR0913 - the dependencies of a server
@@ -124,10 +124,10 @@ class ApiServer:
         identity: Identity | None = None,
         late: ReconcileDelay = NO_DELAY,
     ) -> None:
-        """Serve `store`; `clock` returns ns since 1970, for ages in watches.
+        """`clock` returns ns since 1970, for the ages of objects in watches.
 
-        `identity` issues and checks tokens and answers reviews; `computed` serves kinds that are
-        not stored; `late` delays the post-start hooks.
+        `identity` issues and checks tokens, and answers reviews. `computed` serves kinds that are
+        not stored. `late` delays the post-start hooks.
         """
         self.counts = RequestCounts()
         self._authorize = authorize
@@ -164,10 +164,10 @@ class ApiServer:
 
     @SuspendableMethod
     def handle(self, request: Request, now: int) -> WebhookCalls[Answer]:
-        """Answer one request that arrived at `now` (ns since 1970).
+        """Return the answer to one request that arrived at `now` (ns since 1970).
 
-        `handle.steps(...)` yields the webhooks to call, and PAUSE after decoding a large body;
-        other requests may be handled meanwhile.
+        `handle.steps(...)` yields the webhooks to call, and PAUSE after decoding a large body.
+        Other requests may be handled until it resumes.
         """
         self._storage.look_for_room()
         self.run_post_start_hooks(now)
@@ -195,10 +195,10 @@ class ApiServer:
         return answer
 
     def run_post_start_hooks(self, now: int) -> None:
-        """Run the post-start hooks on the changes so far, unless the storage is full.
+        """Run the post-start hooks for all recorded changes, unless the storage is full.
 
-        If a write of a hook is refused because the object would be too large, the hook drops that
-        write.
+        If the server refuses a write of a hook because the object would be too large, the hook
+        drops that write.
         """
         for hook in self._post_start_hooks:
             if hook.waits and not self._storage.is_full:
@@ -220,7 +220,10 @@ class ApiServer:
         return self._authorized(request, attributes)
 
     def _authorized(self, request: Request, attributes: AuthorizationAttributes) -> Request:
-        """Return the request as made by the user that it impersonates. Raises ApiError 403."""
+        """Authorize a request; return it with the user that it impersonates, if any.
+
+        Raises ApiError 403.
+        """
         user = impersonated(attributes, request.headers, self._authorize)
         if user is not request.user:
             request, attributes = replace(request, user=user), replace(attributes, user=user)
@@ -228,7 +231,10 @@ class ApiServer:
         return request
 
     def _find_scope(self, request: Request, now: int) -> RequestScope | Response:
-        """Return the scope of an authorized request, or the answer if there is no resource."""
+        """Return the scope of a request after authorizing it.
+
+        If the path names no served resource, this returns the response instead. Raises ApiError.
+        """
         require_timeout(request)
         # 1. parse the path
         info = request_info_of(request.path)
@@ -255,7 +261,7 @@ class ApiServer:
         return scope
 
     def _document(self, request: Request, now: int) -> Response:
-        """Answer a path without a resource."""
+        """Return the response to a request whose path names no resource."""
         self._authorized_path(request)
         if request.path.startswith(("//", "*")):
             return NOT_FOUND
@@ -276,7 +282,10 @@ class ApiServer:
 def _written(
     handler: Handler, scope: RequestScope, attempt: WebhookCalls[Response]
 ) -> WebhookCalls[Answer]:
-    """Return the answer to a write; a superseded write is repeated. Raises ApiError."""
+    """Return the answer to a write. A write that raises SupersededError is repeated.
+
+    Raises ApiError.
+    """
     warnings = tuple(scope.warnings)
     for _ in range(ATTEMPTS_MAX - 1):
         try:
@@ -290,7 +299,7 @@ def _written(
 
 
 def refused(refusal: ApiError, request: Request, warnings: tuple[str, ...] = ()) -> Response:
-    """Return the Status of a refusal, in a media type that the client accepts."""
+    """Return the response with the Status of a refusal, in a media type that the client accepts."""
     media_type = error_media_type(request.headers.get("accept", ""))
     headers: Headers = ()
     if refusal.retry_after_s:
@@ -300,7 +309,7 @@ def refused(refusal: ApiError, request: Request, warnings: tuple[str, ...] = ())
 
 
 def _no_request_info(path: str) -> Response:
-    """Return ApiError 500: the path ends in `watch` or `proxy` without a resource."""
+    """Return the error 500 for a path that ends in `watch` or `proxy` without a resource."""
     # upstream: endpoints/filters/requestinfo.go, endpoints/handlers/responsewriters/errors.go
     why = f"unable to determine kind and namespace from url, {path}"
     text = f"Internal Server Error: {quoted(path)}: failed to create RequestInfo: {why}\n"
@@ -310,7 +319,7 @@ def _no_request_info(path: str) -> Response:
 
 
 def _with_tracked_status(old: Json, new: Json, now: int) -> Json:
-    """Return a definition with a status written by this server, and its managedFields."""
+    """Return the definition `new`, whose status this server has written, with its managedFields."""
     return track(CUSTOM_RESOURCE_DEFINITION, _OWN_NAME, "Update", "status", now)(old, new)
 
 
@@ -322,7 +331,10 @@ def _warn_of_deprecation(scope: RequestScope) -> None:
 
 
 def _is_bounded_later(media_type: str) -> bool:
-    """Return whether the body is YAML or protobuf, whose values are counted when it is parsed."""
+    """Return whether the body is YAML or protobuf.
+
+    The values of these media types are counted while they are parsed.
+    """
     return "yaml" in media_type or "protobuf" in media_type
 
 

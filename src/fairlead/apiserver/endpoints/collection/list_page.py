@@ -1,15 +1,15 @@
 """List pages: the objects in a page of a list, their version, and the start of the next page.
 
-resourceVersion      resourceVersionMatch  shows
-""                   -                     the present
-N                    "" or NotOlderThan    the present, unless N is still to come (504)
-N                    Exact                 version N
-N with a limit       ""                    version N
-0                    ""                    the present, unpaged
+resourceVersion      resourceVersionMatch  the page contains
+""                   -                     the newest objects
+N                    "" or NotOlderThan    the newest objects; 504 if version N does not exist yet
+N                    Exact                 the objects at version N
+N with a limit       ""                    the objects at version N
+0                    ""                    all newest objects, regardless of the limit
 
-A continue token contains the version of the first page and the key where the next page starts.
-Later pages show the objects at that version, reconstructed from the change log. If the log no
-longer reaches back that far, the client gets a token that continues with the present objects
+A continue token contains the version of the first page, and the key at which the next page starts.
+Later pages show the objects at that version, reconstructed from the change log. If the change log
+no longer contains that version, the client gets a token that continues with the newest objects
 (version -1).
 
 upstream: apiserver/pkg/storage/continue.go, storage/etcd3/store.go:GetList,
@@ -53,9 +53,10 @@ _PAGE_TOO_OLD: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """Stored objects at a version; computed kinds have version -1.
+    """One page of stored objects, at `version`. For kinds that are computed, `version` is -1.
 
-    On the last page `continue_token` is "" and `remaining` None.
+    `remaining` is the number of objects after this page, or None if it is unknown. On the last
+    page, `continue_token` is "" and `remaining` is None.
     """
 
     objects: Sequence[StoredObject]
@@ -71,7 +72,7 @@ def list_page(
     predicate: SelectionPredicate,
     options: ListOptions,
 ) -> ListPage:
-    """Return the page of objects that `options` request. Raises ApiError: 400, 410, 504."""
+    """Return the page of objects that `options` request. Raises ApiError 400, 410, 504."""
     if options.continue_token:
         return _next_page(storage, kind, namespace, predicate, options)
     version = _requested_version(storage, options.version)
@@ -106,7 +107,10 @@ def _pods_now(storage: Storage, namespace: str, node: str) -> list[ListEntry]:
 
 
 def _requested_version(storage: Storage, text: str) -> int:
-    """Return a list's resourceVersion, 0 if there is none. Raises ApiError 400, 504."""
+    """Return the version in `text`, the resourceVersion of a list; 0 if it is "".
+
+    Raises ApiError 400 if it is malformed, and 504 if the version does not exist yet.
+    """
     if not text:
         return 0
     problem = unsigned(text)
@@ -146,7 +150,7 @@ def _next_page(
 def _page(
     objects: list[ListEntry], predicate: SelectionPredicate, version: int, limit: int
 ) -> ListPage:
-    """Return the first `limit` matches, with a continue token if any object follows them."""
+    """Return the first `limit` matching objects, with a continue token if objects follow them."""
     # upstream: apiserver/pkg/storage/cacher/cacher.go:GetList
     matches, end = _first_matches(objects, predicate, limit)
     if end == len(objects):
@@ -161,7 +165,10 @@ def _page(
 def _first_matches(
     objects: list[ListEntry], predicate: SelectionPredicate, limit: int
 ) -> tuple[list[ListEntry], int]:
-    """Return the first `limit` matches (all if 0), and the index after the last examined one."""
+    """Return (first `limit` matching objects, index after the last object that was examined).
+
+    If `limit` is 0, all matching objects are returned.
+    """
     if predicate.is_everything:
         end = min(limit, len(objects)) if limit > 0 else len(objects)
         return objects[:end], end
@@ -180,9 +187,10 @@ def _list_key(key: Key, namespace: str) -> str:
 
 
 def _objects_at(storage: Storage, kind: Kind, namespace: str, version: int) -> list[ListEntry]:
-    """Return the objects as they were at `version`, by undoing later changes, newest first.
+    """Return the objects as they were at `version`.
 
-    Raises ApiError 410 if the change log does not reach back that far.
+    Later changes are undone, newest first. Raises ApiError 410 if the change log starts after
+    `version`.
     """
     changes = storage.changes_since(version)
     objects = dict(objects_now(storage, kind, namespace))
@@ -222,7 +230,10 @@ _MEMBERS: Final[dict[str, tuple[type, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A continue token: the next page starts at key `start` (inclusive), at `version` (or NOW)."""
+    """A continue token: the next page starts at the key `start` (inclusive).
+
+    The page shows the objects at `version`, or the newest objects if `version` is NOW.
+    """
 
     version: int
     start: str
@@ -235,7 +246,10 @@ def encoded(token: Token) -> str:
 
 
 def decoded(text: str) -> Token:
-    """Decodes a token; removes the leading slash of its start key. Raises ApiError 400."""
+    """Return the token that `text` encodes, without the leading slash of its start key.
+
+    Raises ApiError 400 if `text` is malformed.
+    """
     at = _first_fault(text)
     if at is not None:
         raise bad_request(f"{_INVALID}illegal base64 data at input byte {at}")
@@ -251,7 +265,7 @@ def decoded(text: str) -> Token:
 
 
 def _first_fault(text: str) -> int | None:
-    """Return the offset of the first byte that is not base64, None if there is none."""
+    """Return the offset of the first byte that is not base64; None if every byte is valid."""
     encoded_text = text.encode("latin-1", "replace").decode("latin-1")
     for at, mark in enumerate(encoded_text):
         if mark not in _ALPHABET and mark not in "\r\n":
@@ -261,7 +275,7 @@ def _first_fault(text: str) -> int | None:
 
 
 def _mistyped(content: Any) -> Iterator[str]:
-    """Yield the members with a wrong type; null is valid for every member."""
+    """Yield an error for each member that has the wrong type; null is valid for every member."""
     if content is None:
         return
     if not isinstance(content, dict):
@@ -297,11 +311,14 @@ def _checked(content: dict[str, Any]) -> Token:
 
 
 def _cleaned(key: str) -> str:
-    """Return `key` as cleaned by Go's path.Clean; Python's normpath would keep a leading `//`."""
+    """Return `key` as Go's path.Clean would clean it.
+
+    Python's normpath would keep a leading `//`.
+    """
     return normpath(key.replace("//", "/", 1)) if key.startswith("//") else normpath(key)
 
 
 def token_too_old(token: Token, why: str) -> ApiError:
-    """Return ApiError 410 with a token that continues with the present objects."""
+    """Return ApiError 410 with a token that continues with the newest objects."""
     fresh = encoded(Token(NOW, token.start))
     return ApiError("Expired", 410, why, continue_token=fresh)

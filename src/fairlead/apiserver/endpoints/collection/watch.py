@@ -1,12 +1,12 @@
-"""Watches: queues of encoded events, one per client.
+"""Watches: queues of encoded events, one queue per client.
 
-A watch starts with the existing objects (as ADDED events) or with the changes since a version, and
-then gets each change as it is stored. With a selector, an object that begins to match is ADDED, and
-one that no longer matches is DELETED. Events are encoded once per change and encoder; all watches
-with an equal encoder share the result.
+A watch starts with the existing objects (as ADDED events) or with the changes since a version. Then
+the watch receives each change as it is stored. If the watch has a selector, an object that starts
+to match is ADDED, and an object that no longer matches is DELETED. Each change is encoded once per
+encoder; all watches with an equal encoder share the encoded event.
 
-The HTTP layer sets `on_data`, which signals that `take` has events. It must close the watch when
-the client disconnects, and stop sending when `is_over`.
+The HTTP layer sets `on_data`, a callback that signals that `take` has events. The HTTP layer must
+close the watch when the client disconnects, and stop sending when `is_over` is True.
 
     opened --take--> events ... --take--> events ... --(error, overrun or close)--> over
 
@@ -36,11 +36,15 @@ class WatchEventEncoder(Protocol):
     """Encodes the events of a watch."""
 
     def event(self, name: str, obj: StoredObject, *, is_first: bool) -> bytes:
-        """Return one event as a line; `obj` is an object of the watched kind, or a bookmark."""
+        """Return one event as a line of bytes.
+
+        `obj` is an object of the watched kind, or a bookmark. `is_first` marks the watch's first
+        event.
+        """
         ...
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """Return whether all watches with an equal encoder can share the line for a change."""
+        """Return whether all watches with an equal encoder can send the same line for a change."""
         ...
 
 
@@ -48,7 +52,7 @@ class WatchEventEncoder(Protocol):
 class WatchScope:
     """The objects that a watch covers.
 
-    `namespace` "" means all namespaces, changes up to version `after` are ignored.
+    A `namespace` of "" means all namespaces. Changes up to the version `after` are ignored.
     """
 
     kind: Kind
@@ -58,7 +62,7 @@ class WatchScope:
     after: int = 0
 
     def event_of(self, change: StoredChange) -> WatchEvent | None:
-        """Return the event for `change`; None if the watch does not select it."""
+        """Return the event for `change`; None if the change does not concern a watched object."""
         obj, before = change.object, change.previous
         if change.version <= self.after:
             return None
@@ -78,9 +82,9 @@ class WatchScope:
 class Watch:
     """One client's queue of events.
 
-    `timeout_s` is how long it may last, `bookmark_s` when the last bookmark is sent (None: no
-    bookmarks were requested). `is_drained` tells whether the last `take` returned all that was
-    queued.
+    `timeout_s` is the duration of the watch. `bookmark_s` is the time of the last bookmark in
+    seconds after the start (None: the client requested no bookmarks). `is_drained` is True if the
+    last `take` returned all queued events.
     """
 
     def __init__(
@@ -92,7 +96,7 @@ class Watch:
         content_type: str,
         close: Callable[[Watch], None],
     ) -> None:
-        """`close` is called when the watch ends."""
+        """`close` is called with this watch when the watch ends."""
         self.scope = scope
         self.timeout_s = timeout_s
         self.bookmark_s = bookmark_s
@@ -112,10 +116,10 @@ class Watch:
         return self._is_first
 
     def bookmark_in_s(self, elapsed_s: float) -> float | None:
-        """Return the seconds from `elapsed_s` to the next bookmark; None after the last one.
+        """Return the seconds from `elapsed_s` to the next bookmark; None after the last bookmark.
 
-        Bookmarks are sent every minute, so that an idle client can resume from a recent version,
-        and just before the timeout.
+        `elapsed_s` is the time since the watch began. Bookmarks are sent every minute, so that an
+        idle client can resume from a recent version, and just before the timeout.
         """
         # upstream: apiserver/pkg/storage/cacher/cache_watcher.go:nextBookmarkTime
         if self.bookmark_s is None or elapsed_s >= self.bookmark_s:
@@ -128,12 +132,15 @@ class Watch:
         self._is_first = self._is_first and not existing
 
     def _added(self, existing: Sequence[StoredObject]) -> Iterator[bytes]:
-        """Yield encoded events one by one, because all lines together may not fit into memory."""
+        """Yield the encoded events one by one.
+
+        All events together may not fit into memory.
+        """
         for number, kept in enumerate(existing):
             yield self.scope.encoder.event("ADDED", kept, is_first=number == 0)
 
     def take(self, bytes_max: int = BACKLOG_BYTES_MAX) -> list[bytes]:
-        """Remove and return queued lines in order, until they exceed `bytes_max`."""
+        """Remove and return queued events, oldest first, until their size exceeds `bytes_max`."""
         taken, size, self.is_drained = [], 0, False
         for line in self._first:
             taken.append(line)
@@ -155,7 +162,10 @@ class Watch:
         self.add(self.scope.encoder.event(name, obj, is_first=self._is_first))
 
     def add(self, line: bytes) -> None:
-        """Queue an encoded event; if the client is too slow, disconnect it."""
+        """Queue an encoded event.
+
+        If too many bytes are queued, end the watch, because its client is slow.
+        """
         self._is_first = False
         self._lines.append(line)
         self._bytes += len(line)
@@ -165,7 +175,10 @@ class Watch:
             self.on_data()
 
     def bookmark(self, version: int, *, is_initial: bool = False) -> None:
-        """Queue a bookmark, which tells the client that all changes up to `version` were sent."""
+        """Queue a bookmark, which states that all changes up to `version` were sent.
+
+        `is_initial` marks the end of the initial events.
+        """
         meta: Json = {"resourceVersion": str(version)}
         if is_initial:
             meta["annotations"] = {INITIAL_EVENTS_END: "true"}
@@ -177,7 +190,7 @@ class Watch:
         self.close()
 
     def close(self) -> None:
-        """Close the watch, so that no more events are queued."""
+        """End the watch, and signal the HTTP layer."""
         self.is_over = True
         self._close(self)
         if self.on_data is not None:
@@ -188,7 +201,7 @@ class Watches:
     """All open watches of one storage."""
 
     def __init__(self, storage: Storage) -> None:
-        """Send the changes of `storage` to the watches."""
+        """Subscribe to the changes of `storage`, which are sent to the watches."""
         self._storage = storage
         self._by_resource: dict[str, dict[Watch, None]] = {}
         self._lines: dict[Any, bytes] = {}
@@ -197,11 +210,11 @@ class Watches:
 
     @property
     def version(self) -> int:
-        """The version up to which all watches have received their events."""
+        """The storage version up to which all watches have received their events."""
         return self._storage.version
 
     def add(self, watch: Watch) -> None:
-        """Subscribe `watch` to all further changes."""
+        """Subscribe `watch` to all later changes."""
         self._by_resource.setdefault(watch.scope.kind.resource, {})[watch] = None
 
     def remove(self, watch: Watch) -> None:
@@ -209,13 +222,13 @@ class Watches:
         self._by_resource.get(watch.scope.kind.resource, {}).pop(watch, None)
 
     def count(self, kind: Kind | None = None) -> int:
-        """Return the number of open watches; if `kind` is given, only those of that kind."""
+        """Return the number of open watches of `kind`; of all kinds if `kind` is None."""
         if kind is not None:
             return len(self._by_resource.get(kind.resource, ()))
         return sum(map(len, self._by_resource.values()))
 
     def close_all(self) -> None:
-        """End every watch, when the server stops."""
+        """End every watch. The server calls this when it stops."""
         for watches in self._by_resource.values():
             for watch in list(watches):
                 watch.end()

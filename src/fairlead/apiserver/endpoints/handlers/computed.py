@@ -1,6 +1,6 @@
 """GET and list for kinds that are computed instead of stored: componentstatuses and metrics.
 
-They have no resourceVersion and cannot be watched.
+These kinds have no resourceVersion and cannot be watched.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DELETE of one object and of a collection, and the DeleteOptions of both.
+"""DELETE of one object, DELETE of a collection, and their DeleteOptions.
 
 upstream: apiserver/pkg/endpoints/handlers/delete.go:DeleteResource, DeleteCollection
 """
@@ -75,7 +75,7 @@ _UNLIMITED: Final = sys.maxsize
 
 
 def delete_collection(scope: RequestScope) -> WebhookCalls[Response]:
-    """Deletes all objects that the selectors match; returns them as they were before."""
+    """Deletes all objects that the selectors match; returns the objects as they were before."""
     # 1. negotiate the media type of the answer
     media_type = scope.negotiate()
     # 2. read the options and selectors
@@ -101,7 +101,7 @@ def delete_collection(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def _delete(scope: RequestScope, options: DeleteOptions, meta: Json) -> WebhookCalls[Json]:
-    """Delete the object with this metadata. Raises ApiError."""
+    """Delete the object that has the name and namespace in `meta`. Raises ApiError."""
     namespace, name = meta.get("namespace", ""), meta["name"]
     return scope.deps.store.delete.steps(
         scope.kind,
@@ -131,9 +131,9 @@ _UNKNOWN_OPTIONS: Final = (
 class DeleteOptions:
     """The options of a deletion.
 
-    `is_legacy_cascade`: orphanDependents is false, the old way to request background deletion; the
-    answer is 202 while the object remains. `raw` are the options as the client sent them, for
-    admission.
+    `is_legacy_cascade`: orphanDependents is false, the old way to request background deletion. The
+    status code is then 202 while the object remains. `raw` are the options as the client sent them,
+    which admission receives.
     """
 
     deletion: Deletion
@@ -146,7 +146,7 @@ _NO_OPTIONS: Final = DeleteOptions(Deletion(), dry_run=False)
 
 
 def delete_options(scope: RequestScope) -> DeleteOptions:
-    """Read DeleteOptions from the body, otherwise from the query. Raises ApiError."""
+    """Return the DeleteOptions from the body; without a body, from the query. Raises ApiError."""
     if not scope.request.body and not scope.request.query:
         return _NO_OPTIONS
     raw = _body_options(scope) if scope.request.body else _query_options(scope.request)
@@ -175,14 +175,14 @@ def delete_options(scope: RequestScope) -> DeleteOptions:
 
 
 def warn_of_orphans(scope: RequestScope, options: DeleteOptions) -> None:
-    """Warns that dependents remain if a deletion without a propagation policy orphans them."""
+    """Warns the client if the deletion orphans dependents because it has no propagation policy."""
     warning = strategy_of(scope.kind).warning_without_policy
     if warning and not options.deletion.policy:
         scope.warnings.append(warning)
 
 
 def delete_write(scope: RequestScope, options: DeleteOptions) -> Write:
-    """Return the Write for a deletion: everything that the store needs besides the object."""
+    """Return the Write for a deletion: user, options and callbacks that the store needs."""
     return Write(
         dry_run=options.dry_run,
         user=scope.request.user,
@@ -194,7 +194,7 @@ def delete_write(scope: RequestScope, options: DeleteOptions) -> Write:
 
 
 def _body_options(scope: RequestScope) -> Json:
-    """Return the options in the body, whose apiVersion and kind may be missing."""
+    """Return the DeleteOptions in the body. Their apiVersion and kind may be missing."""
     request = scope.request
     content_type = request.headers.get("content-type", "")
     body = decoded(request.body, content_type, "", scope.deps.protobuf)

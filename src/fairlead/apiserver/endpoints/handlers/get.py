@@ -1,4 +1,4 @@
-"""GET of one object, and of a collection.
+"""GET of one object, and GET of a collection.
 
 upstream: apiserver/pkg/endpoints/handlers/get.go:GetResource, ListResource
 """
@@ -16,7 +16,10 @@ from fairlead.apiserver.request import Response
 
 
 def get(scope: RequestScope) -> Response:
-    """Return the object that the path names, at resourceVersion or a later version."""
+    """Return the newest version of the object that the path names.
+
+    Raises ApiError 504 if the requested resourceVersion does not exist yet.
+    """
     if scope.request.query and is_true(scope.request, "export"):
         why = "the export parameter, deprecated since v1.14, is no longer supported"
         raise bad_request(why)
@@ -34,7 +37,7 @@ def get(scope: RequestScope) -> Response:
 
 
 def _require_known_version(scope: RequestScope, text: str) -> None:
-    """Reject a version that is malformed (500) or does not exist yet (504)."""
+    """Reject a resourceVersion that is malformed (500) or does not exist yet (504)."""
     if not text:
         return
     problem = unsigned(text)
@@ -49,7 +52,7 @@ def _require_known_version(scope: RequestScope, text: str) -> None:
 
 
 def list_objects(scope: RequestScope) -> Response:
-    """Return the objects that the selectors match, or one page of them."""
+    """Return all objects that the selectors match, or one page of these objects."""
     # 1. negotiate the media type of the answer
     media_type = scope.negotiate(is_list=True)
     # 2. read the options and selectors

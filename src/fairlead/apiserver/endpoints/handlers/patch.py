@@ -26,7 +26,7 @@ from fairlead.apiserver.request import Response
 
 
 def patch(scope: RequestScope) -> WebhookCalls[Response]:
-    """Patches the object that the path names; server-side apply may create it."""
+    """Patches the object that the path names. Server-side apply creates a missing object."""
     # 1. negotiate the media type of the answer
     scope.negotiate()
     # 2. read the options and the patch's media type
@@ -51,7 +51,7 @@ def patch(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def _create_by_apply(scope: RequestScope, patcher: Patcher, write: Write) -> WebhookCalls[Response]:
-    """Creates the object that an apply patch describes: 201."""
+    """Creates the object that an apply patch describes, and returns it with status 201."""
     new = with_request_name(scope, in_request_namespace(scope, patcher.created()))
     _require_no_uid(scope.kind, new)
     new = without_resource_version(new)
@@ -60,7 +60,7 @@ def _create_by_apply(scope: RequestScope, patcher: Patcher, write: Write) -> Web
 
 
 def _require_no_uid(kind: Kind, new: Json) -> None:
-    """Reject an apply patch that would create an object but has a uid. Raises ApiError 409."""
+    """Reject an apply patch that would create an object but states a uid. Raises ApiError 409."""
     meta = new["metadata"]
     if meta.get("uid"):
         why = (

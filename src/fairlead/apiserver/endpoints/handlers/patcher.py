@@ -1,11 +1,11 @@
 """Patcher: applies the patch in a request body to an object, according to its media type.
 
-    json-patch            operations, in order (RFC 6902)
-    merge-patch           members, null deletes (RFC 7386)
-    strategic-merge-patch members, with lists merged by the schema; not for custom resources
+    json-patch            operations, applied in order (RFC 6902)
+    merge-patch           changed members; null deletes a member (RFC 7386)
+    strategic-merge-patch changed members, with lists merged by the schema; not for custom resources
     apply-patch           server-side apply of one manager's fields
 
-The result is decoded by the kind's schema again, like the body of a PUT.
+The patched object is decoded by the kind's schema again, like the body of a PUT.
 
 upstream: apiserver/pkg/endpoints/handlers/patch.go
 """
@@ -81,7 +81,7 @@ CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 @dataclass(frozen=True, slots=True)
 class Patcher:
-    """The patch in a request; it changes an object of `kind`, or a subresource's view of it."""
+    """The patch in a request, which changes an object of `kind` or a subresource's view of it."""
 
     scope: RequestScope
     options: WriteOptions
@@ -91,7 +91,7 @@ class Patcher:
 
     @property
     def is_apply(self) -> bool:
-        """Whether this is server-side apply."""
+        """True if the patch is a server-side apply."""
         return self.media_type == APPLY_PATCH
 
     @property
@@ -100,12 +100,18 @@ class Patcher:
         return "Apply" if self.is_apply else "Update"
 
     def patched(self, old: Json) -> Json:
-        """Return `old` patched, in storage version. Raises ApiError 400, 409, 413, 422, 500."""
+        """Return `old` after the patch, in the storage version.
+
+        Raises ApiError 400, 409, 413, 422, 500.
+        """
         changed = self._changed(shown(self.kind, old))
         return in_storage_version(self.scope, self.kind, changed)
 
     def created(self) -> Json:
-        """Return the object that server-side apply creates, in storage version. Raises ApiError."""
+        """Return the object that server-side apply creates, in its storage version.
+
+        Raises ApiError.
+        """
         return in_storage_version(self.scope, self.kind, self._applied(None))
 
     def _changed(self, old: Json) -> Json:
@@ -120,7 +126,7 @@ class Patcher:
                 return self._strategically(old)
 
     def _applied(self, old: Json | None) -> Json:
-        """Return the result of server-side apply to `old`, or to no object if it is None."""
+        """Return the result of server-side apply to `old`; None means that no object exists yet."""
         config = self._configuration()
         tracking = tracking_of(self.kind, self.subresource)
         if tracking is None:
@@ -136,7 +142,7 @@ class Patcher:
         return self._decoded_apply(config, made)
 
     def _decoded_apply(self, config: Json, applied: Json) -> Json:
-        """Return the result of server-side apply, decoded by the schema."""
+        """Return `applied`, the result of server-side apply, decoded by the schema."""
         try:
             made, _ = self._restored(applied)  # without warnings about dropped fields
         except TypeMismatchError as cause:
@@ -225,7 +231,10 @@ class Patcher:
         self.scope.warnings.extend(warnings_of(notes, self.options.validation))
 
     def _validated(self, made: Json, notes: list[str], subject: PatchSubject) -> Json:
-        """Return `made`, the result of a patch, decoded by the schema; errors quote `subject`."""
+        """Return `made`, the result of a patch, decoded by the schema. Errors quote `subject`.
+
+        `notes` are the unknown and duplicate fields that were found in the patch.
+        """
         if isinstance(subject, PatchedObject):
             made = of_its_kind(self.kind, subject)
         made, more = self._decoded(made, subject)
@@ -236,16 +245,19 @@ class Patcher:
         return made
 
     def _decoded_document(self, made: Any, notes: list[str], document: Callable[[], Any]) -> Json:
-        """Return the decoded result of a patch of `document`, the object's JSON text."""
+        """Return `made`, the result of a patch, decoded by the schema.
+
+        `document` returns the JSON of the patched object, which errors quote.
+        """
         shown = PatchedObject(schema_of_kind(self.kind), made, document)
         if not isinstance(made, dict):
             raise invalid_patch(shown, _NO_OBJECT)
         return self._validated(made, notes, shown)
 
     def _restored(self, made: Json) -> tuple[Json, list[str]]:
-        """Return `made`, the result of a patch, decoded as upstream decodes values in memory.
+        """Return (`made` decoded as upstream decodes values in memory, notes of unknown fields).
 
-        Raises TypeMismatchError.
+        `made` is the result of a patch. Raises TypeMismatchError.
         """
         try:
             return read_by_type(self.kind, made)
@@ -268,9 +280,9 @@ class Patcher:
         return shaped, notes
 
     def _decoded_text(self, made: Json, shown: PatchedObject) -> tuple[Json, list[str]]:
-        """Return `made`, the result of a patch, decoded as upstream decodes JSON text.
+        """Return (`made` decoded as upstream decodes JSON text, notes of unknown fields).
 
-        The first error in the text is reported.
+        `made` is the result of a patch. Raises ApiError 422 for the first error in the text.
         """
         try:
             shaped, notes = read_by_type(self.kind, made)
@@ -289,9 +301,9 @@ class Patcher:
 def patcher_of(
     scope: RequestScope, options: WriteOptions, kind: Kind | None = None, subresource: str = ""
 ) -> Patcher:
-    """Return the patcher of a request, for `kind` (default: the kind of the path).
+    """Return the patcher for the body of a request, for `kind` (default: the kind of the path).
 
-    Raises ApiError 415 for other media types.
+    Raises ApiError 415 if the body's media type is not a patch format.
     """
     content_type = scope.request.headers.get("content-type", "")
     media_type = media_type_of(content_type) if content_type else ""
@@ -308,7 +320,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _yaml_problem(cause: YamlError) -> str:
-    """Return a YAML syntax error in the words of upstream's library."""
+    """Return a YAML syntax error in the words of upstream's YAML library."""
     # upstream: gopkg.in/yaml.v2 yaml.go:parser.fail counts lines from 0, and omits line 0
     return f"line {cause.line - 1}: {cause.problem}" if cause.line > 1 else cause.problem
 
@@ -320,7 +332,7 @@ def _undecodable(prefix: str, value: Any, wanted: str) -> ApiError:
 
 
 def _as_written(made: Json, shown: PatchedObject) -> Json:
-    """Return `made` with its members in the order of `shown`."""
+    """Return `made` with its members in the order of the text that `shown` quotes."""
     named: Json = {key: made[key] for key in ("apiVersion", "kind") if key in made}
     written: Json = parse_json(shown.text())
     return {**written, **named}
@@ -345,25 +357,28 @@ _VERSIONLESS: Final = "Object 'apiVersion' is missing in 'object has no apiVersi
 
 @dataclass(frozen=True, slots=True)
 class PatchedObject:
-    """The patched object; `document` builds its JSON document, only when an error shows it."""
+    """A patched object, as error messages quote it.
+
+    `document` returns the object's JSON. It is called only when an error message quotes the object.
+    """
 
     schema: Schema | None
     made: Any
     document: Callable[[], Any]
 
     def text(self) -> str:
-        """Return the text for an error message."""
+        """Return the object's JSON text for an error message."""
         return document_text(self.schema, self.document())
 
 
 @dataclass(frozen=True, slots=True)
 class PatchBody:
-    """The body of a strategic merge patch; errors show it as Go prints a map."""
+    """The body of a strategic merge patch, as error messages quote it."""
 
     sent: Json
 
     def text(self) -> str:
-        """Return the text for an error message."""
+        """Return the body as Go prints a map, for an error message."""
         return format_v(self.sent)
 
 
@@ -371,16 +386,19 @@ PatchSubject = PatchedObject | PatchBody
 
 
 def invalid_patch(subject: PatchSubject, why: str) -> ApiError:
-    """Return ApiError 422 for the result of a patch; as in upstream, the error names no object."""
+    """Return ApiError 422 for an invalid patch result.
+
+    As in upstream, it does not name the object.
+    """
     cause = Cause("FieldValueInvalid", field_problem.invalid(subject.text(), why), "patch")
     message = f' "" is invalid: {cause}'
     return ApiError("Invalid", 422, message, causes=(cause,), has_details=True)
 
 
 def of_its_kind(kind: Kind, shown: PatchedObject) -> Json:
-    """Return the patched object with apiVersion and kind, which must be those of `kind` if present.
+    """Return the patched object with apiVersion and kind.
 
-    Raises ApiError 422.
+    Raises ApiError 422 if the object states an apiVersion or kind that differs from `kind`.
     """
     made: Json = shown.made
     problem = type_problem(made)
@@ -412,9 +430,9 @@ def _require_custom(kind: Kind, api_version: str, name: str, shown: PatchedObjec
 
 
 def _other_version(obj: Json, api_version: str, kind: Kind) -> ApiError:
-    """Return ApiError 422: a patched custom resource states another version than the request's.
+    """Return ApiError 422: the patched custom resource states a version other than the request's.
 
-    This is an error even if the stated version is served.
+    This is an error even if the server serves the stated version.
     """
     # upstream: pkg/registry/customresource/validator.go:ValidateTypeMeta, as with other_kind; what
     # was patched is read without conversion (apimachinery/pkg/runtime/scheme.go:Convert)

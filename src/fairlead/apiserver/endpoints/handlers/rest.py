@@ -43,7 +43,10 @@ _DUPLICATE_OWNERS_ADVICE: Final = (
 
 
 def existing_object(scope: RequestScope) -> Json:
-    """Return the stored object that the path names. Raises ApiError 400, 404."""
+    """Return the stored object that the path names.
+
+    Raises ApiError 400 if the name is invalid, and 404 if the object does not exist.
+    """
     require_key(scope.info.name)
     return scope.deps.store.get(scope.kind, scope.info.namespace, scope.info.name)
 
@@ -60,15 +63,18 @@ def require_key(name: str) -> None:
 
 
 def paused_if_large(scope: RequestScope) -> WebhookCalls[None]:
-    """Let other requests run after a large body was decoded, before anything is read or written."""
+    """Let other requests run if the body is large.
+
+    Handlers call this after decoding the body, before they read or write the store.
+    """
     if len(scope.request.body) > LARGE_BYTES:
         yield PAUSE
 
 
 def decoded_object(scope: RequestScope, options: WriteOptions, kind: Kind | None = None) -> Json:
-    """Decodes the body into the storage version of `kind` (default: the kind of the path).
+    """Return the body, decoded into the storage version of `kind` (default: the kind of the path).
 
-    Unknown and duplicate fields become warnings or an error, as fieldValidation says. Raises
+    Depending on fieldValidation, unknown and duplicate fields become warnings or an error. Raises
     ApiError.
     """
     kind, request = kind or scope.kind, scope.request
@@ -93,7 +99,10 @@ def in_storage_version(scope: RequestScope, kind: Kind, obj: Json) -> Json:
 
 
 def in_request_namespace(scope: RequestScope, obj: Json) -> Json:
-    """Return `obj` in the path's namespace. Raises ApiError 400 if it states another namespace."""
+    """Return `obj` with the path's namespace.
+
+    Raises ApiError 400 if it states another namespace.
+    """
     # upstream: apiserver/pkg/registry/rest/meta.go:EnsureObjectNamespaceMatchesRequestNamespace
     meta = obj["metadata"]
     if not isinstance(meta, dict):
@@ -108,7 +117,7 @@ def in_request_namespace(scope: RequestScope, obj: Json) -> Json:
 
 
 def with_request_name(scope: RequestScope, obj: Json) -> Json:
-    """Return `obj` unchanged. Raises ApiError 400 unless its name is the name in the path."""
+    """Return `obj` unchanged. Raises ApiError 400 if its name differs from the name in the path."""
     # upstream: apiserver/pkg/endpoints/handlers/rest.go:checkName
     name, asked = obj["metadata"].get("name", ""), scope.info.name
     if not name:
@@ -123,10 +132,10 @@ def with_request_name(scope: RequestScope, obj: Json) -> Json:
 def without_duplicate_owners(
     obj: Json, warn: Callable[[str], None], *, is_admitted: bool = False
 ) -> Json:
-    """Drops repeated owner references and warns of them.
+    """Drops repeated owner references, and warns the client about them.
 
-    References that differ in any field are both kept. If `is_admitted` is set, the warning says
-    that `obj` is the result of a patch or of mutating admission, not the body.
+    References that differ in any field are all kept. If `is_admitted` is True, the warning says
+    that `obj` is the result of a patch or of mutating admission, rather than the body.
 
     upstream: apiserver/pkg/endpoints/handlers/rest.go:dedupOwnerReferencesAndAddWarning
     """
@@ -163,7 +172,7 @@ def require_same_uid(kind: Kind, old: Json, new: Json) -> None:
 def write_of(
     scope: RequestScope, options: WriteOptions, operation: str = "Update", subresource: str = ""
 ) -> Write:
-    """Return the Write for a request: everything that the store needs besides the object."""
+    """Return the Write for a request: user, options and callbacks that the store needs."""
     manager = scope.manager(options)
     track_fields = track(scope.kind, manager, operation, subresource, scope.now)
 
@@ -186,7 +195,7 @@ def write_of(
 
 
 def _admission_options(options: WriteOptions) -> Json:
-    """Return the options in the form that admission plugins and webhooks receive."""
+    """Return the options as admission plugins and webhooks receive them."""
     shown: Json = {"dryRun": ["All"]} if options.dry_run else {}
     if options.manager:
         shown["fieldManager"] = options.manager
@@ -202,7 +211,10 @@ def without_resource_version(obj: Json) -> Json:
 
 
 def with_canonical_resource_version(obj: Json) -> Json:
-    """Drops leading zeros of resourceVersion. Raises ApiError 500 if it is not a number."""
+    """Return `obj` without leading zeros in its resourceVersion.
+
+    Raises ApiError 500 if the resourceVersion is not a number.
+    """
     # upstream: apiserver/pkg/storage/api_object_versioner.go:ObjectResourceVersion
     text = obj["metadata"].get("resourceVersion", "")
     problem = unsigned_problem(text) if text else ""

@@ -1,4 +1,4 @@
-"""Watch of a collection, or of one object by its name.
+"""Watch of a collection, or of one object.
 
 upstream: apiserver/pkg/endpoints/handlers/get.go:ListResource, handlers/watch.go
 """
@@ -37,7 +37,7 @@ _HALF: Final = 1 << 63
 
 
 def watch(scope: RequestScope) -> Watch:
-    """Opens a watch: sends existing objects or the changes since a version, then every change."""
+    """Opens a watch, which sends the existing objects or recent changes, then every new change."""
     # 1. negotiate the media type of the events
     media_type = scope.negotiate(streams=True, is_list=True)
     # 2. read the options and selectors
@@ -78,7 +78,10 @@ def watch(scope: RequestScope) -> Watch:
 
 
 def _start(scope: RequestScope, opened: Watch, options: ListOptions) -> None:
-    """Send the initial events, then subscribe. Raises ApiError 410, 504."""
+    """Send the initial events to `opened`, then subscribe it to changes.
+
+    Raises ApiError 410, 504.
+    """
     watches, storage = scope.deps.watches, scope.deps.store.storage
     watched, version = opened.scope, int(options.version or "0")
     if options.send_initial and version > scope.deps.store.version:
@@ -98,14 +101,17 @@ def _start(scope: RequestScope, opened: Watch, options: ListOptions) -> None:
 
 
 def _timeout_s(requested_s: int) -> float:
-    """Return how long the watch lasts; negative if it times out before it begins."""
+    """Return the duration of the watch in seconds; negative if it times out before it begins."""
     # upstream: handlers/get.go:ListResource, whose duration in ns overflows 64 bits
     wrapped = (requested_s * NANOSECONDS_PER_SECOND + _HALF) % (2 * _HALF) - _HALF
     return wrapped / NANOSECONDS_PER_SECOND or WATCH_TIMEOUT_S
 
 
 def _last_bookmark_s(options: ListOptions, timeout_s: float) -> float | None:
-    """Return when to send the last bookmark; None if the watch is too short for bookmarks."""
+    """Return the time of the last bookmark, in seconds after the start of the watch.
+
+    Returns None if the watch is too short for bookmarks or the client requested no bookmarks.
+    """
     if not options.bookmarks or timeout_s < BOOKMARK_LEAD_S:
         return None
     return max(timeout_s - BOOKMARK_LEAD_S, BOOKMARK_EARLIEST_S)

@@ -1,13 +1,14 @@
 """Post-start hooks: the controllers that run inside kube-apiserver.
 
     definition_controller    serves the kinds of CustomResourceDefinitions
-    status_reconcilers       statuses of FlowSchemas and APIServices
-    ip_address_reconciler    one IPAddress for each cluster IP
+    status_reconcilers       writes statuses of FlowSchemas and APIServices
+    ip_address_reconciler    keeps one IPAddress for each cluster IP
 
-As in upstream, they are part of the server, because clients rely on them even if no other process
-runs: once the request that creates a definition is answered, the custom resource is served and
-discovery lists it. Each hook records changes of the store and handles them between requests, when
-the server calls `settle`. Hooks write to the store directly; all other controllers return commands.
+As in upstream, these controllers are part of the server, because clients rely on them even if no
+other process runs: once the request that creates a definition is answered, the custom resource is
+served and discovery lists it. Each hook records changes of the store, and handles them between
+requests, when the server calls `settle`. Hooks write to the store directly, while all other
+controllers return commands.
 
 upstream: apiextensions-apiserver/pkg/apiserver/apiserver.go:AddPostStartHookOrDie,
 pkg/controlplane/apiserver/server.go, kube-aggregator/pkg/apiserver/apiserver.go

@@ -1,8 +1,8 @@
 """DefinitionController: serves the kinds of CustomResourceDefinitions.
 
-It accepts the names of a definition, serves or withdraws its kinds, and deletes all its objects
-before the definition itself. Changes are recorded as they happen and handled between requests
-(`settle`), so that watches get them in order.
+The controller accepts the names of a definition, and serves or withdraws its kinds. When a
+definition is deleted, the controller deletes all its objects first. Changes are recorded when they
+happen and handled between requests (`settle`), so that watches receive them in order.
 
     created -> names accepted -> established (served) -> deleted -> objects deleted -> removed
     created -> names refused (not served), retried when a definition of the same group changes
@@ -50,7 +50,7 @@ _DELETING: Final = "deleting"
 
 
 def untracked(_: Json, new: Json, __: int) -> Json:
-    """Return `new` without tracking who manages its fields."""
+    """Return `new`, without updating its managedFields."""
     return new
 
 
@@ -64,7 +64,11 @@ class DefinitionController:
         track_status: TrackStatus = untracked,
         late: ReconcileDelay = NO_DELAY,
     ) -> None:
-        """Start with the existing definitions; `track_status` tracks the managers of a status."""
+        """Record all existing definitions as changed.
+
+        `track_status` updates the managedFields after a status was written. `late` delays the
+        steps.
+        """
         self._store = store
         self._registry = registry
         self._track_status = track_status
@@ -85,11 +89,11 @@ class DefinitionController:
 
     @property
     def waits(self) -> bool:
-        """Whether a definition has changed or has to be examined later."""
+        """True if a definition has changed or is due for another step."""
         return bool(self._changed or self._due)
 
     def settle(self, now: int) -> None:
-        """Handle all changes so far, at `now` (ns since 1970)."""
+        """Handle all recorded changes, at `now` (ns since 1970)."""
         for name in [name for name, due in self._due.items() if due <= now]:
             del self._due[name]
             self._changed[name] = None
@@ -108,7 +112,10 @@ class DefinitionController:
             self._changed[self._ending[change.kind.resource]] = None
 
     def _retry_refused(self, definition: Json) -> None:
-        """Retry the refused definitions of the group, because a name may be free now."""
+        """Record the refused definitions of the same group as changed.
+
+        `definition` may have freed a name that they need.
+        """
         group = definition["spec"].get("group")
         for other in self._store.storage.unsorted(CUSTOM_RESOURCE_DEFINITION):
             if other["spec"].get("group") == group and has_name_conflict(other):
@@ -135,7 +142,7 @@ class DefinitionController:
             self._serve(name, definition, kinds, now)
 
     def _serve(self, name: str, definition: Json, kinds: tuple[Kind, ...], now: int) -> None:
-        """Accept the names of a definition, then serve its kinds."""
+        """Accept the names of a definition, establish the definition, then serve `kinds`."""
         others = self._store.storage.unsorted(CUSTOM_RESOURCE_DEFINITION)
         conflict = None if is_accepted(definition) else with_name_conflict(definition, others, now)
         if conflict is not None:
@@ -153,8 +160,8 @@ class DefinitionController:
     def _refuse(self, name: str, definition: Json, now: int) -> None:
         """Do not serve a definition of a built-in resource, even if its status is Established.
 
-        Upstream stores the objects of such a definition separately; here they would be built-in
-        objects.
+        Upstream stores the objects of such a definition separately. Fairlead would mix them with
+        the built-in objects.
         """
         self._registry.withdraw(name)
         conflict = with_name_conflict(definition, (holder_of_own_plural(definition),), now)
@@ -165,9 +172,9 @@ class DefinitionController:
         self._store.storage.put(CUSTOM_RESOURCE_DEFINITION, self._track_status(old, new, now))
 
     def _is_time(self, name: str, phase: str, delay: int, now: int) -> bool:
-        """Return whether `delay` has passed since the definition entered `phase`.
+        """Return whether `delay` (ns) has passed since the definition entered `phase`.
 
-        Otherwise schedule the definition for that time.
+        If it has not, the definition is handled again when it has.
         """
         known, began = self._since.get(name, ("", now))
         due = (began if known == phase else now) + delay
@@ -179,9 +186,9 @@ class DefinitionController:
         return False
 
     def _end(self, name: str, definition: Json, now: int) -> None:
-        """Delete the objects of a definition, then the definition.
+        """Delete the objects of a definition that is being deleted, then the definition.
 
-        Its kinds are served until then.
+        The definition's kinds are served until its objects are deleted.
         """
         storage = self._store.storage
         kinds = self._kinds_of(definition)
@@ -206,7 +213,10 @@ class DefinitionController:
             storage.remove(CUSTOM_RESOURCE_DEFINITION, "", name)
 
     def _is_ending(self, name: str, definition: Json, now: int) -> bool:
-        """Return whether to delete the objects now; write the Terminating condition before that."""
+        """Return whether to delete the definition's objects now.
+
+        In a replay with delays, this first writes the Terminating condition and waits.
+        """
         if not self._late.ended:
             return True
         if is_deleting_objects(definition):
@@ -216,7 +226,7 @@ class DefinitionController:
         return False
 
     def _kinds_of(self, definition: Json) -> tuple[Kind, ...]:
-        """Return the kinds of a definition, which are built once for each spec."""
+        """Return the kinds of a definition. They are built once for each uid and generation."""
         meta = definition["metadata"]
         spec_id = meta.get("uid", ""), meta.get("generation", 0)
         made = self._kinds.get(meta["name"])
@@ -225,9 +235,9 @@ class DefinitionController:
         return made[1]
 
     def _are_left(self, kind: Kind, now: int) -> bool:
-        """Delete all objects of a kind.
+        """Delete all objects of `kind`.
 
-        Returns whether some remain, for example with finalizers.
+        Returns whether some objects remain, for example because they have finalizers.
         """
         for obj in self._store.list(kind):
             meta = obj["metadata"]
@@ -240,7 +250,10 @@ class DefinitionController:
 
 
 def _kinds(definition: Json) -> tuple[Kind, ...]:
-    """Return the kinds of a definition; [] if it is invalid, as a loaded definition may be."""
+    """Return the kinds of a definition; () if the definition is invalid.
+
+    A definition of a snapshot may be invalid.
+    """
     # Validation rules are not checked again, because they were checked when it was stored.
     if next(causes(definition, None), None) is not None:
         return ()

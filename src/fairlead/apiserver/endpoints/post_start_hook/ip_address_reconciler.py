@@ -1,8 +1,8 @@
 """Keeps one IPAddress object for each cluster IP of each Service.
 
 The IPAddress is created after the Service, and deleted when the Service no longer has the address.
-If a client deletes it earlier, it is created again. IPAddresses with another parent are not
-changed.
+If a client deletes the IPAddress earlier, it is created again. An IPAddress that belongs to another
+parent is not changed.
 
 Differs from upstream, which writes the IPAddress before the Service.
 
@@ -33,7 +33,7 @@ class IpAddressReconciler:
     """Records changes of Services and IPAddresses; `settle` handles them."""
 
     def __init__(self, store: Store) -> None:
-        """Subscribe to `store`; existing Services count as new."""
+        """Subscribe to `store`, and record all existing Services as changed."""
         self._store = store
         # Addresses to examine, each with the Service that has the address; {} if none has it.
         self._changed: dict[str, Json] = {}
@@ -43,11 +43,11 @@ class IpAddressReconciler:
 
     @property
     def waits(self) -> bool:
-        """Whether there is an address to examine."""
+        """True if an address is to be examined."""
         return bool(self._changed)
 
     def settle(self, now: int) -> None:
-        """Create and delete IPAddresses at `now` (ns since 1970)."""
+        """Create and delete IPAddresses for the recorded changes, at `now` (ns since 1970)."""
         changed, self._changed = self._changed, {}
         for address, service in changed.items():
             found = self._store.find(IP_ADDRESS, "", address)

@@ -1,7 +1,7 @@
-"""Artificial delays of the post-start hooks, set by conformance replays only.
+"""Artificial delays of the post-start hooks, which only conformance replays set.
 
-The hooks of a server act immediately. A replay gives them the delays of the recorded server, whose
-controllers react a few milliseconds after the response to the client.
+By default, the hooks of a server act immediately. A replay uses the delays of the recorded server,
+whose controllers react a few milliseconds after the response to the client.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcileDelay:
-    """Delays in ns, each relative to the previous step; with 0, both steps are one change."""
+    """Delays of the post-start hooks in ns, each relative to the previous step.
+
+    If a delay is 0, its step and the previous step are one change.
+    """
 
     accepted: int = 0
     established: int = 0

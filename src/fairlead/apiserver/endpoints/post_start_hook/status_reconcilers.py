@@ -46,7 +46,7 @@ class StatusReconcilers:
     """Records changes in the store; `settle` writes statuses."""
 
     def __init__(self, store: Store, late: ReconcileDelay = NO_DELAY) -> None:
-        """Subscribe to `store`; existing objects keep their statuses."""
+        """Subscribe to `store`. Existing objects keep their statuses until they change."""
         self._store = store
         self._late: Mapping[str, int] = {
             FLOW_SCHEMA.kind: late.flow_status,
@@ -58,7 +58,7 @@ class StatusReconcilers:
 
     @property
     def waits(self) -> bool:
-        """Whether a status is due, now or later."""
+        """True if a status is to be written now or later."""
         return bool(self._changed or self._due)
 
     def settle(self, now: int) -> None:
@@ -95,7 +95,7 @@ class StatusReconcilers:
 
 
 def _flow_schema(obj: Json, storage: Storage, now: int) -> Json | None:
-    """Return `obj` with its Dangling condition; None if the condition is up to date."""
+    """Return `obj` with its Dangling condition; None if the condition does not change."""
     level = obj["spec"]["priorityLevelConfiguration"]["name"]
     about = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}"'
     is_there = level in BUILT_IN_LEVELS or storage.find(PRIORITY_LEVEL, "", level) is not None
@@ -123,7 +123,7 @@ def _flow_schema(obj: Json, storage: Storage, now: int) -> Json | None:
 
 
 def _api_service(obj: Json, storage: Storage, now: int) -> Json | None:
-    """Return `obj` with its Available condition; None if the condition is up to date."""
+    """Return `obj` with its Available condition; None if the condition does not change."""
     status = _with_condition(obj, _availability(obj["spec"].get("service"), storage), now)
     if status is None:
         return None
@@ -149,7 +149,7 @@ def _availability(service: Json | None, storage: Storage) -> Json:
 
 
 def _with_condition(obj: Json, condition: Json, now: int) -> Json | None:
-    """Return the status of `obj` with a condition; None if it is unchanged."""
+    """Return the status of `obj` with `condition` merged in; None if this changes nothing."""
     status = obj.get("status") or {}
     had = status.get("conditions") or []
     conditions = with_conditions(had, (condition,), format_timestamp(now))

@@ -1,1 +1,1 @@
-"""Parses what a client sends: path, query parameters and body."""
+"""Parses the path, the query parameters and the body of a request."""

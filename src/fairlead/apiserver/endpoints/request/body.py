@@ -44,14 +44,14 @@ _TYPE_UNREADABLE: Final = "couldn't get version/kind; json parse error: "
 
 
 def values_max(kind: str, media_type: str = JSON) -> int:
-    """Return how many values the body of a request about an object of `kind` may have."""
+    """Return the maximum number of JSON values in the body of a request about a `kind`."""
     if kind == CUSTOM_RESOURCE_DEFINITION.kind:
         return DEFINITION_VALUES_MAX
     return _VALUES_MAX_OF_PATCHES.get(media_type, VALUES_MAX)
 
 
 def media_type_of(content_type: str) -> str:
-    """Return the media type without parameters; JSON if there is none."""
+    """Return the media type without its parameters; JSON if `content_type` is empty."""
     return content_type.partition(";")[0].strip().lower() or JSON
 
 
@@ -63,10 +63,11 @@ def decoded(
     api_version: str = "v1",
     repeats: list[str] | None = None,
 ) -> Json:
-    """Return the object in `body`; `expected` is its kind in error messages, "" for DeleteOptions.
+    """Return the object in `body`.
 
-    Notes of duplicate YAML keys are added to `repeats`. Raises ApiError: 415 for an unknown media
-    type, 413 if the body has too many values, 400 if it is not an object.
+    `expected` is the object's kind in error messages, or "" for DeleteOptions. Notes about
+    duplicate YAML keys are added to `repeats`. Raises ApiError 415 for an unknown media type, 413
+    if the body has too many values, and 400 if the body is not an object.
     """
     media_type = media_type_of(content_type)
     if media_type == PROTOBUF and protobuf is not None:
@@ -114,10 +115,10 @@ def _from_protobuf(body: bytes, api_version: str, expected: str, protobuf: Decod
 
 
 def parsed_yaml(body: bytes, most: int = VALUES_MAX) -> tuple[Any, list[str]]:
-    """Return the first YAML document as a JSON value, and notes of duplicate keys.
+    """Return (first YAML document as a JSON value, notes about duplicate keys).
 
-    The last duplicate counts. Raises YamlError, and ApiError 413 if there are more than `most`
-    values.
+    The last value of a duplicate key is used. Raises YamlError, and ApiError 413 if the document
+    has more than `most` values.
     """
     # Most clients apply JSON, which is valid YAML but ten times faster to parse as JSON.
     plain = parse_plain(body) if body.startswith(b"{") else NOT_PLAIN
@@ -141,8 +142,9 @@ def require_few_values(body: bytes, most: int) -> None:
     """Refuse JSON with more than `most` values, without parsing it. Raises ApiError 413.
 
     The time to handle a request grows with the number of its values rather than its bytes, and
-    other requests wait meanwhile. Commas are counted, because each value of a collection except the
-    first follows a comma. A malformed body may pass.
+    other requests wait during that time. This function counts commas, because a comma precedes each
+    value of a collection except the first. A malformed body with too many values may be accepted
+    here.
     """
     if _separators(body) > most and _separators(_STRING.sub(b"", body)) > most:
         raise _too_many_values(most)
@@ -158,7 +160,7 @@ def _too_many_values(most: int) -> ApiError:
 
 
 def _in_order(value: Any) -> Any:
-    """Return `value` with members sorted by name, because upstream first converts YAML to JSON."""
+    """Return `value` with members sorted by name, as upstream's conversion of YAML to JSON does."""
     match value:
         case dict():
             return {key: _in_order(value[key]) for key in sorted(value)}
@@ -183,9 +185,9 @@ def _unrecognized(body: bytes, expected: str, why: str) -> ApiError:
 
 
 def with_json_numbers(value: Any) -> Any:
-    """Return `value`, parsed from YAML, with the number types that JSON would give.
+    """Return `value`, parsed from YAML, with the number types that parsing it as JSON would give.
 
-    Upstream first converts YAML to JSON, which writes 1.0 as 1.
+    Upstream first converts YAML to JSON, and writes 1.0 as 1.
     """
     # upstream: sigs.k8s.io/yaml/yaml.go:convertToJSONableObject
     return _numbered(value, True)  # noqa: FBT003 - a positional recursion argument

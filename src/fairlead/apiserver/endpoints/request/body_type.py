@@ -1,4 +1,4 @@
-"""The apiVersion and kind that a body states, and whether they match the path.
+"""Reads the apiVersion and kind that a body states, and requires that they match the path.
 
 upstream: apimachinery/pkg/runtime/serializer/json/{meta.go:Interpret,json.go:gvkWithDefaults},
 serializer/versioning/versioning.go:Decode, apiserver/pkg/endpoints/handlers/create.go
@@ -43,7 +43,7 @@ _INTERNAL_GROUPS: Final = {("events.k8s.io", "Event"): ""}
 
 
 def type_problem(body: Any) -> str:
-    """Return why apiVersion and kind of a body cannot be read; "" if they can."""
+    """Return the error text if apiVersion or kind of a body cannot be read; "" if both can."""
     if not isinstance(body, dict):
         return f"{json_kind(body)} into Go value of type {_TYPED}"
     for key, value in _members(body):
@@ -54,7 +54,10 @@ def type_problem(body: Any) -> str:
 
 
 def stated_type(obj: Json) -> StatedType:
-    """Return the stated apiVersion and kind, "" if missing; member names match in any case."""
+    """Return the (apiVersion, kind) that `obj` states; "" for a missing one.
+
+    The member names match in upper and lower case.
+    """
     found = {"apiVersion": "", "kind": ""}
     for key, value in _members(obj):
         field = _FIELDS.get(key.lower())
@@ -64,16 +67,17 @@ def stated_type(obj: Json) -> StatedType:
 
 
 def version_problem(obj: Json) -> str:
-    """Return why the apiVersion is malformed, "" if it is valid."""
+    """Return the error text for a malformed apiVersion in `obj`; "" if it is valid."""
     # upstream: apimachinery/pkg/runtime/schema/group_version.go:ParseGroupVersion
     api_version = stated_type(obj)[0]
     return f"unexpected GroupVersion string: {api_version}" if api_version.count("/") > 1 else ""
 
 
 def require_type(obj: Json, kind: Kind, body: bytes = b"") -> Json:
-    """Return `obj` with the type of the path. Raises ApiError 400, 422 for any other type.
+    """Return `obj` with the apiVersion and kind of the path.
 
-    A missing apiVersion or kind is taken from the path; `body` is for error messages.
+    `body` is quoted in error messages. Raises ApiError 400 or 422 if `obj` states another
+    apiVersion or kind.
     """
     stated, stated_kind = stated_type(obj)
     name = stated_kind or kind.kind
@@ -88,7 +92,7 @@ def require_type(obj: Json, kind: Kind, body: bytes = b"") -> Json:
 
 
 def other_kind(obj: Json, name: str, kind: Kind) -> ApiError:
-    """Return ApiError 422: the body of a custom resource states another kind."""
+    """Return ApiError 422: the body of a custom resource states another kind than the path's."""
     # upstream: apiextensions-apiserver/pkg/registry/customresource/validator.go:validateKind
     cause = Cause("FieldValueInvalid", f'Invalid value: "{name}": must be {kind.kind}', "kind")
     meta = obj.get("metadata")
@@ -97,7 +101,10 @@ def other_kind(obj: Json, name: str, kind: Kind) -> ApiError:
 
 
 def no_conversion(api_version: str, name: str, kind: Kind) -> str:
-    """Return the reason why a body of another type cannot be converted to a built-in `kind`."""
+    """Return the error text for a body of another type, which cannot be converted to `kind`.
+
+    `kind` is a built-in kind.
+    """
     if not _is_known(api_version, name):
         why = f"no kind {quoted(name)} is registered for version {quoted(api_version)} in scheme "
         return why + '"pkg/api/legacyscheme/scheme.go:30"'
@@ -107,7 +114,7 @@ def no_conversion(api_version: str, name: str, kind: Kind) -> str:
 
 
 def _completed(stated: str, kind: Kind) -> tuple[str, str]:
-    """Return the stated group, version and kind; missing parts are taken from the path."""
+    """Return the stated (group, version); if it has no version, those of the path's `kind`."""
     group, slash, version = stated.rpartition("/")
     group = group if slash else ""
     if not version and group in ("", kind.group):

@@ -1,4 +1,4 @@
-"""The query parameters of each verb, checked as upstream does.
+"""The query parameters of each verb, validated by upstream's rules.
 
 upstream: apimachinery/pkg/apis/meta/{v1,internalversion}/validation/validation.go,
 apimachinery/pkg/apis/meta/v1/conversion.go
@@ -35,7 +35,7 @@ _MATCH: Final = "resourceVersionMatch"
 
 
 def is_true(request: Request, name: str) -> bool:
-    """Return whether the boolean parameter `name` is given and is not `false` or `0`."""
+    """Return whether the boolean parameter `name` is present and neither `false` nor `0`."""
     # upstream: apimachinery/pkg/runtime/converter.go:Convert_Slice_string_To_bool
     for key, value in request.query:
         if key == name:
@@ -44,7 +44,7 @@ def is_true(request: Request, name: str) -> bool:
 
 
 def integer(request: Request, name: str) -> int | None:
-    """Return the integer parameter `name`, None if it is missing. Raises ApiError 400."""
+    """Return the integer parameter `name`; None if it is missing. Raises ApiError 400."""
     if not request.has(name):
         return None
     text = request.parameter(name)
@@ -57,13 +57,13 @@ def integer(request: Request, name: str) -> int | None:
 
 
 def unsigned(text: str) -> str:
-    """Return why `text` is not a valid resourceVersion; "" if it is valid."""
+    """Return the error text if `text` is not a valid resourceVersion; "" if it is valid."""
     problem = unsigned_problem(text)
     return problem and f"resourceVersion: Invalid value: {quoted(text)}: {problem}"
 
 
 def unsigned_problem(text: str) -> str:
-    """Return why `text` is not an unsigned 64-bit integer; "" if it is one."""
+    """Return the error text if `text` is not an unsigned 64-bit integer; "" if it is one."""
     why = "invalid syntax"
     if _UNSIGNED.fullmatch(text):
         if capped_integer(text, UNSIGNED_MAX + 1) <= UNSIGNED_MAX:
@@ -89,7 +89,7 @@ class ListOptions:
 
 
 def list_options(request: Request, *, is_watch: bool) -> ListOptions:
-    """Reads ListOptions from the query. Raises ApiError 400, 422."""
+    """Return the ListOptions in the query. Raises ApiError 400, 422."""
     timeout_s, limit = integer(request, "timeoutSeconds"), integer(request, "limit") or 0
     labels, fields = request.parameter("labelSelector"), request.parameter("fieldSelector")
     if labels or fields:
@@ -158,7 +158,8 @@ def _watch_causes(options: ListOptions) -> Iterator[Cause]:
 class WriteOptions:
     """The options of a create, update or patch request.
 
-    `validation` is Strict, Warn (default) or Ignore; `asked_validation` is the parameter itself.
+    `validation` is Strict, Warn (default) or Ignore. `asked_validation` is the request's parameter
+    fieldValidation, "" if it is missing.
     """
 
     dry_run: bool
@@ -169,9 +170,9 @@ class WriteOptions:
 
 
 def write_options(request: Request, name: str) -> WriteOptions:
-    """Reads the options of a write from the query; `name` is their type, such as PatchOptions.
+    """Return the WriteOptions in the query. Raises ApiError 422.
 
-    Raises ApiError 422.
+    `name` is the type of the options in error messages, such as PatchOptions.
     """
     asked = request.has("force")
     options = WriteOptions(
@@ -240,7 +241,7 @@ def _unsupported(field: str, value: str, supported: str) -> Cause:
 
 
 def require_timeout(request: Request) -> None:
-    """Check the `timeout` parameter, which has no other effect here. Raises ApiError 400."""
+    """Validate the `timeout` parameter, which Fairlead otherwise ignores. Raises ApiError 400."""
     # upstream: endpoints/filters/request_deadline.go, which ends requests that take longer
     text = request.parameter("timeout") if request.query else ""
     if text:
@@ -252,7 +253,7 @@ def require_timeout(request: Request) -> None:
 
 
 def _duration_problem(text: str) -> str:
-    """Return why `text` is not a duration, in Go's words."""
+    """Return Go's error text if `text` is not a duration; "" if it is one."""
     # upstream: time/format.go:ParseDuration
     at = 1 if text[:1] in ("+", "-") else 0
     while found := _DURATION_TERM.match(text, at):

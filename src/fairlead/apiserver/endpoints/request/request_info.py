@@ -1,4 +1,4 @@
-"""RequestInfo: the resource that a path names, whether it is served or not.
+"""RequestInfo: the resource that a path names, regardless of whether the server serves it.
 
     /api/v1/...                  the core group       /apis/GROUP/VERSION/...   any other group
     .../RESOURCE                 all objects, in all namespaces
@@ -6,7 +6,7 @@
     .../NAME                     one object           .../NAME/SUBRESOURCE      a part of an object
     /VERSION/watch/...           a deprecated way to watch
 
-Authorization uses only this, before the resource is looked up.
+Authorization needs only a RequestInfo, and runs before the resource is looked up.
 
 upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
 """
@@ -25,7 +25,7 @@ _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": 
 
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
-    """The resource that a path names; missing parts are ""."""
+    """The resource that a path names. Parts that the path lacks are ""."""
 
     group: str
     version: str
@@ -38,13 +38,13 @@ class RequestInfo:
 
     @property
     def is_namespaced(self) -> bool:
-        """Whether the path has a namespace, and the resource is not that namespace itself."""
+        """True if the path has a namespace and does not name that Namespace object itself."""
         return bool(self.namespace) and self.resource != "namespaces"
 
 
 @text_cache(maxsize=CACHE_SIZE)
 def request_info_of(path: str) -> RequestInfo | None:
-    """Parses `path`; returns None for paths without a resource (discovery, health, ...)."""
+    """Return the RequestInfo of `path`; None if the path names no resource, such as `/healthz`."""
     parts = path[1:].rstrip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
@@ -75,15 +75,16 @@ def ends_without_resource(path: str) -> bool:
 
 
 def without_namespace(info: RequestInfo) -> RequestInfo:
-    """Return `info` as storage needs it: a Namespace object is in no namespace.
+    """Return `info` without the namespace if it names a Namespace object.
 
-    For RBAC, a Namespace object is in the namespace of its own name.
+    Storage keeps a Namespace object in no namespace. For RBAC, it is in the namespace of its own
+    name.
     """
     return replace(info, namespace="") if info.resource == "namespaces" else info
 
 
 def verb_of(method: str, info: RequestInfo, *, is_watch: bool) -> str:
-    """Return the RBAC verb, "" for unknown methods; `is_watch` is the `watch` parameter."""
+    """Return the RBAC verb; "" for an unknown method. `is_watch` is the parameter `watch`."""
     if info.is_watch:
         return "watch"
     if method in ("GET", "HEAD"):

@@ -1,7 +1,7 @@
 """Label and field selectors of lists and watches.
 
-Field selectors may use metadata.name and metadata.namespace of every kind, and the fields that the
-kind's strategy or definition lists.
+Every kind supports the field selector metadata.name, and most kinds support metadata.namespace. The
+kind's strategy or CustomResourceDefinition lists the other fields that a selector can use.
 
 upstream: apimachinery/pkg/fields/selector.go
 """
@@ -44,7 +44,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class FieldTerm:
-    """One requirement of a field selector."""
+    """One requirement of a field selector: `field` equals `value`, or differs if not `is_equal`."""
 
     field: str
     value: str
@@ -53,10 +53,12 @@ class FieldTerm:
 
 @dataclass(frozen=True, slots=True)
 class SelectionPredicate:
-    """Matches objects of one kind; without labels (None) and terms, every object matches.
+    """Matches objects of one kind.
 
-    `words` occur in the JSON text of every match, so that most encoded objects can be ruled out
-    without decoding them.
+    If `labels` is None and there are no `terms`, every object matches.
+
+    All `words` occur in the JSON text of every matching object. So most encoded objects that do not
+    match are excluded without decoding them.
     """
 
     labels: LabelSelector | None = None
@@ -76,11 +78,11 @@ class SelectionPredicate:
 
     @property
     def is_everything(self) -> bool:
-        """Whether every object matches."""
+        """True if every object matches."""
         return self.labels is None and not self.terms
 
     def selects(self, kept: StoredObject) -> bool:
-        """Return whether a stored object, possibly still encoded, matches."""
+        """Return whether a stored object matches; the object may still be encoded."""
         if isinstance(kept, bytes) and not all(word in kept for word in self.words):
             return False
         return self.matches(value_of(kept))
@@ -98,7 +100,10 @@ class SelectionPredicate:
 
 
 def parsed_selectors(labels: str, fields: str) -> tuple[LabelSelector, tuple[FieldTerm, ...]]:
-    """Parses both selectors, without checking the fields. Raises ApiError 400."""
+    """Return (parsed label selector, terms of the field selector). Raises ApiError 400.
+
+    The field names are not checked.
+    """
     try:
         wanted = parse_selector(labels)
     except SelectorError as cause:
@@ -108,7 +113,7 @@ def parsed_selectors(labels: str, fields: str) -> tuple[LabelSelector, tuple[Fie
 
 @text_cache(maxsize=CACHE_SIZE)
 def selection_predicate(kind: Kind, labels: str, fields: str, name: str = "") -> SelectionPredicate:
-    """Return the predicate for two selectors and, if not "", a name. Raises ApiError 400."""
+    """Return the predicate for two selectors and a name ("" for any name). Raises ApiError 400."""
     wanted, terms = parsed_selectors(labels, fields)
     if name:
         terms = (FieldTerm(NAME, name, is_equal=True), *terms)
@@ -121,7 +126,7 @@ def selection_predicate(kind: Kind, labels: str, fields: str, name: str = "") ->
 def pinned_name(fields: str) -> str:
     """Return the metadata.name that a field selector requires.
 
-    Returns "" if it requires none or is malformed.
+    Returns "" if the selector requires no name or is malformed.
     """
     try:
         terms = _terms(fields)
@@ -133,7 +138,7 @@ def pinned_name(fields: str) -> str:
 
 
 def _words(labels: LabelSelector, terms: tuple[FieldTerm, ...]) -> Iterator[bytes]:
-    """Yield texts that occur in the JSON of every matching object."""
+    """Yield texts that occur in the JSON text of every matching object."""
     for key, value in labels.match_labels.items():
         yield from (_encode(key), _encode(value))
     for one in labels.match_expressions:
@@ -158,7 +163,7 @@ def _terms(text: str) -> tuple[FieldTerm, ...]:
 
 
 def _split(text: str) -> list[str]:
-    """Return the parts of `text` between commas that are not escaped by a backslash."""
+    """Return the parts of `text` between commas; a comma after a backslash does not separate."""
     parts, current, escaped = [], "", False
     for mark in text:
         if mark == "," and not escaped:
@@ -171,7 +176,7 @@ def _split(text: str) -> list[str]:
 
 
 def _unescaped(value: str) -> str:
-    """Return `value` without escapes. Raises ApiError 400."""
+    """Return `value` without its backslash escapes. Raises ApiError 400 for an invalid escape."""
     # upstream: apimachinery/pkg/fields/selector.go:UnescapeValue
     text, escaped = "", False
     for mark in value:
@@ -190,7 +195,7 @@ def _unescaped(value: str) -> str:
 
 
 def _field_reader(kind: Kind, field: str) -> FieldReader:
-    """Return a function that reads `field` as text. Raises ApiError 400 if not selectable."""
+    """Return a function that reads `field` as text. Raises ApiError 400 if it is not selectable."""
     if field == NAME or (field == NAMESPACE and not _is_named_only(kind)):
         return _metadata(field.removeprefix("metadata."))
     if kind.custom is not None:
@@ -207,9 +212,9 @@ def _field_reader(kind: Kind, field: str) -> FieldReader:
 
 
 def _is_named_only(kind: Kind) -> bool:
-    """Return whether field selectors of a cluster-scoped kind reject metadata.namespace.
+    """Return whether field selectors of `kind` reject metadata.namespace.
 
-    The field selectors of other kinds accept metadata.namespace.
+    Most kinds accept it; some cluster-scoped kinds do not.
     """
     # upstream: AddFieldLabelConversionFunc in conversion.go of core, certificates and resource;
     # apiextensions-apiserver/pkg/apiserver/conversion/converter.go:ConvertFieldLabel
@@ -218,7 +223,10 @@ def _is_named_only(kind: Kind) -> bool:
 
 
 def _selectable(paths: tuple[str, ...], field: str) -> FieldReader:
-    """Return a function that reads a selectable field of a custom resource."""
+    """Return a function that reads the selectable field of a custom resource as text.
+
+    Raises ApiError 400 if `field` is not in `paths`.
+    """
     # upstream: apiextensions-apiserver/pkg/apiserver/conversion/converter.go:ConvertFieldLabel
     if f".{field}" not in paths:
         raise bad_request(f"field label not supported: {field}")

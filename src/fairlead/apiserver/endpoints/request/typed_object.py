@@ -1,7 +1,8 @@
 """Decodes an object by the schema of its kind, with fieldValidation.
 
-Unknown fields are dropped. Dropped and duplicate fields are an error in Strict, warnings in Warn,
-and ignored in Ignore. Objects of kinds without a schema are not checked.
+Unknown fields are dropped. For unknown and duplicate fields, the request fails if fieldValidation
+is Strict, and gets warnings if it is Warn. If fieldValidation is Ignore, they are ignored. Objects
+of kinds without a schema are not checked.
 
 upstream: apiserver/pkg/endpoints/handlers/{create,update,patch}.go, fieldValidation
 """
@@ -27,14 +28,17 @@ _EVERYWHERE: Final = ("apiVersion", "kind", "metadata")
 
 
 def schema_of_kind(kind: Kind) -> Schema | None:
-    """Return the schema of a kind, None if there is none."""
+    """Return the schema of a kind; None if the kind has no schema."""
     if kind.custom is not None:
         return kind.custom.fields
     return None if kind.is_custom else schema_of(kind.api_version, kind.kind)
 
 
 def zero_object(kind: Kind) -> Json:
-    """Return an empty object of a kind, as in bookmarks; it is shared, so do not mutate it."""
+    """Return an empty object of a kind, as bookmarks contain it.
+
+    All callers share the object, so they must not mutate it.
+    """
     schema = None if kind.is_custom else schema_of(kind.api_version, kind.kind)
     return {} if schema is None else empty(schema)
 
@@ -42,10 +46,10 @@ def zero_object(kind: Kind) -> Json:
 def typed(
     kind: Kind, obj: Json, validation: str, repeats: Sequence[str] = ()
 ) -> tuple[Json, tuple[str, ...]]:
-    """Return `obj` decoded by its schema, and warnings; `repeats` are notes of duplicate YAML keys.
+    """Return (`obj` decoded by its schema, warnings).
 
-    Raises ApiError 400 for a value of a wrong type, and in Strict for unknown and duplicate
-    fields.
+    `repeats` are notes about duplicate YAML keys. Raises ApiError 400 for a value of a wrong type,
+    and, if `validation` is Strict, for unknown and duplicate fields.
     """
     cannot = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
     try:
@@ -60,9 +64,9 @@ def typed(
 
 
 def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
-    """Return `obj` decoded by its schema, and notes of unknown and duplicate fields.
+    """Return (`obj` decoded by its schema, notes about unknown and duplicate fields).
 
-    Raises TypeMismatchError.
+    Raises TypeMismatchError for a value of a wrong type.
     """
     if kind.custom is not None:
         notes = Notes()
@@ -75,9 +79,9 @@ def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
 
 
 def of_another_version(kind: Kind, obj: Json) -> list[str]:
-    """Return notes about a custom resource whose version differs from the path's.
+    """Return a note for each field of a custom resource whose version differs from the path's.
 
-    Upstream decodes it with a type that has no fields, so all fields are unknown.
+    Upstream decodes such an object with a type that has no fields, so all its fields are unknown.
     """
     if kind.custom is None or obj.get("apiVersion", kind.api_version) == kind.api_version:
         return []
@@ -85,17 +89,17 @@ def of_another_version(kind: Kind, obj: Json) -> list[str]:
 
 
 def strict_error(notes: Sequence[str]) -> str:
-    """Return the error that lists all notes, for fieldValidation Strict."""
+    """Return the error text that lists all notes, for fieldValidation Strict."""
     return f"strict decoding error: {', '.join(notes)}"
 
 
 def warnings_of(notes: Iterable[str], validation: str) -> tuple[str, ...]:
-    """Return the notes as warnings, if fieldValidation is Warn."""
+    """Return the notes as warnings if `validation` is Warn, otherwise ()."""
     return tuple(notes) if validation == WARN else ()
 
 
 def repeated(value: Any) -> list[str]:
-    """Return a note for each duplicate member of a JSON object."""
+    """Return a note for each duplicate member in `value`, at any depth."""
     notes = Notes()
     _note_repeated(value, FieldLocation(), notes)
     return notes.texts

@@ -1,10 +1,10 @@
 """EncodedObjects: the JSON text of objects in responses and watch events.
 
-A response with one object contains the same text as storage. Items of lists do not state their kind
-and apiVersion:
+A response with one object contains the same text as storage. Items of lists have no kind and
+apiVersion:
 
     {"kind":"Pod","apiVersion":"v1", + "metadata":{...},"spec":{...}}       an object
-    { + "metadata":{...},"spec":{...}}                                      an item
+    {                                + "metadata":{...},"spec":{...}}       an item of a list
 """
 
 from __future__ import annotations
@@ -22,20 +22,22 @@ KINDS_MAX: Final = 1_024
 
 
 class EncodedObjects:
-    """The JSON text of objects; stored objects are already encoded."""
+    """The JSON text of objects. The texts of stored objects are already encoded, and are reused."""
 
     def __init__(self, storage: Storage) -> None:
-        """Reuse the JSON texts of objects in `storage`."""
         self._storage = storage
 
     def item(self, kind: Kind, obj: StoredObject) -> bytes:
-        """Return `obj` as a list's item; only custom resources have kind and apiVersion there."""
+        """Return the text of `obj` as an item of a list.
+
+        Only items that are custom resources have kind and apiVersion.
+        """
         if kind.is_custom:
             return self.whole(kind, obj)
         return b"{" + self._rest(kind, obj)
 
     def whole(self, kind: Kind, obj: StoredObject) -> bytes:
-        """Return `obj` with its kind and apiVersion."""
+        """Return the text of `obj` with its kind and apiVersion."""
         start = preamble(kind)
         text = self._text(kind, obj)
         if text is not None and text.startswith(start):
@@ -43,7 +45,7 @@ class EncodedObjects:
         return start + self._rest(kind, obj)
 
     def _rest(self, kind: Kind, obj: StoredObject) -> bytes:
-        """Return the JSON text of `obj` after its kind and apiVersion."""
+        """Return the part of the text of `obj` that follows its kind and apiVersion."""
         text = self._text(kind, obj)
         if text is not None:
             return rest_of_text(kind, text)
@@ -60,13 +62,13 @@ class EncodedObjects:
 
 
 def preamble(kind: Kind) -> bytes:
-    """Return the kind and apiVersion with which the text of an object begins."""
+    """Return the beginning of the text of an object: its kind and apiVersion."""
     first, by_name = _beginnings(kind.kind, kind.api_version)
     return by_name if kind.is_custom else first
 
 
 def rest_of_text(kind: Kind, text: bytes) -> bytes:
-    """Return the text of an encoded object after its kind and apiVersion."""
+    """Return the part of an encoded object's text that follows its kind and apiVersion."""
     for beginning in _beginnings(kind.kind, kind.api_version):
         if text.startswith(beginning):
             return text[len(beginning) :]
@@ -76,7 +78,10 @@ def rest_of_text(kind: Kind, text: bytes) -> bytes:
 # The keys are strings, because a Kind of a custom resource contains its whole schema.
 @lru_cache(maxsize=KINDS_MAX)
 def _beginnings(kind: str, api_version: str) -> tuple[bytes, bytes]:
-    """Return the type fields in both orders; this server encodes them in the first one."""
+    """Return the beginning of an object's text with (kind first, apiVersion first).
+
+    This server writes the kind first, except for custom resources.
+    """
     name, version = kind.encode(), api_version.encode()
     return (
         b'{"kind":"%s","apiVersion":"%s",' % (name, version),
@@ -85,5 +90,5 @@ def _beginnings(kind: str, api_version: str) -> tuple[bytes, bytes]:
 
 
 def rest_of(obj: Json) -> bytes:
-    """Return the text of `obj` after its kind and apiVersion."""
+    """Return the part of the JSON text of `obj` that follows its kind and apiVersion."""
     return encode({key: obj[key] for key in obj if key not in ("kind", "apiVersion")})[1:]

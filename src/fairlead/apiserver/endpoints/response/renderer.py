@@ -1,4 +1,4 @@
-"""Renderer: objects and lists in the negotiated media type and view.
+"""Renderer: renders objects and lists in the negotiated media type and view.
 
 upstream: apiserver/pkg/endpoints/handlers/response.go:transformResponseObject
 """
@@ -35,7 +35,7 @@ TableOf = Callable[[Kind, Sequence[Json], int, str], Json]
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """Renders the bodies of answers; if `table_of` is None, no Tables are served."""
+    """Renders the bodies of responses. If `table_of` is None, the server cannot render Tables."""
 
     texts: EncodedObjects
     table_of: TableOf | None = None
@@ -48,7 +48,10 @@ class Renderer:
         now: int,
         include: str = "",
     ) -> Body:
-        """Return the body for one object. Raises ApiError 406 for a view of lists."""
+        """Return the body for one object. Raises ApiError 406 if the requested view is for lists.
+
+        `include` is the parameter includeObject of Tables.
+        """
         if not media_type.view and media_type.media_type != YAML:
             return (self.texts.whole(kind, kept),)
         obj = value_of(kept)
@@ -67,7 +70,10 @@ class Renderer:
     def list(
         self, media_type: MediaTypeOptions, kind: Kind, page: ListPage, now: int, include: str = ""
     ) -> Body:
-        """Return the body for a list. Raises ApiError 406 for a view of single objects."""
+        """Return the body for a list. Raises ApiError 406 if the view is for single objects.
+
+        `include` is the parameter includeObject of Tables.
+        """
         meta = _list_metadata(page, is_custom=kind.is_custom and not media_type.view)
         match media_type.view:
             case "" if media_type.media_type != YAML:
@@ -93,7 +99,7 @@ class Renderer:
     def table(
         self, media_type: MediaTypeOptions, kind: Kind, obj: Json, now: int, include: str
     ) -> Json:
-        """Return one object as a Table. Raises ApiError 406 if no Tables are served."""
+        """Return one object as a Table. Raises ApiError 406 if the server cannot render Tables."""
         meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
         return {**self._table(media_type, kind, [obj], now, include), "metadata": meta}
 
@@ -121,9 +127,9 @@ class Renderer:
 
 @dataclass(frozen=True, slots=True)
 class ListBody:
-    """The body of a list in JSON, encoded while it is iterated, in parts of LIST_PART_BYTES.
+    """The JSON body of a list, which is encoded in parts of LIST_PART_BYTES while it is iterated.
 
-    So a slow client needs memory for one part, not for the whole list.
+    So a response to a slow client needs memory for one part rather than for the whole list.
     """
 
     start: bytes
@@ -132,7 +138,7 @@ class ListBody:
     texts: EncodedObjects
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the parts in order."""
+        """Yield the parts of the body in order."""
         item, kind = self.texts.item, self.kind
         part, size, separator = [self.start], 0, b""
         for obj in self.objects:
@@ -153,7 +159,7 @@ def _values(objects: Sequence[StoredObject]) -> list[Json]:
 
 
 def with_type(kind: Kind, obj: Json) -> Json:
-    """Return `obj` in the version of `kind`, with its kind and apiVersion."""
+    """Return `obj` converted to the version of `kind`, with its kind and apiVersion."""
     return {**shown(kind, obj), "kind": kind.kind, "apiVersion": kind.api_version}
 
 
@@ -194,5 +200,5 @@ def _mismatch(what: str, kind: Kind, suffix: str) -> ApiError:
 
 
 def _package(kind: Kind) -> str:
-    """Return upstream's Go package of a group's types."""
+    """Return the name of upstream's Go package for the types of the kind's group."""
     return kind.group.partition(".")[0] or "core"

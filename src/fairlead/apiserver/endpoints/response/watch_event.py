@@ -21,7 +21,7 @@ def _line(name: str, text: bytes) -> bytes:
 
 
 def error_event(status: Json) -> bytes:
-    """Return the ERROR event that ends a watch."""
+    """Return the encoded ERROR event that ends a watch."""
     return _line("ERROR", encode(status))
 
 
@@ -33,7 +33,7 @@ class ObjectEventEncoder:
     renderer: Renderer = field(compare=False)
 
     def event(self, name: str, obj: StoredObject, *, is_first: bool) -> bytes:
-        """See WatchEventEncoder."""
+        """Return one event as a line of bytes."""
         if name == "BOOKMARK":
             marked = {**zero_object(self.kind), **value_of(obj)}
             return _line(name, preamble(self.kind) + rest_of(marked))
@@ -42,7 +42,7 @@ class ObjectEventEncoder:
         return _line(name, self.renderer.texts.whole(self.kind, obj))
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """See WatchEventEncoder."""
+        """Return True: equal encoders encode a change equally."""
         return True
 
 
@@ -53,17 +53,17 @@ class MetadataEventEncoder:
     media_type: MediaTypeOptions
 
     def event(self, name: str, obj: StoredObject, *, is_first: bool) -> bytes:
-        """See WatchEventEncoder."""
+        """Return one event as a line of bytes."""
         return _line(name, encode(partial(self.media_type, value_of(obj))))
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """See WatchEventEncoder."""
+        """Return True: equal encoders encode a change equally."""
         return True
 
 
 @dataclass(frozen=True, slots=True)
 class TableEventEncoder:
-    """Encodes watch events with a Table of one row; only the first has column definitions."""
+    """Encodes watch events with a Table of one row. Only the first Table has column definitions."""
 
     kind: Kind
     media_type: MediaTypeOptions
@@ -72,7 +72,7 @@ class TableEventEncoder:
     clock: Callable[[], int] = field(compare=False)
 
     def event(self, name: str, obj: StoredObject, *, is_first: bool) -> bytes:
-        """See WatchEventEncoder."""
+        """Return one event as a line of bytes."""
         now = self.clock()
         table = self.renderer.table(self.media_type, self.kind, value_of(obj), now, self.include)
         if not is_first:
@@ -82,5 +82,5 @@ class TableEventEncoder:
         return _line(name, encode(table))
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """See WatchEventEncoder."""
+        """Return True: equal encoders encode a change equally."""
         return True

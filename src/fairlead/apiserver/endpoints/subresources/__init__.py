@@ -1,4 +1,4 @@
-"""Handlers of subresources, and of kinds that are only posted (reviews, bindings).
+"""Handlers of subresources, and of kinds that can only be posted (reviews, bindings).
 
 upstream: pkg/registry/*/storage, pkg/registry/*/rest
 """

@@ -1,4 +1,4 @@
-"""SubjectAccessReview, TokenReview and similar kinds: posted and answered, never stored.
+"""SubjectAccessReview, TokenReview and similar kinds, which are answered but never stored.
 
 upstream: pkg/registry/authorization/*/rest.go, pkg/registry/authentication/*/storage.go,
 pkg/apis/authorization/validation/validation.go
@@ -34,7 +34,7 @@ _AUTHORIZATION: Final = Kind("authorization.k8s.io", "v1", "", "")
 
 
 def self_subject_access_review(scope: RequestScope) -> Response:
-    """Answers whether the requester may perform the action in the posted review."""
+    """Return the review, with whether the requester may perform the action that it describes."""
     body = posted_body(scope, scope.kind)
     spec = object_member(body, "spec")
     _require((*_lacking(spec), *_named(body, _EMPTY)))
@@ -42,7 +42,10 @@ def self_subject_access_review(scope: RequestScope) -> Response:
 
 
 def subject_access_review(scope: RequestScope) -> Response:
-    """Answers whether a user may perform an action (LocalSubjectAccessReview: in one namespace)."""
+    """Return the review, with whether its user may perform the action that it describes.
+
+    A LocalSubjectAccessReview concerns one namespace.
+    """
     body = posted_body(scope, scope.kind)
     spec = object_member(body, "spec")
     problems = list(_lacking(spec))
@@ -60,7 +63,7 @@ def subject_access_review(scope: RequestScope) -> Response:
 
 
 def _misplaced(spec: Json, namespace: str) -> Iterator[Cause]:
-    """Yield the errors of a LocalSubjectAccessReview about another namespace or about a path."""
+    """Yield the errors of a LocalSubjectAccessReview for another namespace or for a path."""
     about = spec.get("resourceAttributes")
     if about is not None and about.get("namespace", "") != namespace:
         field = "spec.resourceAttributes.namespace"
@@ -72,7 +75,7 @@ def _misplaced(spec: Json, namespace: str) -> Iterator[Cause]:
 
 
 def self_subject_rules_review(scope: RequestScope) -> Response:
-    """Return all rules that apply to the requester in a namespace."""
+    """Return the review, with all rules that apply to the requester in its namespace."""
     spec = object_member(posted_body(scope, scope.kind), "spec")
     namespace = spec.get("namespace", "")
     if not namespace:
@@ -87,7 +90,7 @@ def self_subject_rules_review(scope: RequestScope) -> Response:
 
 
 def self_subject_review(scope: RequestScope) -> Response:
-    """Return the user info of the requester."""
+    """Return a SelfSubjectReview with the user info of the requester."""
     posted_body(scope, scope.kind)
     meta = {"creationTimestamp": format_timestamp(scope.now)}
     status = {"userInfo": user_info(scope.request.user)}
@@ -95,7 +98,7 @@ def self_subject_review(scope: RequestScope) -> Response:
 
 
 def token_review(scope: RequestScope) -> Response:
-    """Authenticates a token."""
+    """Return the review, with the user that its token authenticates."""
     body = posted_body(scope, scope.kind)
     spec = object_member(body, "spec")
     identity, token = _identity(scope), spec.get("token", "")
@@ -135,7 +138,7 @@ def _shown_paths(paths: Json) -> Json:
 
 
 def _named(body: Json, why: str) -> Iterator[Cause]:
-    """Yield an error if a review has metadata."""
+    """Yield an error if the review `body` has metadata."""
     meta = object_member(body, "metadata")
     left = {key: value for key, value in meta.items() if value and key not in _IGNORED_METADATA}
     if left:
@@ -176,7 +179,7 @@ def _asked(spec: Json, user: User) -> AuthorizationAttributes:
 
 
 def _selector(about: Json) -> str:
-    """Return the field selector of a collection request, as text."""
+    """Return the field selector of a collection request as text; "" for other verbs."""
     # upstream: pkg/registry/authorization/util/helpers.go:ResourceAttributesFrom
     field_selector = about.get("fieldSelector") or {}
     if about.get("verb") not in _COLLECTION_VERBS:

@@ -1,4 +1,4 @@
-"""binding: binds a pod to a node.
+"""The subresource `binding`, which binds a pod to a node.
 
 upstream: pkg/registry/core/pod/storage/storage.go:BindingREST.Create
 """
@@ -24,7 +24,7 @@ BINDING: Final = Kind("", "v1", "Binding", "bindings")
 
 
 def binding(scope: RequestScope) -> WebhookCalls[Response]:
-    """Binds the pod; for a POST to `bindings`, only the body names the pod."""
+    """Binds the pod that the path names. For a POST to `bindings`, the body names the pod."""
     body = posted_body(scope, BINDING)
     options = write_options(scope.request, "CreateOptions")
     meta, target = object_member(body, "metadata"), object_member(body, "target")
@@ -48,7 +48,7 @@ def binding(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def _require_node(target: Json) -> None:
-    """Reject a target that is not a node, with upstream's code. Raises ApiError 500."""
+    """Reject a target that is not a node. As upstream, raises ApiError 500."""
     # upstream: pkg/apis/core/validation/validation.go:ValidatePodBinding
     problems, kind = [], target.get("kind", "")
     if kind not in ("", "Node"):

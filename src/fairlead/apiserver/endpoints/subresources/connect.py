@@ -1,4 +1,4 @@
-"""exec, attach, portforward and proxy: always fail, because containers are simulated.
+"""The subresources exec, attach, portforward and proxy. They fail: containers are simulated.
 
 upstream: pkg/registry/core/pod/rest/subresources.go
 """
@@ -25,7 +25,11 @@ _ACTS: Final = {
 
 
 def refuse_connection(scope: RequestScope) -> Response:
-    """Always raises ApiError: 404 no such object, 400 no such container or node, 501 otherwise."""
+    """Always raises ApiError.
+
+    The code is 404 if the object does not exist, 400 if the container does not exist or the pod has
+    no node, and 501 otherwise.
+    """
     scope.negotiate()
     obj, act = existing_object(scope), scope.info.subresource
     if act in _NEEDS_CONTAINER:
@@ -42,7 +46,11 @@ def _require_node(pod: Json) -> None:
 
 
 def chosen_container(scope: RequestScope, pod: Json) -> str:
-    """Return the named container, or the only container. Raises ApiError 400."""
+    """Return the container that the request names; by default, the pod's only container.
+
+    Raises ApiError 400 if the container does not exist, or if none is named and the pod has
+    several.
+    """
     spec, asked = pod["spec"], scope.request.parameter("container")
     name = pod["metadata"]["name"]
     names = [row["name"] for rows in _LISTS for row in spec.get(rows) or ()]

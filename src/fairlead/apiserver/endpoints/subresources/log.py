@@ -1,6 +1,7 @@
-"""log: a synthetic log of a simulated container, with its start, stop request and end.
+"""The subresource `log`: a synthetic log of a simulated container.
 
-All options of `kubectl logs` work. Following the log yields new lines until the container ends.
+The log contains the container's start, the request to stop, and its end. All options of
+`kubectl logs` are supported. A watch that follows the log sends new lines until the container ends.
 
 upstream: pkg/registry/core/pod/{rest/log.go,strategy.go:LogLocation},
 pkg/apis/core/validation/validation.go:ValidatePodLogOptions,
@@ -43,7 +44,7 @@ _UNPULLED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One event in the life of a container; `at` is in ns since 1970."""
+    """One line of a container's log; `at` is its time in ns since 1970."""
 
     at: int
     text: str
@@ -51,7 +52,10 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions:
-    """PodLogOptions; `since` is in ns since 1970."""
+    """PodLogOptions.
+
+    `since` is in ns since 1970; `tail` is a number of lines, None for all lines.
+    """
 
     since: int = 0
     tail: int | None = None
@@ -62,7 +66,10 @@ class LogOptions:
 
 
 def log(scope: RequestScope) -> Response | Watch:
-    """Return the log of a container, or a watch that follows it. Raises ApiError."""
+    """Return the log of a container; if the request follows the log, return a watch.
+
+    Raises ApiError.
+    """
     scope.negotiate()
     pod = existing_object(scope)
     options = _options(scope)
@@ -122,7 +129,7 @@ def _status(pod: Json, name: str) -> Json | None:
 
 
 def _require_log(pod: Json, name: str, *, is_previous: bool) -> None:
-    """Reject a container that has no log yet. Raises ApiError 400."""
+    """Raise ApiError 400 if the container has no log yet."""
     named, status = f'container "{name}" in pod "{pod["metadata"]["name"]}"', _status(pod, name)
     if status is None and not any(pod.get("status", {}).get(rows) for rows in _STATUSES):
         status = _CREATED  # its kubelet has not reported yet
@@ -147,7 +154,7 @@ def _has_ended(pod: Json, name: str) -> bool:
 
 
 def _life(pod: Json, name: str, options: LogOptions) -> Iterator[LogLine]:
-    """Yield the log lines of the current or previous run of a container, in order."""
+    """Yield the log lines of the current or previous run of a container, oldest first."""
     status = _status(pod, name) or {}
     state, last = status.get("state") or {}, status.get("lastState") or {}
     if options.is_previous or not ("running" in state or "terminated" in state):
@@ -175,26 +182,27 @@ def _text(lines: list[LogLine], options: LogOptions) -> bytes:
 
 
 def _stamp(line: LogLine, options: LogOptions) -> str:
-    """Return the timestamp prefix of a line, with nanoseconds as kubelets write it."""
+    """Return the timestamp prefix of a line with nanoseconds; "" unless timestamps are requested."""
     if not options.has_times:
         return ""
     return f"{format_micro_time(line.at).removesuffix('Z')}000Z "
 
 
 class _LogWatch(Watch):
-    """A watch without empty events, because most changes of a pod add no log line."""
+    """A watch that drops empty events, because most changes of a pod add no log line."""
 
     def add(self, line: bytes) -> None:
-        """See Watch."""
+        """Queue an encoded event unless it is empty."""
         if line:
             super().add(line)
 
 
 @dataclass(eq=False, slots=True)
 class _LogEncoder:
-    """Encodes a change of a pod as new lines of a container's log.
+    """Encodes a change of a pod as the new lines of a container's log.
 
-    `sent` is the number of lines that were sent before.
+    `sent` is the number of lines that have already been sent. `watch` contains the watch to end
+    when the container ends.
     """
 
     name: str
@@ -203,7 +211,7 @@ class _LogEncoder:
     watch: list[Watch] = field(default_factory=list)
 
     def event(self, name: str, obj: StoredObject, *, is_first: bool) -> bytes:
-        """See WatchEventEncoder."""
+        """Return the new lines of the log. If the container or pod has ended, end the watch."""
         pod = value_of(obj)
         lines = list(_life(pod, self.name, self.options))
         new, self.sent = lines[self.sent :], max(self.sent, len(lines))
@@ -213,7 +221,7 @@ class _LogEncoder:
         return _text(new, self.options)
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """See WatchEventEncoder."""
+        """Return False: each watch has sent a different number of lines."""
         return False
 
 

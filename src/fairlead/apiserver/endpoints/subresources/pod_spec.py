@@ -1,4 +1,4 @@
-"""ephemeralcontainers and resize: the parts of a pod spec that may change while the pod runs.
+"""The subresources ephemeralcontainers and resize, which change parts of a running pod's spec.
 
 upstream: pkg/registry/core/pod/storage/storage.go:EphemeralContainersREST, ResizeREST,
 pkg/registry/core/pod/strategy.go:dropNonEphemeralContainerUpdates, dropNonResizeUpdates
@@ -27,7 +27,7 @@ from fairlead.apiserver.validation.validator import ApiValidator
 
 
 def ephemeral_containers(scope: RequestScope) -> WebhookCalls[Response]:
-    """Return the pod; PUT and PATCH add ephemeral containers."""
+    """Return the pod, after adding the ephemeral containers of a PUT or PATCH."""
     if scope.verb == "get":
         scope.negotiate()
         return scope.respond(existing_object(scope))
@@ -38,7 +38,7 @@ def ephemeral_containers(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def resize(scope: RequestScope) -> WebhookCalls[Response]:
-    """Return the pod; PUT and PATCH change the resources of its containers."""
+    """Return the pod, after changing its containers' resources as a PUT or PATCH requests."""
     if scope.verb == "get":
         scope.negotiate()
         return scope.respond(existing_object(scope))
@@ -58,9 +58,10 @@ def _stored(
     spec: Json,
     check: Callable[[Json, Json], Causes],
 ) -> WebhookCalls[Response]:
-    """Stores the pod with only `spec` changed.
+    """Stores the pod with the fields in `spec` changed, and returns the response.
 
-    As upstream, field ownership follows the whole view that was sent.
+    `check` returns the validation errors of the change. As in upstream, the managedFields are
+    computed from the whole object that the client sent.
     """
     store, old = scope.deps.store, change.old
     new = store.completed(scope.kind, with_spec(old, {**old["spec"], **spec}))

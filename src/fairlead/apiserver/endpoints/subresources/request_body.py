@@ -1,4 +1,4 @@
-"""Bodies of requests to subresources: posted objects, and updates of an object's view."""
+"""Bodies of requests to subresources: posted objects, and updates of the subresource's view."""
 
 from __future__ import annotations
 
@@ -24,13 +24,19 @@ from fairlead.apiserver.kind import Kind
 
 
 def posted_body(scope: RequestScope, kind: Kind) -> Json:
-    """Decodes a POST body of `kind`, in the namespace of the path. Raises ApiError."""
+    """Return the decoded body of a POST, an object of `kind` in the path's namespace.
+
+    Raises ApiError.
+    """
     options = write_options(scope.request, "CreateOptions")
     return in_request_namespace(scope, decoded_object(scope, options, kind))
 
 
 def object_member(body: Json, field: str) -> Json:
-    """Return the object in `field`; {} if missing. Raises ApiError 400 for other types."""
+    """Return the object in the member `field` of `body`; {} if it is missing.
+
+    Raises ApiError 400 if the member is not an object.
+    """
     value: Any = body.get(field) or {}
     if not isinstance(value, dict):
         raise bad_request(f"{field} must be an object")
@@ -42,8 +48,8 @@ class SubresourceUpdate:
     """A decoded PUT or PATCH of a subresource.
 
     `old` is the stored object. `view` is the updated view of the object: the object itself, or a
-    Scale. `is_applied` means that the view comes from server-side apply, which has already tracked
-    its fields.
+    Scale. `is_applied` is True if server-side apply has computed `view` and already updated its
+    managedFields.
     """
 
     old: Json
@@ -56,11 +62,10 @@ class SubresourceUpdate:
 def requested_update(
     scope: RequestScope, kind: Kind, view_of: Callable[[Json], Json]
 ) -> SubresourceUpdate:
-    """Return the update that a PUT or PATCH makes to the view of the stored object.
+    """Return the update that a PUT or PATCH requests for the view of the stored object.
 
-    `view_of` returns the view of an object; `kind` is the kind of the view.
-
-    Errors in the body come first, then 404. Raises ApiError.
+    `view_of` returns the view of an object, and `kind` is the kind of the view. For PUT, errors in
+    the body are reported before a missing object (404). Raises ApiError.
     """
     # 1. negotiate the media type of the answer
     scope.negotiate()
@@ -86,5 +91,5 @@ def requested_update(
 
 
 def whole_object(obj: Json) -> Json:
-    """Return `obj`, as the view of subresources whose body is the object itself."""
+    """Return `obj`, for subresources whose view is the object itself."""
     return obj

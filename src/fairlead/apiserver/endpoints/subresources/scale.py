@@ -1,4 +1,4 @@
-"""scale: reads and writes the number of replicas of any scalable kind.
+"""The subresource `scale`: reads and writes the number of replicas of any scalable kind.
 
 upstream: pkg/registry/{apps,core}/*/storage/storage.go:ScaleREST
 """
@@ -36,7 +36,7 @@ _IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "creationTime
 
 
 def scale(scope: RequestScope) -> WebhookCalls[Response]:
-    """Return a Scale; PUT and PATCH change spec.replicas of the object."""
+    """Return the Scale of an object, after changing spec.replicas as a PUT or PATCH requests."""
     if scope.verb == "get":
         scope.negotiate()
         return scope.respond(scale_of(scope.kind, existing_object(scope)), kind=SCALE)
@@ -60,7 +60,10 @@ def scale(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def _require_same(scope: RequestScope, before: Json, meta: Json) -> None:
-    """Reject a Scale of another object, or of an older version. Raises ApiError 409."""
+    """Reject a Scale with another uid, or of an older version of the object.
+
+    Raises ApiError 409.
+    """
     kind, namespace, name = scope.kind, scope.info.namespace, scope.info.name
     if meta.get("uid", "") not in ("", before["uid"]):
         wrong = f"UID in precondition: {meta['uid']}, UID in object meta: {before['uid']}"
@@ -71,13 +74,16 @@ def _require_same(scope: RequestScope, before: Json, meta: Json) -> None:
 
 
 def _tracked_scale(kind: Kind, obj: Json) -> Json:
-    """Return the Scale of `obj`, with the managedFields of its replicas."""
+    """Return the Scale of `obj`, with the managedFields of its number of replicas."""
     owners = scale_managed_fields(entries_of(obj), _replicas_field(kind))
     return with_managed_fields(scale_of(kind, obj, is_partial=True), owners)
 
 
 def _tracked(scope: RequestScope, change: SubresourceUpdate) -> Json:
-    """Return the updated Scale with its managedFields; an absent spec.replicas has no owner."""
+    """Return the updated Scale with its managedFields.
+
+    If spec.replicas is absent, it has no owner.
+    """
     track_fields = track(SCALE, change.options.manager, "Update", "scale", scope.now)
     return track_fields(_tracked_scale(scope.kind, change.old), change.view)
 
@@ -87,7 +93,7 @@ def _unchanged(_: Json | None, new: Json) -> Json:
 
 
 def _with_owners(kind: Kind, obj: Json, view: Json) -> Json:
-    """Return `obj` with the owners of its replicas taken from the Scale `view`."""
+    """Return `obj` with the field managers of its replicas taken from the Scale `view`."""
     owners = entries_of(obj), entries_of(view)
     return with_managed_fields(
         obj, parent_managed_fields(*owners, kind.api_version, _replicas_field(kind))
@@ -95,7 +101,7 @@ def _with_owners(kind: Kind, obj: Json, view: Json) -> Json:
 
 
 def _replicas_field(kind: Kind) -> FieldSet:
-    """Return the path of the number of replicas in objects of `kind`."""
+    """Return the path of the number of desired replicas in objects of `kind`."""
     paths = _scale_paths(kind)
     return set_of_path(*(paths.spec.names or ())) if paths else set_of_path("spec", "replicas")
 
@@ -110,7 +116,8 @@ def _with_replicas(kind: Kind, obj: Json, replicas: int) -> Json:
 def scale_of(kind: Kind, obj: Json, *, is_partial: bool = False) -> Json:
     """Return `obj` as a Scale.
 
-    Raises ApiError 500 for a custom resource without replicas, unless `is_partial`.
+    If a custom resource has no replicas field, the Scale has 0 replicas if `is_partial`; otherwise
+    this raises ApiError 500.
     """
     paths = _scale_paths(kind)
     if paths is None:
@@ -128,7 +135,7 @@ def scale_of(kind: Kind, obj: Json, *, is_partial: bool = False) -> Json:
 
 
 def _built_in(obj: Json) -> tuple[Json, Json]:
-    """Return spec and status of the Scale of a built-in kind."""
+    """Return (spec, status) of the Scale of a built-in object."""
     spec = obj.get("spec", {})
     replicas = spec.get("replicas", 0)
     status: Json = {"replicas": obj.get("status", {}).get("replicas", 0)}
@@ -139,14 +146,14 @@ def _built_in(obj: Json) -> tuple[Json, Json]:
 
 
 def _selector_text(selector: Json) -> str:
-    """Return a label selector, or a ReplicationController's map, as text."""
+    """Return `selector` as text: a label selector, or the map of a ReplicationController."""
     if {"matchLabels", "matchExpressions"} & selector.keys():
         return selector_text(selector)
     return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
 
 
 def _scale_paths(kind: Kind) -> ScalePaths | None:
-    """Return the paths of a custom resource's replicas, None for a built-in kind."""
+    """Return the paths of a custom resource's scale subresource; None for a built-in kind."""
     paths = kind.custom.scale if kind.custom else None
     return paths if isinstance(paths, ScalePaths) else None
 
@@ -157,9 +164,10 @@ def _scale_paths(kind: Kind) -> ScalePaths | None:
 
 
 def scale_parts(paths: ScalePaths, obj: Json, *, is_partial: bool) -> tuple[Json, Json]:
-    """Return the spec and status of the Scale of `obj`.
+    """Return (spec, status) of the Scale of a custom resource.
 
-    Raises ApiError 500 if the replicas field is missing, unless `is_partial`.
+    If the replicas field is missing, spec has 0 replicas if `is_partial`; otherwise this raises
+    ApiError 500.
     """
     replicas_found = paths.spec.find(obj) or ([0] if is_partial else [])
     if not replicas_found:
@@ -172,7 +180,7 @@ def scale_parts(paths: ScalePaths, obj: Json, *, is_partial: bool) -> tuple[Json
 
 
 def with_replicas(paths: ScalePaths, obj: Json, replicas: int) -> Json:
-    """Return `obj` with that number of replicas."""
+    """Return `obj` with `replicas` as its number of desired replicas."""
     updated = _set(obj, paths.spec.names or (), replicas)
     return updated if isinstance(updated, dict) else obj
 

@@ -1,4 +1,4 @@
-"""status, and approval of a CertificateSigningRequest."""
+"""The subresources status, finalize, and approval of a CertificateSigningRequest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.apiserver.request import Response
 
 
 def status(scope: RequestScope) -> WebhookCalls[Response]:
-    """Return the object; PUT and PATCH change its status and some of its metadata."""
+    """Return the object, after changing its status and some of its metadata in a PUT or PATCH."""
     if scope.verb == "get":
         scope.negotiate()
         return scope.respond(existing_object(scope))
@@ -31,7 +31,10 @@ def status(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def finalize(scope: RequestScope) -> WebhookCalls[Response]:
-    """Replaces spec.finalizers; the namespace is removed with its last finalizer."""
+    """Replaces spec.finalizers of a namespace.
+
+    Removing the last finalizer removes the namespace.
+    """
     change = requested_update(scope, scope.kind, whole_object)
     old = change.old
     spec = {key: value for key, value in old.get("spec", {}).items() if key != "finalizers"}

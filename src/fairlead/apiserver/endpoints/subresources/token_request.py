@@ -1,4 +1,4 @@
-"""serviceaccounts/token: issues service account tokens.
+"""The subresource `token` of ServiceAccounts, which issues service account tokens.
 
 upstream: pkg/registry/core/serviceaccount/storage/token.go,
 pkg/apis/authentication/validation/validation.go
@@ -29,7 +29,10 @@ _KIND: Final = Kind("authentication.k8s.io", "v1", "TokenRequest", "tokenrequest
 
 
 def token(scope: RequestScope) -> WebhookCalls[Response]:
-    """Issues a token for the service account. Raises ApiError 400, 404, 409, 422."""
+    """Issues a token for the service account that the path names.
+
+    Raises ApiError 400, 404, 409, 422.
+    """
     body = posted_body(scope, _KIND)
     identity = scope.deps.identity
     if identity is None or identity.issue is None:
@@ -60,7 +63,7 @@ def token(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def _admitted(scope: RequestScope, body: Json) -> WebhookCalls[Json]:
-    """Return the request after admission. Raises ApiError."""
+    """Return the TokenRequest after admission. Raises ApiError."""
     target, part = scope.info, scope.info.subresource
     meta = {**object_member(body, "metadata"), "name": target.name, "namespace": target.namespace}
     options = write_options(scope.request, "CreateOptions")
@@ -75,7 +78,7 @@ def _admitted(scope: RequestScope, body: Json) -> WebhookCalls[Json]:
 
 
 def _require_account(scope: RequestScope, name: str) -> None:
-    """Reject a body that names another account. Raises ApiError 422."""
+    """Reject a body that names a different service account. Raises ApiError 422."""
     if name not in ("", scope.info.name):
         message = f'Invalid value: "{name}": must match the service account name if specified'
         cause = Cause("FieldValueInvalid", message, "metadata.name")
@@ -107,7 +110,7 @@ def _bound_kind(account: str, reference: Json) -> Kind:
 
 
 def _bound(scope: RequestScope, reference: Json) -> Json:
-    """Return the bound object reference with the object's uid. Raises ApiError 400, 404, 409."""
+    """Return `reference`, the bound object reference, with the object's uid. Raises ApiError."""
     if not reference:
         return reference
     kind = _bound_kind(scope.info.name, reference)
