@@ -182,7 +182,7 @@ def _text(lines: list[LogLine], options: LogOptions) -> bytes:
 
 
 def _stamp(line: LogLine, options: LogOptions) -> str:
-    """Return the timestamp prefix of a line with nanoseconds; "" unless timestamps are requested."""
+    """Return the timestamp prefix of a line, with nanoseconds; "" if none is requested."""
     if not options.has_times:
         return ""
     return f"{format_micro_time(line.at).removesuffix('Z')}000Z "
