@@ -1,10 +1,12 @@
 """Fairlead's annotations on pods and nodes.
 
-`fairlead.dev/replaces` on a Pod names the original pod that it replaces (directly or through other
-replacements), so that reports can use that name. `fairlead.dev/drain: requested` on a Node requests
-a drain; removing it cancels the drain. `fairlead.dev/drain-in-turn` on Nodes drains them one after
-another (see `drain.rolling_drain`); for such a node, `fairlead.dev/drain` is `done` while it is
-empty and not yet back.
+`fairlead.dev/replaces` on a Pod contains the name of the original pod that it replaces (directly or
+through other replacements), so that reports can use that name. `fairlead.dev/drain: requested` on a
+Node requests a drain. Removing the annotation cancels the drain.
+
+`fairlead.dev/drain-in-turn` on several Nodes drains these nodes one after another (see
+`drain.rolling_drain`). During such a rolling drain, `fairlead.dev/drain` is `done` on a node that
+has been emptied and has not yet returned to service.
 """
 
 from __future__ import annotations
@@ -26,10 +28,10 @@ def original_name(pod: Pod) -> str:
 
 
 def is_drain_requested(node: Node) -> bool:
-    """Return whether the node's pods are to be evicted."""
+    """Return whether the node's `fairlead.dev/drain` annotation requests a drain."""
     return node.metadata.annotations.get(DRAIN) == REQUESTED
 
 
 def is_in_turn(node: Node) -> bool:
-    """Return whether the node belongs to a rolling drain."""
+    """Return whether `fairlead.dev/drain-in-turn` puts the node in a rolling drain."""
     return IN_TURN in node.metadata.annotations

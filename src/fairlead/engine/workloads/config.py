@@ -19,8 +19,8 @@ class WorkloadsConfig:
     """Settings of the workload controllers.
 
     `retry_initial` and `retry_max` (ns) bound the exponential backoff of an owner whose pods cannot
-    be created. `serves_clients`: API clients read the objects, so status, events and revisions are
-    written, and CronJobs, endpoints and adoption run. See `environment`.
+    be created. If `serves_clients` is set, API clients read the objects: status, events and
+    revisions are written, and CronJobs, endpoints and adoption run (see `environment`).
     `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet.
     """
 
@@ -37,7 +37,7 @@ class WorkloadsConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumesConfig:
-    """Delays for binding a claim, provisioning a volume, and retrying.
+    """Delays (ns) for binding a claim, provisioning a volume, and retrying.
 
     If `provisions` is False, external provisioners create the volumes of claims.
     """

@@ -1,8 +1,8 @@
 """Workloads: the controllers of ReplicaSets, Deployments, StatefulSets, DaemonSets and Jobs.
 
-Each owner has an `OwnerRule` that decides about its pods, and each Deployment a `Rollout`. This
+Each owner has an `OwnerRule` that decides about its pods, and each Deployment has a `Rollout`. This
 controller finds the owners affected by a stimulus and runs their rules. A snapshot is stored
-completely before any rule runs, so that pods listed after their owner count.
+completely before any rule runs, so that pods listed after their owner are counted.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ AT_ONCE: Final[Instant] = 0
 
 
 class Workloads:
-    """The controllers of all kinds of owners; a stimulus runs only the rules that it affects."""
+    """The controllers of all kinds of owners.
+
+    A stimulus runs the rules of the affected owners only.
+    """
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
     interest: ClassVar[Interest] = Interest(succeeded=(CreateObject, PatchStatus, PatchObject))
@@ -126,14 +129,14 @@ class Workloads:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Return when the next retry is due; 0 if changes have not been followed up."""
+        """Return the time of the next retry, or 0 (immediately) if changes are unprocessed."""
         if self._pod_sets.changed or self._rollouts.changed:
             return AT_ONCE
         waits = (self._pod_sets.next_retry(), self._rollouts.next_retry())
         return min((wait for wait in waits if wait is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Follow up changes, or retry owners whose backoff has expired."""
+        """Process recorded changes, or else retry owners whose backoff has expired."""
         if not self._pod_sets.changed and not self._rollouts.changed:
             self._rollouts.retry(now)
             return self._pod_sets.retry(now)
@@ -214,7 +217,7 @@ class Workloads:
         return commands
 
     def _learn_owner(self, owner: Owner) -> tuple[str, bool]:
-        """Store the newest version of `owner`; return its key and whether its rule changed."""
+        """Store the newest version of `owner`; return (pod set key, whether its rule changed)."""
         pods = self._introduce(owner)
         if isinstance(owner, DaemonSet):
             self._daemon_sets[pods.key] = None
@@ -246,7 +249,7 @@ class Workloads:
     # --- a snapshot ----------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        """Store all objects, then run all rules, in the order in which owners were first seen."""
+        """Store all objects, then run all rules in the order in which owners were first seen."""
         self._load_pods(objects)
         commands = _missing_priority_classes(objects)
         commands += self._learn_owners(objects)
@@ -257,7 +260,7 @@ class Workloads:
         return commands
 
     def _load_pods(self, objects: Sequence[ApiObject]) -> None:
-        """Store nodes, pods and revisions, and the references of pods to owners."""
+        """Store nodes, pods and revisions, and index the pods by their owner references."""
         for one in objects:
             if is_owner(one):
                 self._introduce(one)
@@ -270,7 +273,7 @@ class Workloads:
                 self._histories.see(one)
 
     def _learn_owners(self, objects: Sequence[ApiObject]) -> list[Command]:
-        """Store the owners, Deployments first; report unusable templates."""
+        """Store the owners, Deployments first; return events about unusable templates."""
         commands: list[Command] = []
         for one in objects:
             if isinstance(one, Deployment):
@@ -294,14 +297,14 @@ class Workloads:
         return []
 
     def _see_status_written(self, target: ObjectRef) -> None:
-        """Handle a written status: check whether it is still up to date."""
+        """Handle a successful status write: queue the owner to compare its status again."""
         if self._writer.answered(target):
             key = owner_key(target.kind, target.namespace, target.name, target.uid)
             changed = self._rollouts if target.kind == "Deployment" else self._pod_sets
             changed.changed[key] = None
 
     def _see_status_refused(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
-        """Handle a rejected status write: retry, unless the object was deleted."""
+        """Handle a rejected status write: retry it, unless the object was deleted."""
         if reason is FailureReason.NOT_FOUND:
             self._writer.forget(target)
             return
@@ -339,7 +342,7 @@ class Workloads:
 
 
 def _missing_priority_classes(objects: Sequence[ApiObject]) -> list[Command]:
-    """Return the priority classes that new pods need and the snapshot lacks."""
+    """Return creations of the priority classes that pods use and the snapshot lacks."""
     pods = (one for one in objects if isinstance(one, Pod))
     known = (one for one in objects if isinstance(one, PriorityClass))
     return [CreateObject(manifest) for manifest in missing_classes(pods, known)]

@@ -1,16 +1,17 @@
-"""ControllerEnvironment: what differs between a served cluster and a simulation.
+"""ControllerEnvironment: component variants for a served cluster and for a simulation.
 
-The rules of all controllers are the same everywhere. Two things depend on the world. They are
-chosen here once, so that the rules contain no conditions about them:
+The rules of all controllers are the same everywhere. Two things depend on the world. This module
+selects the variants for them once, so that the rules contain no conditions about the world:
 
-    who reads                API clients of a served cluster read status, events and revisions, so
-                             they are written. Nothing reads them in a simulation: null objects.
-    what the input lacks     A served cluster holds all its objects. A simulation starts from a
-                             dump that may lack owners, ReplicaSets and claims; unknown owners then
-                             replace the pods that they lose.
+    clients                  API clients of a served cluster read status, events and revisions, so
+                             they are written. No client reads a simulation, so null objects replace
+                             the components that write them.
+    missing objects          A served cluster holds all its objects. A simulation starts from a dump
+                             that may lack owners, ReplicaSets and claims. There, the rule for an
+                             unknown owner replaces the pods that the owner loses.
 
-For example, a rollout reads the status of its ReplicaSets if it is written, and counts their pods
-otherwise.
+For example, a rollout reads the status of its ReplicaSets in a served cluster. In a simulation, it
+counts their pods.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ from fairlead.engine.workloads.status_writer import StatusWriter
 class ControllerEnvironment:
     """The variants of components that the controllers of one world use.
 
-    `follows_all_pods`: every change of a pod can change a status, even if no rule watches the pod.
-    `tracks_jobs`: pods of Jobs get a finalizer until the Job's status counts them.
+    If `follows_all_pods` is set, every change of a pod may change its owner's status, even if no
+    rule watches the pod. If `tracks_jobs` is set, pods of Jobs get a finalizer, which stays until
+    the Job's status counts them.
     """
 
     events: EventSink
@@ -61,7 +63,7 @@ class ControllerEnvironment:
 
 
 def served_environment() -> ControllerEnvironment:
-    """Return the environment for a cluster with API clients: all statuses are written."""
+    """Return the environment for a cluster with API clients, in which all statuses are written."""
     return ControllerEnvironment(
         events=Events(),
         pod_factory=ServedPodFactory(),
@@ -75,9 +77,9 @@ def served_environment() -> ControllerEnvironment:
 
 
 def simulated_environment() -> ControllerEnvironment:
-    """Return the environment for a simulation: only writes that affect pods.
+    """Return the environment for a simulation, in which only writes that affect pods are sent.
 
-    A dump may be incomplete.
+    The dump that the simulation starts from may be incomplete.
     """
     return ControllerEnvironment(
         events=NoEvents(),

@@ -1,7 +1,8 @@
-"""EventSink: where controllers send events that only API clients read.
+"""EventSink: records or drops the controllers' events that only API clients read.
 
-Events that explain a failure (FailedCreate) are always recorded, because reports of a simulation
-show them. Events about every created, deleted or scaled object go through a sink.
+Events that explain a failure (FailedCreate) bypass the sink and are always recorded, because
+reports of a simulation show them. Events about every created, deleted or scaled object go through a
+sink.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Events:
     """A sink that records every event."""
 
     def record(self, *events: RecordEvent) -> list[Command]:
-        """Return the events themselves, which are commands."""
+        """Return `events` unchanged: an event is itself the command that records it."""
         return list(events)
 
 

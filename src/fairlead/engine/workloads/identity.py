@@ -103,23 +103,24 @@ def pod_ref(pod: Pod) -> ObjectRef:
 
 
 def ordinal_of(owner_name: str, pod_name: str) -> int | None:
-    """Return the ordinal in `pod_name`, None if it is not the name of a pod of that StatefulSet."""
+    """Return the ordinal in `pod_name`, or None if no pod of that StatefulSet has such a name."""
     # upstream: pkg/controller/statefulset/stateful_set_utils.go:getParentNameAndOrdinal
     parent, _, digits = pod_name.rpartition("-")
     return int(digits) if parent == owner_name and digits.isdecimal() else None
 
 
 def generated_name(base: str, seed: str, serial: int) -> str:
-    """Return `base-xxxxx`; the suffix depends only on `seed` and `serial`."""
+    """Return `base` with a generated suffix that depends only on `seed` and `serial`."""
     prefix = f"{base}-"[: GENERATED_LENGTH_MAX - SUFFIX_LENGTH]
     return prefix + _letters(f"{seed}/{serial}".encode(), SUFFIX_LENGTH)
 
 
 def template_hash(template: Any, collisions: int) -> str:
-    """Return the pod-template-hash of a template; `collisions` changes it after a name collision.
+    """Return the pod-template-hash of a template.
 
-    The value differs from upstream's (pkg/controller/controller_utils.go:ComputeHash hashes Go's
-    memory layout); form and purpose are the same.
+    After a name collision, a higher number of `collisions` yields a different hash. The hash
+    differs from upstream's (pkg/controller/controller_utils.go:ComputeHash hashes Go's memory
+    layout), but has the same form and purpose.
     """
     content = msgspec.json.encode(template, order="sorted")
     return _letters(content + b"/%d" % collisions, TEMPLATE_HASH_LENGTH)

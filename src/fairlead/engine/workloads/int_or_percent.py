@@ -1,4 +1,4 @@
-"""IntOrString fields that hold a number or a percentage of a total, such as maxUnavailable."""
+"""Reads IntOrString fields such as maxUnavailable: a number, or a percentage of a total."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _PERCENT: Final = re.compile(r"([0-9]+)%")
 
 
 class IntOrPercentError(ValueError):
-    """The field is neither a number nor a percentage."""
+    """Raised if an IntOrString field is neither a number nor a percentage."""
 
 
 def scaled(value: int | str, total: int, *, is_rounded_up: bool = True) -> int:
-    """Return `value`; if it is a percentage, that share of `total`, rounded.
+    """Return the number `value`, or the percentage `value` of `total`, rounded to an integer.
 
-    Raises IntOrPercentError.
+    Raises IntOrPercentError if `value` is neither a number nor a percentage.
     """
     # upstream: apimachinery/pkg/util/intstr/intstr.go:GetScaledValueFromIntOrPercent
     if isinstance(value, int):

@@ -56,7 +56,7 @@ def reference_to(owner: Owner) -> OwnerReference:
 
 
 def unusable_template_events(owner: Owner) -> list[Command]:
-    """Return the event for an owner whose template does not describe a pod."""
+    """Return a FailedCreate event if the owner's template does not describe a pod, else []."""
     if read_template(owner.spec.template) is not None:
         return []
     meta = owner.metadata
@@ -68,8 +68,8 @@ def unusable_template_events(owner: Owner) -> list[Command]:
 class OwnerRules:
     """Creates the rule of each owner.
 
-    With `tracks_jobs`, pods of Jobs get the tracking finalizer. With `heeds_max_unavailable`,
-    StatefulSets update as many pods at a time as their maxUnavailable allows.
+    If `tracks_jobs` is set, pods of Jobs get the tracking finalizer. If `heeds_max_unavailable` is
+    set, StatefulSets update as many pods at a time as their maxUnavailable allows.
     """
 
     nodes: Mapping[str, Node]
@@ -80,8 +80,9 @@ class OwnerRules:
     def rule_of(self, owner: Owner, pods: PodSet, before: OwnerRule) -> OwnerRule:
         """Return the rule for the newest version of `owner`; `before` is its previous rule.
 
-        An owner whose template describes no pod gets no rule. An owner that is being deleted gets
-        no rule either, because the garbage collector handles its pods.
+        A Job always gets a JobRule. Any other owner gets a rule that does nothing if its template
+        describes no pod or it is being deleted: the garbage collector handles the pods of a deleted
+        owner.
         """
         # a Job counts its pods until the end, even while it is being deleted
         if isinstance(owner, Job):

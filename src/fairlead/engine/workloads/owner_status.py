@@ -1,4 +1,4 @@
-"""OwnerStatus: writes the status of owners of pods, and revisions, for API clients."""
+"""OwnerStatus: writes the status and revisions of the owners of pods for API clients."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from fairlead.engine.workloads.status_writer import StatusWriter
 
 
 class OwnerOutput(Protocol):
-    """Writes what clients read about an owner: status, revisions, job tracking."""
+    """Writes the parts of an owner that API clients read: status, revisions and job tracking."""
 
     def learn(self, key: str, owner: Owner) -> None:
         """Store the newest version of `owner`."""
@@ -49,7 +49,7 @@ class OwnerOutput(Protocol):
         ...
 
     def write(self, key: str, now: Instant) -> list[Command]:
-        """Return the writes that follow from changes of the pods of `key`."""
+        """Return the writes that are needed after a change of the pods of the owner `key`."""
         ...
 
 
@@ -128,10 +128,11 @@ class OwnerStatus:
                 return []
 
     def _counted(self, key: str, owner: StatefulSet | DaemonSet) -> list[Pod]:
-        """Return the pods to count; for a new generation, the pods that existed at its start.
+        """Return the pods to count in the status of `owner`.
 
-        Upstream's controllers count the pods, create or delete some, and then write the earlier
-        counts.
+        For a new generation, these are only the pods that existed when the generation was first
+        seen: upstream's controllers count the pods, create or delete some, and then write the
+        earlier counts.
         """
         # upstream: stateful_set_control.go:updateStatefulSet, daemon_controller.go:syncDaemonSet
         pods = self.pod_sets.sets[key].pods.values()

@@ -1,8 +1,9 @@
 """ResourceQuotas: keeps status.used of every quota equal to the usage of its namespace.
 
 Admission adds admitted objects to the quota's status and enforces the limits. This controller sets
-the status of a new quota, subtracts deleted objects, and corrects errors. It only determines when
-to recount; the API server's evaluators count (`UpdateQuotaStatus`). A refused write is repeated.
+the status of a new quota, subtracts deleted objects, and corrects errors. It only decides which
+quotas to recount and at which time; the API server counts the objects (`UpdateQuotaStatus`). A
+refused write is repeated.
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota
 """
@@ -34,7 +35,7 @@ _KIND: Final = "ResourceQuota"
 
 @dataclass(slots=True)
 class ResourceQuotas:
-    """The quota controller; a change in a namespace without quotas costs one lookup."""
+    """The quota controller. It ignores changes in namespaces without quotas."""
 
     issuer: ClassVar[Issuer] = controller_account("resourcequota-controller")
     interest: ClassVar[Interest] = Interest(succeeded=(), failed=(UpdateQuotaStatus,))
@@ -61,11 +62,11 @@ class ResourceQuotas:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return 0 (immediately) if usage may have changed, else when a write is repeated."""
+        """Return 0 (immediately) if usage may have changed, else the time of the next retry."""
         return AT_ONCE if self._changed else self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Recount usage in the recorded namespaces."""
+        """Return a recount for each quota of a namespace that has changed or is due for a retry."""
         changed = self._changed | dict.fromkeys(self._retries.pop_due(now))
         self._changed = {}
         quotas = (ref for name in changed for ref in self._quotas.get(name, {}).values())

@@ -1,4 +1,4 @@
-"""StatusWriter: sends one status write at a time for each object, if the status changed."""
+"""StatusWriter: writes changed statuses, with at most one write in flight for each object."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def status_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
 
 @dataclass(slots=True)
 class StatusWriter:
-    """Status writes in flight, by object.
+    """The status writes in flight, by object.
 
-    A write without effect is not repeated until the object changes, because an admission policy
-    keeps reverting it.
+    A successful write is not repeated until the object changes: if an admission policy keeps
+    reverting the status, the same write would be sent forever.
     """
 
     _pending: dict[ObjectRef, Json] = field(default_factory=dict)
@@ -38,10 +38,10 @@ class StatusWriter:
     def write(
         self, target: ObjectRef, before: Mapping[str, Any], after: Mapping[str, Any]
     ) -> list[Command]:
-        """Return the write of the status `after` over `before`.
+        """Return the write that turns the status `before` of `target` into `after`.
 
-        Returns [] if nothing changes, and while a write is in flight; call this again after its
-        outcome.
+        Returns [] if the status does not change or a write is in flight. Call this method again
+        after the outcome of the write in flight.
         """
         patch = status_patch(before, after)
         if not patch or target in self._pending or self._taken.get(target) == patch:
@@ -50,7 +50,7 @@ class StatusWriter:
         return [PatchStatus(target, patch)]
 
     def is_pending(self, target: ObjectRef) -> bool:
-        """Return whether a write is in flight."""
+        """Return whether a status write of `target` is in flight."""
         return target in self._pending
 
     def see(self, target: ObjectRef) -> None:
@@ -58,7 +58,7 @@ class StatusWriter:
         self._taken.pop(target, None)
 
     def answered(self, target: ObjectRef) -> bool:
-        """Record that a write succeeded; return whether it was sent here."""
+        """Record that a write to `target` succeeded; return whether this writer had sent it."""
         patch = self._pending.pop(target, None)
         if patch is None:
             return False
@@ -67,13 +67,16 @@ class StatusWriter:
         return True
 
     def refused(self, target: ObjectRef) -> int:
-        """Record a failed write; return the consecutive failures, 0 if it was sent elsewhere."""
+        """Record a refused write to `target`; return the number of consecutive refusals.
+
+        Returns 0 if this object did not send the write.
+        """
         if self._pending.pop(target, None) is None:
             return 0
         self._refused[target] = self._refused.get(target, 0) + 1
         return self._refused[target]
 
     def forget(self, target: ObjectRef) -> None:
-        """Remove the writes of the deleted object `target`."""
+        """Drop all records about the deleted object `target`."""
         for known in (self._pending, self._taken, self._refused):
             known.pop(target, None)

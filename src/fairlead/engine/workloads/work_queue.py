@@ -1,12 +1,13 @@
 """WorkQueue: keys of objects to sync, with deduplication, backoff and a burst limit.
 
-A changed object is synced once all changes of the instant are handled. After a failure it is
-retried with exponential backoff, up to 15 times. After too many writes at one instant it pauses
-(`BurstLimiter`). While its writes are in flight it is not synced; if it changed meanwhile, it is
-synced after the last outcome.
+A changed object is synced once all changes of the same instant are handled. After a failed write,
+the object is synced again with exponential backoff, up to 15 times. If an object needs too many
+writes at one instant, its next sync is delayed (`BurstLimiter`). An object is not synced while its
+writes are in flight. If it changes meanwhile, it is synced after the last outcome.
 
 Example with a first delay of 5 ms: add(a), add(b), add(a) yields [a, b]. If the write of a fails at
-0 s, a comes back at 5 ms; failing again, at 5 + 10 = 15 ms. `forget(a)` resets its failures.
+0 s, a is retried at 5 ms. If the retry fails, a is retried at 5 + 10 = 15 ms. `forget(a)` resets
+the failure count.
 
 upstream: client-go/util/workqueue
 """
@@ -33,7 +34,10 @@ Write = CreateObject | PatchObject | DeleteObject
 
 @dataclass(slots=True)
 class _InFlight:
-    """The written objects of one key without an outcome yet; `is_stale` if the key became due."""
+    """The objects written for one key whose writes have no outcome yet.
+
+    `is_stale` is set if the key became due again while the writes were in flight.
+    """
 
     targets: set[ObjectRef] = field(default_factory=set)
     is_stale: bool = False
@@ -55,7 +59,7 @@ class WorkQueue:
         self._keys[key] = None
 
     def forget(self, key: Key) -> None:
-        """Remove the failures of `key`, and ignore the outcomes of its writes."""
+        """Reset the failure count of `key`, and ignore the outcomes of its writes in flight."""
         self._retries.taken(key)
         for target in self._in_flight.pop(key, _InFlight()).targets:
             del self._writers[target]
@@ -65,7 +69,7 @@ class WorkQueue:
         return 0 if self._keys else self._retries.next_due()
 
     def take(self, now: Instant) -> Iterator[Key]:
-        """Yield the keys that are due and not in flight; keys added from now on come next time."""
+        """Yield the keys that are due and not in flight; keys added during the iteration wait."""
         keys, self._keys = self._keys, {}
         for key in keys | dict.fromkeys(self._retries.pop_due(now)):
             if key in self._in_flight:
@@ -76,7 +80,7 @@ class WorkQueue:
                 yield key
 
     def sent(self, key: Key, commands: Iterable[Write], now: Instant) -> None:
-        """Record the writes of a sync of `key`; `answered` takes their outcomes."""
+        """Record the writes of a sync of `key` at `now`; `answered` records their outcomes."""
         targets = [command.target for command in commands]
         self._burst_limiter.record(key, now, len(targets))
         if targets:
@@ -88,9 +92,10 @@ class WorkQueue:
         return key in self._in_flight
 
     def answered(self, target: ObjectRef, refused_at: Instant | None) -> None:
-        """Handle the outcome of a write: refused at an instant, or successful (None).
+        """Handle the outcome of a write to `target`.
 
-        Writes that were not sent here are ignored.
+        `refused_at` is the time of the refusal, or None if the write succeeded. Outcomes of writes
+        that this queue did not record are ignored.
         """
         key = self._writers.pop(target, None)
         if key is None:
@@ -122,7 +127,7 @@ class Retries:
             self._due.add(now + self.config.retry_after(failures), key)
 
     def pause(self, key: Key, now: Instant) -> None:
-        """Schedule a pause after too many writes at `now`."""
+        """Schedule the next sync of `key` after a pause, because of too many writes at `now`."""
         self._due.add(now + REST, key)
 
     def taken(self, key: Key) -> None:
@@ -140,11 +145,11 @@ class Retries:
 
 @dataclass(slots=True)
 class BurstLimiter:
-    """Limits the writes by key at one instant; only the newest instant is counted.
+    """Counts the writes of each key at the newest instant, and limits them.
 
     If another component reverts a write immediately, for example a mutating admission policy,
-    controller and policy would alternate forever without simulated time advancing. Upstream's
-    controllers are limited by their client's requests per second instead.
+    the controller and the policy would alternate forever and simulated time would not advance.
+    Upstream's controllers are limited by their client's requests per second instead.
     """
 
     _now: Instant = 0

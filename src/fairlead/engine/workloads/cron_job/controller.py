@@ -1,4 +1,4 @@
-"""CronJobs: the controller that runs each CronJob when it is due or has changed."""
+"""CronJobs: the controller that syncs each CronJob when it is due or has changed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class CronJobs:
         self._changed: dict[str, None] = {}
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Store the change; CronJobs are synced once all changes of the instant are handled."""
+        """Store the change; `handle_deadline` syncs after all changes of the same instant."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -70,7 +70,7 @@ class CronJobs:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return when the next CronJob is due; 0 if one has changed."""
+        """Return the time at which the next CronJob is due, or 0 if a CronJob has changed."""
         return 0 if self._changed else self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -151,7 +151,7 @@ class CronJobs:
         return []
 
     def _creators_of(self, target: ObjectRef) -> list[CronJobState]:
-        """Return the CronJob that is creating the Job `target`, if any."""
+        """Return the CronJobs that are creating or own the Job `target`, at most one."""
         if target.kind != "Job":
             return []
         return [
@@ -167,14 +167,14 @@ class CronJobs:
             self._changed[target.uid] = None
 
     def _see_status_refused(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
-        """Handle a rejected status write: retry, unless the CronJob was deleted."""
+        """Handle a rejected status write: retry it, unless the CronJob was deleted."""
         if reason is FailureReason.NOT_FOUND:
             self._writer.forget(target)
         elif self._writer.refused(target):
             self._timers.add(now + RETRY_AFTER, target.uid)
 
     def _see_deletion_refused(self, deletion: DeleteObject, now: Instant) -> None:
-        """Handle a rejected deletion: retry, if the Job is still there."""
+        """Handle a rejected deletion: retry it if the Job's deletion is still pending."""
         job = deletion.target
         for uid, cron in self._crons.items():
             if job.name in cron.deleting and cron.view.metadata.namespace == job.namespace:

@@ -5,7 +5,8 @@
         ──▶ Replace                                         delete the running Jobs first
         ──▶ create a Job named after the scheduled minute
 
-Of several missed times only the last one counts. Finished Jobs over the history limits are deleted.
+If several scheduled times were missed, only the last missed time gets a Job. Finished Jobs that
+exceed the history limits are deleted.
 
 upstream: pkg/controller/cronjob/cronjob_controllerv2.go:syncCronJob, cleanupFinishedJobs
 """
@@ -42,12 +43,13 @@ MINUTE: Final = 60 * NANOSECONDS_PER_SECOND
 
 @dataclass(slots=True)
 class CronJobState:
-    """A CronJob with its Jobs, keyed by name; `last` is the last time for which a Job was created.
+    """A CronJob with its Jobs by name; `last` is the last scheduled time that created a Job.
 
-    `before` is the previous value of `last`, to restore if the Job cannot be created. `creating`
-    are names of Jobs being created, `running` names of its unfinished Jobs, `deleting` names of
-    Jobs whose deletion was requested, `undeleted` names of Jobs whose deletion failed. `reported`
-    is the last event note, so that it is not repeated. `due` is when to sync again.
+    If the Job cannot be created, `last` is reset to its previous value, `before`. These fields
+    contain names of Jobs: `creating` (creation in flight), `running` (unfinished), `deleting`
+    (deletion requested) and `ended` (finished). `undeleted` contains the refused deletions, by Job
+    name. `reported` is the note of the last event, which is not repeated. `due` is the time of the
+    next sync.
     """
 
     view: CronJob
@@ -80,12 +82,12 @@ class CronJobState:
 
     @property
     def active(self) -> list[Job]:
-        """The running Jobs that it created; Jobs created by others with this owner do not count."""
+        """Unfinished Jobs in `running`; Jobs that another client created do not count."""
         jobs = self.jobs.items()
         return [job for name, job in jobs if name in self.running and not is_finished(job)]
 
     def see(self, job: Job) -> None:
-        """Store the newest version of one of its Jobs."""
+        """Store the newest version of one of the CronJob's Jobs."""
         name = job.metadata.name
         self.jobs[name] = job
         if name in self.creating:
@@ -100,7 +102,7 @@ class CronJobState:
     # --- decisions -----------------------------------------------------------------------------
 
     def sync(self, now: Instant) -> list[Command]:
-        """Return the commands to send now; sets `due`."""
+        """Return the commands that the CronJob needs now; set `due` to the next scheduled time."""
         commands = [*self._note_ended(), *self.undeleted.values(), *self._delete_old()]
         self.undeleted = {}
         self.due = None
@@ -160,10 +162,11 @@ class CronJobState:
         return [*commands, CreateObject(self._manifest(name, due))]
 
     def _adopt(self, name: str) -> None:
-        """List the Job of the current run if it exists already and is unfinished.
+        """Add the Job `name` to `running` if the Job already exists and is unfinished.
 
-        The controller created it before a restart, but did not write the status.
-        upstream: pkg/controller/cronjob/cronjob_controllerv2.go: syncCronJob (IsAlreadyExists)
+        This happens if the controller created the Job before a restart but did not write the
+        status. upstream: pkg/controller/cronjob/cronjob_controllerv2.go: syncCronJob
+        (IsAlreadyExists)
         """
         job = self.jobs.get(name)
         if job is not None and not is_finished(job):
@@ -194,7 +197,7 @@ class CronJobState:
     # --- Jobs that have ended --------------------------------------------------------------------
 
     def _note_ended(self) -> list[Command]:
-        """Return the events about Jobs that have finished, and about unexpected Jobs."""
+        """Return events about finished Jobs and about Jobs that the CronJob did not create."""
         commands: list[Command] = []
         for name, job in self.jobs.items():
             if not is_finished(job):
@@ -250,7 +253,7 @@ class CronJobState:
         return self._report("UnparseableSchedule", note, is_warning=True)
 
     def _report(self, reason: str, note: str, *, is_warning: bool = False) -> list[Command]:
-        """Return an event, unless it repeats the last one."""
+        """Return an event with `note`, or [] if the previous event had the same note."""
         if self.reported == note:
             return []
         self.reported = note

@@ -1,8 +1,9 @@
 """DaemonSetRule: one pod on every eligible node.
 
 A required node affinity on the node's name pins each pod to its node; the scheduler places it. An
-update first replaces pods that are not available, then others as long as at most maxUnavailable
-nodes have no available pod. With maxSurge the new pod is created before the old one is deleted.
+update first replaces outdated pods that are not available. It then replaces available pods while at
+most maxUnavailable nodes lack an available pod. With maxSurge, the new pod is created before the
+old pod is deleted.
 
 upstream: pkg/controller/daemon/daemon_controller.go, update.go, util/daemonset_util.go
 """
@@ -49,7 +50,7 @@ HOST_NETWORK_TOLERATION: Final = ("node.kubernetes.io/network-unavailable", NO_S
 
 
 def daemon_template(template: Json) -> Json:
-    """Return `template` with the tolerations that all daemon pods have."""
+    """Return `template` with the tolerations that the controller adds to all daemon pods."""
     spec = template.get("spec", {})
     added = [*TOLERATIONS, *((HOST_NETWORK_TOLERATION,) if spec.get("hostNetwork") else ())]
     own = spec.get("tolerations", [])
@@ -59,7 +60,7 @@ def daemon_template(template: Json) -> Json:
 
 
 def pinned(template: Json, node: str) -> Json:
-    """Return `template` pinned to one node; replaces required terms, keeps preferred ones."""
+    """Return `template` with a required node affinity for `node`; keep preferred affinity terms."""
     # upstream: daemonset_util.go:ReplaceDaemonSetPodNodeNameNodeAffinity
     spec = template.get("spec", {})
     affinity = spec.get("affinity", {})
@@ -72,7 +73,7 @@ def pinned(template: Json, node: str) -> Json:
 
 
 def target_node(pod: Pod) -> str:
-    """Return the node that the daemon pod is bound or pinned to, "" if there is none."""
+    """Return the name of the node that the pod is bound or pinned to, or "" if there is none."""
     # upstream: daemonset_util.go:GetTargetNodeName
     affinity = pod.spec.affinity
     if pod.spec.node_name or affinity is None or affinity.node_affinity is None:
@@ -110,11 +111,11 @@ def node_eligibility(daemon: Pod, node: Node) -> NodeEligibility:
 
 @dataclass(frozen=True, slots=True)
 class DaemonSetRule:
-    """Keeps one pod of the revision `update` on each eligible node; `nodes` is kept current.
+    """Keeps one pod of the revision `update` on each eligible node.
 
-    `wanted` is the eligibility of each examined node. `stale` are pods of other revisions.
-    `failures` has the last deletion of a failed pod on each node, and the backoff before the next
-    one.
+    `nodes` maps names to all nodes. `wanted` stores whether each examined node should run a daemon
+    pod. `stale` contains the names of pods of other revisions. `failures` maps a node name to (time
+    of the last deletion of a failed pod, backoff in ns before the next such deletion).
     """
 
     is_watchful: ClassVar[bool] = True
@@ -138,9 +139,10 @@ class DaemonSetRule:
         before: OwnerRule,
         pods: PodSet,
     ) -> DaemonSetRule | None:
-        """Return the rule for `owner`, None if its template does not describe a pod.
+        """Return the rule for `owner`, or None if its template does not describe a pod.
 
-        `before` is the previous rule; its results are kept if they are still valid.
+        `before` is the owner's previous rule. The new rule keeps the results of `before` that are
+        still valid.
         """
         if read_template(owner.spec.template) is None:
             return None
@@ -168,15 +170,15 @@ class DaemonSetRule:
         )
 
     def slot_of(self, pod: Pod) -> str:
-        """Return the name of the pod's node, which is its slot."""
+        """Return the name of the node that the pod is bound or pinned to; it is the pod's slot."""
         return target_node(pod)
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Return whether the node is still eligible."""
+        """Return True; `plan` checks whether the node is still eligible."""
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Reconcile one node, or all nodes in the order in which they were first seen."""
+        """Plan the pods of the node `slot`, or of all nodes if `slot` is None."""
         if slot is not None:
             return self._plan_node(pods, slot, now)
         slots = dict.fromkeys((*self.nodes, *pods.by_slot))
@@ -191,7 +193,7 @@ class DaemonSetRule:
         return plan if is_busy else self.follow(pods, now)
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Return the next step of an update."""
+        """Return the deletions and creations that the next step of a rolling update needs."""
         # upstream: pkg/controller/daemon/update.go:rollingUpdate
         for name in [one for one in self.stale if one not in pods.pods]:
             del self.stale[name]
@@ -211,7 +213,7 @@ class DaemonSetRule:
         return Plan(delete=delete, why=WHY_UPDATED, again_at=again_at)
 
     def _bounds(self) -> tuple[int, int]:
-        """Return how many nodes may have two pods, and how many no pod, during an update."""
+        """Return (maximum nodes with two pods, maximum nodes without a pod) during an update."""
         # upstream: pkg/controller/daemon/util/daemonset_util.go:SurgeCount, UnavailableCount
         rolling, desired = self.strategy.rolling_update, sum(self.wanted.values())
         try:
@@ -228,7 +230,7 @@ class DaemonSetRule:
         return {name for name, since in pods.ready.items() if since + self.min_ready <= now}
 
     def _surge(self, pods: PodSet, surge: int, now: Instant) -> Plan:
-        """Create new pods beside old ones; an old pod is deleted when the new one is available."""
+        """Create new pods beside outdated pods; delete an outdated pod once the new pod is up."""
         create: list[DesiredPod] = []
         delete: list[Pod] = []
         for name in self.stale:
@@ -246,7 +248,7 @@ class DaemonSetRule:
         return Plan(tuple(create[: max(0, surge)]), tuple(delete), WHY_UPDATED)
 
     def _plan_node(self, pods: PodSet, name: str, now: Instant) -> Plan:
-        """Reconcile the daemon pods of the node `name` (upstream: podsShouldBeOnNode)."""
+        """Plan the daemon pods of the node `name` (upstream: podsShouldBeOnNode)."""
         there = [pod for pod in pods.in_slot(name) if not _is_going(pods, pod)]
         node = self.nodes.get(name)
         if node is None:
@@ -267,7 +269,10 @@ class DaemonSetRule:
         return _delete(sorted(there, key=_age_order)[1:], WHY_EXTRA)
 
     def _clear(self, node: str, finished: list[Pod], now: Instant) -> Plan:
-        """Delete `finished` pods; failed pods with exponential backoff for each node."""
+        """Delete the finished pods of `node`.
+
+        If one of them has failed, deletions on that node are delayed by exponential backoff.
+        """
         if not any(pod.status.phase == "Failed" for pod in finished):
             return _delete(finished, WHY_FINISHED)
         last, wait = self.failures.get(node, (0, 0))
@@ -298,6 +303,6 @@ def _delete(pods: list[Pod], why: str) -> Plan:
 
 
 def _age_order(pod: Pod) -> tuple[bool, str, str]:
-    """Return a sort key: bound pods first, then the oldest; the first one is kept."""
+    """Return a key that sorts bound pods first, then older pods; the first pod is kept."""
     # upstream: daemon_controller.go:podByCreationTimestampAndPhase
     return (pod.spec.node_name == "", pod.metadata.creation_timestamp, pod.metadata.name)

@@ -18,7 +18,7 @@ from fairlead.engine.workloads.pod_control.pod_set import ready_since
 def daemon_status(
     owner: DaemonSet, rule: DaemonSetRule, pods: Collection[Pod], history: History, now: Instant
 ) -> Json:
-    """Return the status of `owner` with the pods `pods`."""
+    """Return the status of `owner`, computed from its `pods`."""
     desired = [name for name, is_wanted in rule.wanted.items() if is_wanted]
     by_node: dict[str, list[Pod]] = {}
     for pod in pods:

@@ -1,1 +1,1 @@
-"""Deletion: what deletes dependents and the content of namespaces, and what delays deletions."""
+"""Controllers that delete dependents and the content of namespaces, or that delay deletions."""

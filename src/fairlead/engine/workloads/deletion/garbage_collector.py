@@ -1,21 +1,22 @@
 """GarbageCollector: deletes or detaches the dependents of deleted owners.
 
-    Background   the owner is deleted first, its dependents after it
-    Foreground   dependents first; the owner waits (finalizer `foregroundDeletion`) for those that
-                 block its deletion
+    Background   the owner is deleted first, then its dependents
+    Foreground   the dependents are deleted first; the owner (finalizer `foregroundDeletion`) waits
+                 for the dependents that block its deletion
     Orphan       dependents lose the owner reference (finalizer `orphan`), then the owner is deleted
 
-A dependent with another owner only loses the reference; any other dependent is deleted. Owners that
-own each other in a circle would wait for each other. So a dependent whose own dependent is being
-deleted in the foreground no longer blocks the deletion of its owners. Objects are indexed by the
-owners that they name, so a deletion needs no search. Uids of deleted owners are stored, for
-dependents that are created too late.
+A dependent that still has another owner only loses the reference. A dependent without another owner
+is deleted. Owners that own each other in a circle would wait for each other forever. Therefore, a
+dependent no longer blocks the deletion of its owners if one of its own dependents is being deleted
+in the foreground. Objects are indexed by their owner references, so a deletion needs no search. The
+uids of deleted owners are stored, so that dependents created after the deletion are found.
 
 If `looks_up_owners` is set, an owner that was never observed is looked up, and its dependents are
-collected if it does not exist. Differs from upstream: if it is not set, as in a simulation, such an
-owner does not count as deleted, because a dump seldom contains all owners.
+collected if it does not exist. Differs from upstream: if `looks_up_owners` is not set, as in a
+simulation, an owner that was never observed does not count as deleted, because a dump seldom
+contains all owners.
 
-A refused write is retried with exponential backoff: its object is examined again.
+After a refused write, the object is examined again with exponential backoff.
 
 upstream: pkg/controller/garbagecollector/garbagecollector.go: isDangling, attemptToDeleteItem,
 processDeletingDependentsItem, attemptToOrphanWorker; graph_builder.go:
@@ -58,10 +59,11 @@ Owners = tuple[OwnerReference, ...]
 
 @dataclass(slots=True)
 class _Dependent:
-    """An object that names owners; `is_going` if its deletion was requested or has begun.
+    """An object with owner references.
 
-    `is_ending` is set once the deletion has begun. `keys` identify the owners: by uid, or by kind,
-    namespace and name if the uid is unknown.
+    `keys` identify the owners: each key is the owner's uid, or its kind, namespace and name if the
+    uid is unknown. `is_going` is set if the object's deletion was requested or has begun.
+    `is_ending` is set only once the deletion has begun.
     """
 
     ref: ObjectRef
@@ -76,9 +78,9 @@ class _Dependent:
 class GarbageCollector:
     """Indexes owner references, and deletes or detaches dependents.
 
-    If `looks_up_owners` is set, its commands run after all other work, so that the controller of an
-    owner has reported the owner's end before the dependents are deleted. Upstream's queues have the
-    same effect.
+    If `looks_up_owners` is set, the commands of this controller are postponed until all other work
+    is done. The controller of a deleted owner then reports the deletion before the dependents are
+    deleted, as upstream's queues cause it.
     """
 
     issuer: ClassVar[Issuer] = controller_account("generic-garbage-collector")
@@ -115,14 +117,11 @@ class GarbageCollector:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return 0 (immediately) if commands were postponed, else when a retry is due."""
+        """Return 0 (immediately) if commands were postponed, else the time of the next retry."""
         return AT_ONCE if self._postponed or self._unconfirmed else self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return the postponed commands and due retries.
-
-        Owners that were not observed meanwhile are looked up.
-        """
+        """Return the postponed commands, the due retries, and look-ups of unobserved owners."""
         commands, self._postponed = self._postponed, []
         for uid in self._retries.pop_due(now):
             commands += self._examine_again(uid)
@@ -135,14 +134,14 @@ class GarbageCollector:
     # --- outcomes ------------------------------------------------------------------------------
 
     def _noted(self, commands: list[Command]) -> list[Command]:
-        """Return `commands`, after noting them as unanswered."""
+        """Record `commands` as sent without an outcome yet, and return them."""
         for command in commands:
             if isinstance(command, DeleteObject | PatchObject | LookUpOwners):
                 self._sent[type(command), command.target.uid] = command
         return commands
 
     def _see_outcome(self, outcome: CommandSucceeded | CommandFailed, now: Instant) -> None:
-        """Schedule a retry of a refused write, unless the object is gone."""
+        """Schedule a retry after a refused write, unless the object no longer exists."""
         command = outcome.command
         if not isinstance(command, DeleteObject | PatchObject | LookUpOwners):
             return
@@ -157,7 +156,7 @@ class GarbageCollector:
         self._retries.add(now + self.config.retry_after(failures), uid)
 
     def _examine_again(self, uid: str) -> list[Command]:
-        """Return the remaining commands for an object after one of its writes was refused."""
+        """Return the commands that an object still needs after one of its writes was refused."""
         commands: list[Command] = []
         dependent = self._by_uid.get(uid)
         if dependent is not None:
@@ -206,7 +205,7 @@ class GarbageCollector:
         return commands
 
     def _file(self, one: ApiObject) -> list[Command]:
-        """Index the owners of `one`; delete it if its owner does not exist."""
+        """Index the owner references of `one`; return its deletion if an owner was deleted."""
         meta = one.metadata
         if self.looks_up_owners:
             self._present[meta.uid] = meta.namespace
@@ -266,7 +265,7 @@ class GarbageCollector:
     # --- owners --------------------------------------------------------------------------------
 
     def _end(self, owner: ApiObject) -> list[Command]:
-        """Return the commands that the finalizers of a terminating owner require."""
+        """Return the commands that the finalizers of the terminating `owner` require."""
         if ORPHAN in owner.metadata.finalizers:
             return self._orphan(owner)
         if FOREGROUND in owner.metadata.finalizers:
@@ -305,16 +304,16 @@ class GarbageCollector:
     # --- owners that were never seen -----------------------------------------------------------
 
     def _names_unknown_owner(self, dependent: _Dependent) -> bool:
-        """Return whether an owner was not observed, or only in a wrong namespace."""
+        """Return whether an owner was never observed, or was observed only in another namespace."""
         namespace = dependent.ref.namespace
         return any(
             self._present.get(one.uid) not in ("", namespace) for one in dependent.owners if one.uid
         )
 
     def _collect(self, target: ObjectRef, absent: Collection[str]) -> list[Command]:
-        """Delete a dependent whose owners do not exist.
+        """Delete the dependent `target` if all its owners are in `absent`.
 
-        If some exist, keep only references to those.
+        If some owners exist, keep only the references to existing owners.
         """
         dependent = self._by_uid.get(target.uid)
         if dependent is None or dependent.is_going:

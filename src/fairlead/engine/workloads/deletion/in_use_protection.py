@@ -1,13 +1,14 @@
 """InUseProtection: keeps storage objects and PodGroups that are in use from being deleted.
 
-Admission adds a finalizer to each. A deleted object keeps its finalizer
+Admission adds a finalizer to each of these objects. After a deletion request, the object keeps its
+finalizer
 
     PersistentVolumeClaim    while a bound pod mounts it, even a finished pod
     PersistentVolume         while it is bound
     VolumeAttributesClass    while a claim or volume uses or requests it
     PodGroup                 while a pod that names it has not finished
 
-and loses it as soon as that ends.
+The finalizer is removed as soon as this use ends.
 
 upstream: pkg/controller/volume/pvcprotection, pvprotection, vacprotection,
 pkg/controller/scheduling/podgroupprotection
@@ -57,7 +58,7 @@ Key = tuple[str, str, str]  # kind, namespace, name
 
 @dataclass(slots=True)
 class InUseProtection:
-    """The protection controllers: deleted objects with finalizers, and their users."""
+    """The controllers that remove protection finalizers from deleted objects without users."""
 
     issuer: ClassVar[Issuer] = controller_account("pvc-protection-controller")
     interest: ClassVar[Interest] = Interest(succeeded=(), failed=(PatchObject,))
@@ -69,7 +70,7 @@ class InUseProtection:
     _uses: dict[str, tuple[Key, ...]] = field(default_factory=dict)  # by user's uid
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Remove the finalizers of objects that are no longer used."""
+        """Return patches that remove the finalizers of deleted objects without users."""
         match stimulus:
             case ObjectChanged(one):
                 return [*self._see(one)]
@@ -88,11 +89,11 @@ class InUseProtection:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return when a refused write is repeated."""
+        """Return the time at which the next refused write is repeated."""
         return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Repeat the refused writes that are due, unless the object has gone."""
+        """Repeat the refused writes that are due, unless the object no longer exists."""
         commands: list[Command] = []
         for key in self._retries.pop_due(now):
             one = self._sent.pop(key, None)
@@ -102,7 +103,7 @@ class InUseProtection:
         return commands
 
     def _load(self, objects: Iterable[ApiObject]) -> list[Command]:
-        """Load users first, so that no object seems unused."""
+        """Record the users of all objects before any finalizer is removed."""
         held = list(objects)
         for one in held:
             list(self._use(one.metadata.uid, _used_by(one)))
@@ -122,7 +123,7 @@ class InUseProtection:
             self._sent.pop(key, None)
 
     def _use(self, user: str, used: tuple[Key, ...]) -> Iterator[Command]:
-        """Record the objects that `user` uses now; release the objects that it used before."""
+        """Record `used` as the objects that `user` uses; release those it used only before."""
         before = self._uses.get(user, ())
         if before == used:
             return
@@ -161,7 +162,7 @@ def _key(one: ApiObject) -> Key:
 
 
 def _used_by(one: ApiObject) -> tuple[Key, ...]:
-    """Return the objects that `one` uses."""
+    """Return the keys of the objects that `one` uses."""
     match one:
         case Pod():
             return (*_mounted(one), *_group(one))
@@ -179,7 +180,7 @@ def _mounted(pod: Pod) -> Iterator[Key]:
 
 
 def _group(pod: Pod) -> Iterator[Key]:
-    """Yield the PodGroup that `pod` names, unless it has finished."""
+    """Yield the key of the PodGroup that `pod` names, unless the pod has finished."""
     group = pod.spec.scheduling_group
     if group is not None and not is_terminal(pod):
         yield GROUP_KIND, pod.metadata.namespace, group.pod_group_name or ""

@@ -1,12 +1,12 @@
 """NamespaceDeletion: deletes the content of a terminating namespace, then finalizes it.
 
     5 s after the deletion   delete the pods
-        pods remain          report, retry when their grace period should be over
-        none remain          delete everything else
+        pods remain          retry after half of the estimated remaining time
+        no pods remain       delete all other objects
         objects remain       report the remaining objects and their finalizers, retry
-        nothing remains      finalize the namespace
+        no objects remain    finalize the namespace
 
-The namespace's conditions report what remains.
+The namespace's conditions report the remaining objects.
 
 upstream: pkg/controller/namespace/namespace_controller.go,
 pkg/controller/namespace/deletion/namespaced_resources_deleter.go, status_condition_utils.go
@@ -83,7 +83,7 @@ class NamespaceDeletion:
     _timers: TimerQueue[str] = field(default_factory=TimerQueue)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Schedule terminating namespaces; continue when their content was deleted."""
+        """Schedule terminating namespaces; plan the next step after a deletion of their content."""
         match stimulus:
             case ObjectChanged(Namespace() as namespace):
                 self._see(namespace, now)
@@ -102,11 +102,11 @@ class NamespaceDeletion:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return when the content of the next namespace must be deleted."""
+        """Return the time at which the content of the next namespace must be deleted."""
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Delete the pods of the namespaces that are due."""
+        """Return deletions of the pods of all namespaces that are due."""
         commands: list[Command] = []
         for name in self._timers.pop_due(now):
             if self._due.get(name, now + 1) <= now:
@@ -121,14 +121,14 @@ class NamespaceDeletion:
             self._schedule(meta.name, now + GRACE)
 
     def _forget(self, namespace: Namespace) -> list[Command]:
-        """Delete the content of a namespace that was removed before its content."""
+        """Return the deletion of the content of a namespace that was removed before its content."""
         name = namespace.metadata.name
         self._due.pop(name, None)
         is_emptied = self._terminating.pop(name, None) is not None
         return [] if is_emptied else [DeleteCollection(name)]
 
     def _schedule(self, name: str, due: Instant) -> None:
-        """Schedule the namespace at `due`, unless it is scheduled earlier."""
+        """Schedule the namespace `name` at `due`, unless it is already scheduled earlier."""
         if due < self._due.get(name, due + 1):
             self._due[name] = due
             self._timers.add(due, name)
@@ -151,7 +151,7 @@ class NamespaceDeletion:
         return commands
 
     def _report(self, namespace: Namespace, remaining: tuple[Remaining, ...]) -> Command:
-        """Write the remaining content to the namespace's conditions."""
+        """Return the write of the namespace's conditions, which list the `remaining` content."""
         stated = dict(_CLEAR)
         if remaining:
             rows = sorted(f"{one.resource} has {one.count} resource instances" for one in remaining)
@@ -170,7 +170,11 @@ class NamespaceDeletion:
 
 
 def _estimate_s(answer: CollectionDeleted, namespace: Namespace, now: Instant) -> int:
-    """Return how long the rest should take: the pods' grace period, or a guess for finalizers."""
+    """Return the estimated seconds until the remaining objects are deleted.
+
+    This is the pods' grace period until it has passed, or a fixed estimate for objects with
+    finalizers.
+    """
     begun = parse_timestamp(namespace.metadata.deletion_timestamp)
     grace_s = answer.grace_period_s if now < begun + seconds(answer.grace_period_s) else 0
     estimates = [

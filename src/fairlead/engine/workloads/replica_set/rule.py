@@ -1,8 +1,8 @@
 """ReplicaSetRule: keeps a number of interchangeable pods of one template.
 
-It serves ReplicaSets, ReplicationControllers, and ReplicaSets that are implied by a Deployment
-and its pods. Terminating and finished pods are not replicas, so their successors are created at
-once.
+It serves ReplicaSets, ReplicationControllers, and ReplicaSets that are implied by a Deployment and
+its pods. Terminating and finished pods do not count as replicas, so their replacements are created
+immediately.
 
 upstream: pkg/controller/replicaset/replica_set.go:manageReplicas
 """
@@ -31,15 +31,15 @@ class ReplicaSetRule:
     template: dict[str, Any]
 
     def slot_of(self, pod: Pod) -> str:
-        """Return "": replicas are interchangeable."""
+        """Return "", the slot of every pod, because replicas are interchangeable."""
         return ""
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Return True: a replica that stops being active is replaced, even if it succeeded."""
+        """Return True: every replica that stops being active is replaced, even if it succeeded."""
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Create missing pods, or delete surplus pods once no creation is in flight."""
+        """Create missing pods, or delete surplus pods if no creation is in flight."""
         missing = self.desired - len(pods.active) - len(pods.creations_expected)
         if missing > 0:
             return Plan(create=(DesiredPod(self.template),) * min(missing, pods.creations_allowed))
@@ -50,5 +50,5 @@ class ReplicaSetRule:
         return NOTHING
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Return no changes: nothing depends on readiness."""
+        """Return no changes, because no decision depends on the readiness of pods."""
         return NOTHING

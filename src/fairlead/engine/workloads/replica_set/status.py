@@ -1,4 +1,4 @@
-"""Status of ReplicaSets and ReplicationControllers.
+"""Computes the status of ReplicaSets and ReplicationControllers.
 
 upstream: pkg/controller/replicaset/replica_set_utils.go:calculateStatus
 """
@@ -18,7 +18,7 @@ REPLICA_FAILURE: Final = "ReplicaFailure"
 
 
 def replica_status(owner: ReplicaSet | ReplicationController, pods: PodSet, now: Instant) -> Json:
-    """Return the status of `owner` with the pods `pods`."""
+    """Return the status of `owner`, computed from its `pods`."""
     count = len(pods.active)
     numbers = {
         # All its pods were created from its template, so all have the template's labels.
@@ -35,10 +35,10 @@ def replica_status(owner: ReplicaSet | ReplicationController, pods: PodSet, now:
 
 
 def first_status(owner: ReplicaSet | ReplicationController, status: Json) -> Json:
-    """Return the first status of a new generation; `status` is the final status.
+    """Return the first status that is written for a new generation, given the final `status`.
 
     Upstream's controller counts the pods, creates or deletes some, and then writes the earlier
-    counts. The next status shows the effect.
+    counts. The status that is written next contains the new counts.
     """
     # upstream: replica_set.go:syncReplicaSet
     before = owner.status

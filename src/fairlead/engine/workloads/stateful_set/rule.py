@@ -2,7 +2,7 @@
 
     OrderedReady   one step at a time: a pod that is missing, finished, terminating or not ready
                    blocks all steps after it
-    Parallel       all at once; only updates run one by one
+    Parallel       creations and deletions do not wait for other pods; updates do
 
 The steps are, in this order:
 
@@ -11,8 +11,8 @@ The steps are, in this order:
     3 update pods to the new revision, from the highest ordinal down to `partition`
 
 Example: replicas 3, pods 0 and 2 are ready, pod 1 is terminating on a failed node. OrderedReady
-stops at ordinal 1 in step 1: its name is taken until the pod is deleted, and pod 2 is not updated
-meanwhile. This is why a StatefulSet's pod on a failed node is not replaced.
+stops at ordinal 1 in step 1: the name of pod 1 is taken until the pod is deleted, and pod 2 is not
+updated meanwhile. This is why a StatefulSet's pod on a failed node is not replaced.
 
 upstream: pkg/controller/statefulset/stateful_set_control.go:updateStatefulSet, processReplica,
 processCondemned; stateful_set_utils.go
@@ -80,7 +80,7 @@ class StatefulSetRule:
 
     @property
     def ordinals(self) -> range:
-        """The ordinals that should exist."""
+        """Ordinals of the pods that should exist."""
         start = self.owner.spec.ordinals.start
         return range(start, start + self.owner.spec.replicas)
 
@@ -91,7 +91,7 @@ class StatefulSetRule:
 
     @property
     def min_ready(self) -> DurationNs:
-        """How long a pod must be ready to be available."""
+        """Duration in nanoseconds that a pod must be ready to count as available."""
         return seconds(self.owner.spec.min_ready_seconds)
 
     def slot_of(self, pod: Pod) -> str:
@@ -99,17 +99,20 @@ class StatefulSetRule:
         return pod.metadata.name
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Return True: every pod is replaced."""
+        """Return True: every finished or deleted pod is replaced."""
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Return the next steps; `slot` is ignored, because steps depend on all lower ordinals."""
+        """Return the pods to create and delete next; `slot` is ignored.
+
+        All slots are planned together, because each step depends on all lower ordinals.
+        """
         plan = self._plan(pods, now)
         again_at = pods.next_available(self.min_ready, now)
         return plan if again_at is None else replace(plan, again_at=again_at)
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Return the next steps, because they depend on readiness."""
+        """Return the pods to create and delete after the readiness of a pod has changed."""
         return self.plan(pods, None, now)
 
     def _plan(self, pods: PodSet, now: Instant) -> Plan:
@@ -126,7 +129,7 @@ class StatefulSetRule:
     # --- replicas in range -----------------------------------------------------------------------
 
     def _living(self, pods: PodSet, now: Instant) -> tuple[Plan, bool]:
-        """Step 1: return pods to create and delete at wanted ordinals, and whether to go on."""
+        """Step 1: return (plan for the wanted ordinals, whether steps 2 and 3 may follow)."""
         # upstream: stateful_set_control.go:processReplica
         create: list[DesiredPod] = []
         finished: list[Pod] = []
@@ -265,7 +268,10 @@ def _claim_names(owner: StatefulSet) -> list[str]:
 
 
 def _volumes(claims: list[str], described: list[Json], pod: str) -> list[Json]:
-    """Return the pod's claims as volumes; they replace volumes of the same name."""
+    """Return one volume for each claim of `pod`, followed by the volumes in `described`.
+
+    A volume in `described` is dropped if a claim has the same name.
+    """
     # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateStorage
     own = [
         {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod}"}} for name in claims

@@ -18,7 +18,7 @@ from fairlead.engine.workloads.pod_control.pod_set import ready_since
 def stateful_status(
     owner: StatefulSet, pods: Collection[Pod], history: History, now: Instant
 ) -> Json:
-    """Return the status of `owner` with the pods `pods`."""
+    """Return the status of `owner`, computed from its `pods`."""
     running = [pod for pod in pods if pod.status.phase == "Running"]
     since = [one for pod in running if (one := ready_since(pod)) is not None]
     staying = [pod for pod in pods if not is_terminating(pod)]
