@@ -1,12 +1,12 @@
-"""Rollouts: all Deployments, and when each one is synced.
+"""Rollouts: all Deployments, and the decision when to sync each one.
 
-    something changed ──▶ `changed` ──▶ sync: a ReplicaSet to create, sizes to change
+    an object changes ──▶ `changed` ──▶ sync: create a ReplicaSet, or change sizes
             ▲                                   │
-            └──────── its effect is seen ◀──────┘      until the new ReplicaSet has replaced the old
+            └─────── the world reports ◀────────┘      until the new ReplicaSet has replaced the old
 
-A sync runs once all changes of an instant are handled, so a burst of changes costs one sync. Only
-the Deployments of a snapshot are synced immediately, because ReplicaSets that the snapshot lacks
-must have a size before their pods are counted.
+A Deployment is synced after all changes of the same instant are handled, so a burst of changes
+causes one sync. The Deployments of a snapshot are an exception: they are synced immediately,
+because ReplicaSets that the snapshot lacks must have a size before their pods are counted.
 
 upstream: pkg/controller/deployment/deployment_controller.go:syncDeployment
 """
@@ -38,7 +38,10 @@ WRITES_PER_REPLICA: Final = 8
 
 @dataclass(slots=True)
 class Rollouts:
-    """The rollouts of all Deployments; `pod_sets` controls the pods of implied ReplicaSets."""
+    """The rollouts of all Deployments; `pod_sets` controls the pods of implied ReplicaSets.
+
+    `changed` contains the keys of the Deployments to sync.
+    """
 
     config: WorkloadsConfig
     pod_sets: PodSets
@@ -51,7 +54,7 @@ class Rollouts:
     _burst_limiter: BurstLimiter = field(default_factory=BurstLimiter)
 
     def learn(self, deployment: Deployment) -> Rollout:
-        """Store the newest version of `deployment` without a sync."""
+        """Store the newest version of `deployment` without queueing a sync; return its rollout."""
         meta = deployment.metadata
         key = owner_key(DEPLOYMENT, meta.namespace, meta.name, meta.uid)
         rollout = self._rollouts.get(key)
@@ -62,7 +65,10 @@ class Rollouts:
         return rollout
 
     def learn_replica_set(self, key: str, replica_set: ReplicaSet) -> Rollout | None:
-        """Store the newest version of `replica_set`; return the rollout that it belongs to."""
+        """Store the newest version of `replica_set`; return the rollout of its Deployment.
+
+        Returns None if no known Deployment controls `replica_set`.
+        """
         owner = controller_of(replica_set.metadata)
         if owner is None or owner.kind != DEPLOYMENT:
             return None
@@ -91,7 +97,7 @@ class Rollouts:
         return commands
 
     def see(self, deployment: Deployment) -> None:
-        """Store the newest version of `deployment`, to be synced."""
+        """Store the newest version of `deployment`, and queue it for a sync."""
         count = len(self._rollouts)
         rollout = self.learn(deployment)
         if len(self._rollouts) > count:
@@ -112,7 +118,7 @@ class Rollouts:
         return commands
 
     def forget_replica_set(self, key: str) -> None:
-        """Handle the deletion of a ReplicaSet: its Deployment creates a new ReplicaSet."""
+        """Handle the deletion of a ReplicaSet: queue a sync of the Deployment that controls it."""
         rollout = self._rollouts.get(self._by_replica_set.pop(key, ""))
         if rollout is None or rollout.replica_sets.pop(key, None) is None:
             return
@@ -123,11 +129,11 @@ class Rollouts:
     # --- decisions -----------------------------------------------------------------------------
 
     def mark_changed(self, rollout: Rollout) -> None:
-        """Sync `rollout` once everything of this instant has settled."""
+        """Queue `rollout` for a sync after all changes of this instant are handled."""
         self.changed[rollout.key] = None
 
     def mark_pods_changed(self, key: str) -> None:
-        """Note that the pods of the ReplicaSet `key` have changed."""
+        """Queue the Deployment of the ReplicaSet `key` for a sync, if changes of pods affect it."""
         rollout = self._rollouts.get(self._by_replica_set.get(key, ""))
         if rollout is not None and self.sync.view.follows_pods(rollout):
             self.mark_changed(rollout)
@@ -143,7 +149,10 @@ class Rollouts:
         return commands
 
     def _sync(self, rollout: Rollout, now: Instant, *, is_loaded: bool = False) -> list[Command]:
-        """Sync one Deployment; `is_loaded` leaves the pods of implied ReplicaSets for later."""
+        """Sync one Deployment.
+
+        If `is_loaded` is set, the pods of implied ReplicaSets are not created or deleted yet.
+        """
         writes_max = BURST_MAX + WRITES_PER_REPLICA * rollout.deployment.spec.replicas
         if self._burst_limiter.is_exceeded(rollout.key, now, writes_max):
             self.wake(rollout.key, now + REST)
@@ -159,7 +168,10 @@ class Rollouts:
         return commands
 
     def _control_implied(self, rollout: Rollout, now: Instant, *, is_loaded: bool) -> list[Command]:
-        """Set the sizes of implied ReplicaSets, which have no object to scale, in their rules."""
+        """Set the sizes of implied ReplicaSets in the rules for their pods.
+
+        An implied ReplicaSet has no API object to scale.
+        """
         commands: list[Command] = []
         if not rollout.is_usable or is_ending(rollout.deployment):
             return commands
@@ -169,7 +181,7 @@ class Rollouts:
         return commands
 
     def _expect(self, rollout: Rollout) -> None:
-        """Record the ReplicaSet that is being created."""
+        """Record the name of the ReplicaSet that the sync is creating."""
         if rollout.creating:
             namespace = rollout.deployment.metadata.namespace
             self._creating[namespace, rollout.creating] = rollout.key
@@ -177,7 +189,7 @@ class Rollouts:
     # --- outcomes ------------------------------------------------------------------------------
 
     def created(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Handle the creation of a ReplicaSet by this controller."""
+        """Continue the rollout after its new ReplicaSet `target` was created."""
         rollout = self._rollouts.get(self._creating.pop((target.namespace, target.name), ""))
         if rollout is None:
             return []
@@ -190,7 +202,11 @@ class Rollouts:
     def not_created(
         self, target: ObjectRef, reason: FailureReason, message: str, now: Instant
     ) -> list[Command]:
-        """Handle a rejected creation: use another name if it is taken, else retry later."""
+        """Handle the refused creation of the ReplicaSet `target`.
+
+        If the name is taken by another ReplicaSet, sync with another name. For any other reason,
+        retry after a backoff.
+        """
         rollout = self._rollouts.get(self._creating.pop((target.namespace, target.name), ""))
         if rollout is None:
             return []
@@ -208,7 +224,7 @@ class Rollouts:
         return self.sync.output.collided(rollout)
 
     def scaled(self, target: ObjectRef) -> None:
-        """Handle a successful patch of a ReplicaSet."""
+        """Record that a patch of the ReplicaSet `target` succeeded."""
         key = owner_key(REPLICA_SET, target.namespace, target.name, target.uid)
         rollout = self._rollouts.get(self._by_replica_set.get(key, ""))
         if rollout is not None and key in rollout.writing:
@@ -217,7 +233,7 @@ class Rollouts:
             self._catch_up(rollout)
 
     def _catch_up(self, rollout: Rollout) -> None:
-        """Sync again if something changed while a write was in flight.
+        """Queue a sync if an object of the rollout changed while a write was in flight.
 
         No sync follows a patch that changed nothing, because it would send the same patch again.
         """
@@ -226,7 +242,7 @@ class Rollouts:
             self.changed[rollout.key] = None
 
     def not_written(self, target: ObjectRef, now: Instant) -> None:
-        """Handle a failed patch of a ReplicaSet or the Deployment: retry later."""
+        """Handle a failed patch of a ReplicaSet or a Deployment: schedule a retry."""
         key = owner_key(target.kind, target.namespace, target.name, target.uid)
         rollout = self._rollouts.get(self._by_replica_set.get(key, key))
         if rollout is None:
@@ -238,7 +254,7 @@ class Rollouts:
             self._wait(rollout, now)
 
     def wake(self, key: str, due: Instant) -> None:
-        """Sync the Deployment `key` at `due`, even if nothing changes."""
+        """Schedule a sync of the Deployment `key` at `due`, even if no object changes."""
         self._retries.add(due, key)
 
     def next_retry(self) -> Instant | None:
@@ -246,7 +262,7 @@ class Rollouts:
         return self._retries.next_due()
 
     def retry(self, now: Instant) -> None:
-        """Sync the Deployments whose backoff has expired."""
+        """Queue the Deployments whose backoff or wait has expired."""
         for key in self._retries.pop_due(now):
             rollout = self._rollouts.get(key)
             if rollout is not None:
@@ -271,7 +287,7 @@ class Rollouts:
         self._unite(rollout, key)
 
     def _unite(self, rollout: Rollout, key: str) -> None:
-        """Add the pods of `key` to the siblings of the Deployment's other ReplicaSets."""
+        """Share one dictionary of sibling pod sets among all ReplicaSets of the Deployment."""
         pods = self.pod_sets.sets.get(key)
         if pods is not None:
             rollout.siblings[key] = pods

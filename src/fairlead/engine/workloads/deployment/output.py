@@ -1,7 +1,7 @@
-"""RolloutOutput: what a Deployment's controller writes for clients to read.
+"""RolloutOutput: the parts of Deployments and ReplicaSets that only API clients read.
 
-That is the Deployment's status with its conditions, the revision numbers of its ReplicaSets, and
-their history. It does not affect the steps of a rollout, so a simulation uses NoRolloutOutput.
+These are the Deployment's status with its conditions, the revision numbers of its ReplicaSets, and
+their history. They do not affect the steps of a rollout, so a simulation uses NoRolloutOutput.
 
 upstream: pkg/controller/deployment/progress.go, sync.go
 """
@@ -38,46 +38,57 @@ from fairlead.engine.workloads.status_writer import StatusWriter, status_patch
 
 
 class RolloutOutput(Protocol):
-    """The commands that matter only to clients, at each point of a rollout."""
+    """The commands that write data for API clients, one method for each point of a rollout."""
 
     def is_pending(self, rollout: Rollout) -> bool:
-        """Return whether a status write is in flight, so that the next step must wait."""
+        """Return whether a status write is in flight; the sync waits until its outcome."""
         ...
 
     def note_pause(self, rollout: Rollout, now: Instant) -> list[Command]:
-        """Record that the Deployment was paused or resumed."""
+        """Write the Progressing condition if the Deployment was paused or resumed."""
         ...
 
     def revise(self, rollout: Rollout) -> list[Command]:
-        """Set the newest revision and the Deployment's annotations on the current ReplicaSet."""
+        """Patch the current ReplicaSet with its revision and the Deployment's annotations."""
         ...
 
     def number(self, rollout: Rollout, now: Instant) -> list[Command]:
-        """Set the revision of the current ReplicaSet on the Deployment."""
+        """Write the current ReplicaSet's revision to the Deployment."""
         ...
 
     def write(self, rollout: Rollout, now: Instant, *, is_scaling: bool) -> list[Command]:
-        """Write the status after a sync without a step."""
+        """Write the Deployment's status after a sync.
+
+        If `is_scaling` is set, the sync only changed sizes, and the Progressing condition is kept.
+        """
         ...
 
     def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
-        """Record that the ReplicaSet `made` was created."""
+        """Write that the ReplicaSet `made` was created."""
         ...
 
     def not_created(self, rollout: Rollout, note: str, now: Instant) -> list[Command]:
-        """Record that the ReplicaSet could not be created."""
+        """Write that the new ReplicaSet could not be created; `note` is the error message."""
         ...
 
     def collided(self, rollout: Rollout) -> list[Command]:
-        """Record the new collision count, from which the next name is computed."""
+        """Write the new collision count, from which the name of the next ReplicaSet is computed."""
         ...
 
     def prune(self, rollout: Rollout, *, if_complete: bool) -> list[Command]:
-        """Delete old ReplicaSets over revisionHistoryLimit."""
+        """Delete empty old ReplicaSets that exceed revisionHistoryLimit.
+
+        If `if_complete` is set, delete them only if the status reports that the rollout is
+        complete.
+        """
         ...
 
     def overdue_at(self, rollout: Rollout) -> Instant | None:
-        """Return when the rollout exceeds its progress deadline, None if it cannot."""
+        """Return the time at which the rollout exceeds its progress deadline.
+
+        Returns None if it has no deadline, is complete or paused, or has exceeded the deadline
+        already.
+        """
         ...
 
 
@@ -89,7 +100,7 @@ class RolloutWriter:
     writer: StatusWriter
 
     def is_pending(self, rollout: Rollout) -> bool:
-        """Return whether a status write is in flight."""
+        """Return whether a status write of the Deployment is in flight."""
         return self.writer.is_pending(rollout.ref)
 
     def note_pause(self, rollout: Rollout, now: Instant) -> list[Command]:
@@ -120,7 +131,7 @@ class RolloutWriter:
         return [PatchObject(ref, patch)]
 
     def number(self, rollout: Rollout, now: Instant) -> list[Command]:
-        """Write the Deployment's revision, and that its ReplicaSet was found."""
+        """Write the Deployment's revision; add the Progressing condition if it is missing."""
         current, deployment = rollout.replica_sets.get(rollout.current), rollout.deployment
         if current is None:
             return []
@@ -131,7 +142,7 @@ class RolloutWriter:
         return self._write(rollout, status, revision_of(current))
 
     def write(self, rollout: Rollout, now: Instant, *, is_scaling: bool) -> list[Command]:
-        """Write counts and conditions; while scaling, the Progressing condition stays."""
+        """Write counts and conditions; if `is_scaling`, keep the Progressing condition."""
         deployment, count = rollout.deployment, _count(rollout)
         if is_ending(deployment) or is_scaling:
             status = sized_status(deployment, count, rollout.collisions, now)
@@ -142,33 +153,33 @@ class RolloutWriter:
         return self.writer.write(rollout.ref, deployment.status, status)
 
     def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
-        """Write the progress and the Deployment's new revision."""
+        """Write the Progressing condition and the Deployment's new revision."""
         cause = ("NewReplicaSetCreated", f'Created new replica set "{made.metadata.name}"')
         status = progress_status(rollout.deployment, "True", cause, now)
         return self._write(rollout, status, revision_of(made))
 
     def not_created(self, rollout: Rollout, note: str, now: Instant) -> list[Command]:
-        """Write the failure as the reason for the lack of progress."""
+        """Set the Progressing condition to False, with `note` as its message."""
         status = progress_status(rollout.deployment, "False", (NOT_CREATED, note), now)
         return self._write(rollout, status)
 
     def collided(self, rollout: Rollout) -> list[Command]:
-        """Write the collision count."""
+        """Write `rollout.collisions` as the status's collision count."""
         status = {**rollout.deployment.status, "collisionCount": rollout.collisions}
         return self._write(rollout, status)
 
     def prune(self, rollout: Rollout, *, if_complete: bool) -> list[Command]:
-        """Delete old ReplicaSets over revisionHistoryLimit."""
+        """Delete empty old ReplicaSets that exceed revisionHistoryLimit."""
         if if_complete and not is_reported_complete(rollout.deployment):
             return []
         return rollout.cleanup_commands(self.pod_sets.sets)
 
     def overdue_at(self, rollout: Rollout) -> Instant | None:
-        """Return when the rollout exceeds its progress deadline, None if it cannot."""
+        """Return the time at which the rollout exceeds its progress deadline, None if never."""
         return overdue_at(rollout.deployment)
 
     def _write(self, rollout: Rollout, status: Json, revision: int = 0) -> list[Command]:
-        """Write `status`, in one patch with the revision if that has changed."""
+        """Write `status`; if `revision` has changed, write both in one patch."""
         deployment = rollout.deployment
         before, number = deployment.status, str(revision)
         if not revision or deployment.metadata.annotations.get(REVISION) == number:
@@ -183,7 +194,7 @@ class NoRolloutOutput:
     """Writes nothing, because no client reads it."""
 
     def is_pending(self, rollout: Rollout) -> bool:
-        """Return False: nothing is written."""
+        """Return False, because no status write is ever in flight."""
         return False
 
     def note_pause(self, rollout: Rollout, now: Instant) -> list[Command]:
@@ -215,16 +226,16 @@ class NoRolloutOutput:
         return []
 
     def prune(self, rollout: Rollout, *, if_complete: bool) -> list[Command]:
-        """Return no commands: empty ReplicaSets do no harm in a simulation."""
+        """Return no commands, because empty ReplicaSets do no harm in a simulation."""
         return []
 
     def overdue_at(self, rollout: Rollout) -> Instant | None:
-        """Return None: no progress is reported."""
+        """Return None, because progress deadlines are not tracked."""
         return None
 
 
 def _count(rollout: Rollout) -> PodCounts:
-    """Return the sums over the status of the ReplicaSets."""
+    """Return the pod counts in the status of the rollout's ReplicaSets, summed."""
     sets = rollout.replica_sets
     statuses = [one.status for one in sets.values()]
     current = sets.get(rollout.current)

@@ -1,9 +1,9 @@
-"""Status of a Deployment: counts, and the conditions Progressing and Available.
+"""Computes the status of a Deployment: pod counts and the conditions Progressing and Available.
 
 `kubectl rollout status` reads the counts and the reason of `Progressing`. Upstream's controller
 writes the status on four occasions, with different contents:
 
-    paused or resumed           `pause_status`, before anything else
+    paused or resumed           `pause_status`, before any other write
     a ReplicaSet is created     `progress_status`, with the revision
     scaled, or paused           `sized_status`, which keeps the Progressing condition
     rollout in progress         `rollout_status`
@@ -36,7 +36,10 @@ NO_DEADLINE: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodCounts:
-    """Pod counts over all ReplicaSets; `requested` is the sum of spec.replicas."""
+    """Numbers of pods over all ReplicaSets of a Deployment.
+
+    `requested` is the sum of their spec.replicas; the other fields are sums over their status.
+    """
 
     requested: int
     replicas: int
@@ -48,10 +51,11 @@ class PodCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressInput:
-    """Other inputs of the Progressing condition.
+    """Inputs of the Progressing condition other than pod counts.
 
-    `name` is that of the current ReplicaSet, "" if there is none; `failure` is the condition of a
-    ReplicaSet whose pods cannot be created.
+    `name` is the name of the current ReplicaSet, "" if there is none. `failure` is the
+    ReplicaFailure condition of a ReplicaSet whose pods cannot be created, None if there is no such
+    ReplicaSet.
     """
 
     name: str = ""
@@ -59,7 +63,10 @@ class ProgressInput:
 
 
 def pause_status(deployment: Deployment, now: Instant) -> Json:
-    """Return the status, with Progressing changed if the Deployment was paused or resumed."""
+    """Return the status with a new Progressing condition if the Deployment was paused or resumed.
+
+    Otherwise return the status unchanged.
+    """
     # upstream: sync.go:checkPausedConditions
     before = find(deployment.status.get("conditions", ()), PROGRESSING)
     reason = "" if before is None else before.get("reason", "")
@@ -75,7 +82,11 @@ def pause_status(deployment: Deployment, now: Instant) -> Json:
 def progress_status(
     deployment: Deployment, status: str, cause: tuple[str, str], now: Instant
 ) -> Json:
-    """Return the current status with Progressing set; `cause` has reason and message."""
+    """Return the current status with the Progressing condition set to `status`.
+
+    `cause` is (reason, message). A Deployment without a progress deadline keeps its status
+    unchanged.
+    """
     if not has_deadline(deployment):
         return deployment.status
     conditions = _Conditions(deployment.status.get("conditions", ()), now)
@@ -84,7 +95,7 @@ def progress_status(
 
 
 def sized_status(deployment: Deployment, count: PodCounts, collisions: int, now: Instant) -> Json:
-    """Return the status after a change of size."""
+    """Return the status for a sync that only changes sizes; the Progressing condition is kept."""
     # upstream: sync.go:syncDeploymentStatus
     conditions = _Conditions(deployment.status.get("conditions", ()), now)
     _judge_availability(conditions, deployment, count)
@@ -94,7 +105,7 @@ def sized_status(deployment: Deployment, count: PodCounts, collisions: int, now:
 def rollout_status(
     deployment: Deployment, count: PodCounts, collisions: int, inputs: ProgressInput, now: Instant
 ) -> Json:
-    """Return the status during a rollout."""
+    """Return the status for a sync of a rollout that is neither paused nor being scaled."""
     conditions = _Conditions(deployment.status.get("conditions", ()), now)
     _judge_availability(conditions, deployment, count)
     if not has_deadline(deployment):
@@ -109,12 +120,12 @@ def rollout_status(
 
 
 def is_complete(deployment: Deployment, count: PodCounts) -> bool:
-    """Return whether the rollout is complete."""
+    """Return whether all replicas are updated and available, and no other pods exist."""
     return count.updated == count.replicas == count.available == deployment.spec.replicas
 
 
 def is_reported_complete(deployment: Deployment) -> bool:
-    """Return whether the rollout is complete according to the status."""
+    """Return whether the status reports a complete rollout of the newest generation."""
     status, wanted = deployment.status, deployment.spec.replicas
     names = ("updatedReplicas", "replicas", "availableReplicas")
     is_observed = status.get("observedGeneration", 0) >= deployment.metadata.generation
@@ -127,7 +138,10 @@ def has_deadline(deployment: Deployment) -> bool:
 
 
 def overdue_at(deployment: Deployment) -> Instant | None:
-    """Return when a rollout without progress exceeds its deadline, None if it cannot."""
+    """Return the time at which a rollout without progress exceeds its deadline.
+
+    Returns None if it has no deadline, is complete or paused, or has exceeded the deadline already.
+    """
     progress = find(deployment.status.get("conditions", ()), PROGRESSING)
     if progress is None or not has_deadline(deployment) or deployment.spec.paused:
         return None
@@ -142,12 +156,12 @@ def overdue_at(deployment: Deployment) -> Instant | None:
 
 
 def find(entries: Any, condition_type: str) -> Json | None:
-    """Return the condition of that type."""
+    """Return the condition of type `condition_type` in `entries`, or None if it is missing."""
     return next((one for one in entries if one.get("type") == condition_type), None)
 
 
 class _Conditions:
-    """status.conditions of a Deployment, with their update times."""
+    """The conditions in the status of a Deployment, with their update times."""
 
     def __init__(self, entries: Any, now: Instant) -> None:
         self.entries: list[Json] = list(entries)
@@ -159,9 +173,10 @@ class _Conditions:
     def put(
         self, condition_type: str, status: str, reason: str, message: str, *, again: bool = False
     ) -> None:
-        """Set a condition.
+        """Set the condition of type `condition_type`.
 
-        If status and reason are equal, it stays unchanged unless `again` is set.
+        If its status and reason are equal already, the condition stays unchanged unless `again` is
+        set.
         """
         # upstream: deployment_util.go:SetDeploymentCondition
         before = self.find(condition_type)
@@ -184,7 +199,7 @@ class _Conditions:
         )
 
     def adopt(self, row: Mapping[str, Any]) -> None:
-        """Copy a condition of a ReplicaSet."""
+        """Copy the condition `row` of a ReplicaSet if its status or reason has changed."""
         # upstream: deployment_util.go:ReplicaSetToDeploymentCondition
         before = self.find(row["type"])
         reported = (row["status"], row.get("reason"))
@@ -248,7 +263,10 @@ def _judge_progress(
 
 
 def _has_progressed(before: Mapping[str, Any], count: PodCounts) -> bool:
-    """Return whether there are more new pods, fewer old ones, or more available ones."""
+    """Return whether the rollout has progressed since the status `before` was written.
+
+    It has progressed if there are more updated, ready or available pods, or fewer old pods.
+    """
     updated = before.get("updatedReplicas", 0)
     return bool(
         count.updated > updated

@@ -1,11 +1,13 @@
-"""ReplicaSetView: how a rollout gets the numbers of pods of its ReplicaSets.
+"""ReplicaSetView: reads the pod counts of a rollout's ReplicaSets.
 
-    ReportedReplicaSets   from `status` of the ReplicaSets, as upstream. The ReplicaSet controller
-                          writes it, so each step waits until the previous one is reported.
-    CountedReplicaSets    from the pods. No status is written, and ReplicaSets that the snapshot
-                          lacks are implied by their pods.
+    ReportedReplicaSets   reads the `status` of the ReplicaSets, as upstream does. The ReplicaSet
+                          controller writes it, so each step waits until the status shows the
+                          effect of the previous step.
+    CountedReplicaSets    counts the pods. No status is written, and the pods of a ReplicaSet that
+                          the snapshot lacks imply the ReplicaSet.
 
-Both describe the same pods, so a rollout takes the same steps; reported counts arrive later.
+Both variants describe the same pods, so a rollout takes the same steps with each of them. Reported
+counts arrive later.
 """
 
 from __future__ import annotations
@@ -25,23 +27,26 @@ class ReplicaSetView(Protocol):
     """The counts of pods of a rollout's ReplicaSets."""
 
     def find_current(self, rollout: Rollout, *, is_loaded: bool) -> None:
-        """Find the ReplicaSet with the Deployment's template; `is_loaded`: from a snapshot."""
+        """Find the ReplicaSet with the Deployment's template; store its key in the rollout.
+
+        `is_loaded` is set if the objects come from a snapshot.
+        """
         ...
 
     def states(self, rollout: Rollout, now: Instant) -> States:
-        """Return the current ReplicaSet, if there is one, and the old ones."""
+        """Return (state of the current ReplicaSet or None, states of the old ReplicaSets)."""
         ...
 
     def has_old_pods(self, rollout: Rollout) -> bool:
-        """Return whether old ReplicaSets still have pods, terminating ones included."""
+        """Return whether unfinished pods of old ReplicaSets exist; terminating pods count."""
         ...
 
     def follows_pods(self, rollout: Rollout) -> bool:
-        """Return whether a change of a pod can affect the next step."""
+        """Return whether the change of a pod can affect the next step of the rollout."""
         ...
 
     def watch(self, rollout: Rollout, now: Instant) -> None:
-        """Watch for the changes on which the next step depends."""
+        """Subscribe to the changes of pods on which the next step depends."""
         ...
 
 
@@ -52,21 +57,27 @@ class ReportedReplicaSets:
     pod_sets: PodSets
 
     def find_current(self, rollout: Rollout, *, is_loaded: bool) -> None:
-        """Compare templates only: the objects are complete."""
+        """Find the ReplicaSet with the Deployment's template by comparing templates only.
+
+        Revisions and ages are not needed, because a served cluster contains all ReplicaSets.
+        """
         rollout.find_current()
 
     def states(self, rollout: Rollout, now: Instant) -> States:
-        """Return the states that the ReplicaSets report."""
+        """Return the states in the status of the ReplicaSets."""
         return rollout.reported_states()
 
     def has_old_pods(self, rollout: Rollout) -> bool:
-        """Return whether the old ReplicaSets report pods, or whether pods of them exist."""
+        """Return whether the old ReplicaSets report pods or have unfinished pods."""
         return not (
             rollout.has_reported_no_old_pods and rollout.has_no_old_pods(self.pod_sets.sets)
         )
 
     def follows_pods(self, rollout: Rollout) -> bool:
-        """Return True for Recreate only; other steps depend on the status of ReplicaSets."""
+        """Return True for the strategy Recreate only.
+
+        The steps of other strategies depend on the status of ReplicaSets.
+        """
         return rollout.deployment.spec.strategy.type == RECREATE
 
     def watch(self, rollout: Rollout, now: Instant) -> None:
@@ -75,16 +86,19 @@ class ReportedReplicaSets:
 
 @dataclass(frozen=True, slots=True)
 class CountedReplicaSets:
-    """Counts from the pods themselves."""
+    """Counts the pods themselves."""
 
     pod_sets: PodSets
 
     def find_current(self, rollout: Rollout, *, is_loaded: bool) -> None:
-        """Compare templates, and in a snapshot also revisions and the age of pods."""
+        """Find the ReplicaSet with the Deployment's template.
+
+        In a snapshot, also use revisions and the age of pods if no template is equal.
+        """
         rollout.find_current(is_loaded=is_loaded)
 
     def states(self, rollout: Rollout, now: Instant) -> States:
-        """Return the states with available pods counted."""
+        """Return the states of the ReplicaSets with counts of their available pods."""
         return rollout.counted_states(self.pod_sets.sets, now)
 
     def has_old_pods(self, rollout: Rollout) -> bool:
@@ -92,11 +106,11 @@ class CountedReplicaSets:
         return not rollout.has_no_old_pods(self.pod_sets.sets)
 
     def follows_pods(self, rollout: Rollout) -> bool:
-        """Return True: every pod counts that becomes available or unavailable."""
+        """Return True, because the availability of every pod affects the counts."""
         return True
 
     def watch(self, rollout: Rollout, now: Instant) -> None:
-        """Watch the pods while the rollout is in progress."""
+        """Watch the pods of all ReplicaSets while the rollout is in progress."""
         _, old = self.states(rollout, now)
         is_in_progress = bool(rollout.creating) or any(
             one.replicas or self.has_old_pods(rollout) for one in old
@@ -110,7 +124,10 @@ class CountedReplicaSets:
             self._wake_when_available(rollout, now)
 
     def _wake_when_available(self, rollout: Rollout, now: Instant) -> None:
-        """Wake when ready pods become available after minReadySeconds, which changes no object."""
+        """Schedule a sync for the time at which ready pods become available (minReadySeconds).
+
+        No object changes at that time, so no stimulus would cause the sync.
+        """
         min_ready = seconds(rollout.deployment.spec.min_ready_seconds)
         for key in (*rollout.replica_sets, *rollout.implied):
             pods = self.pod_sets.sets.get(key)

@@ -1,7 +1,7 @@
 """Revision annotations of a Deployment's ReplicaSets, for `kubectl rollout history` and `undo`.
 
-A ReplicaSet has the number of the last revision with its template, and earlier numbers if the
-template was restored.
+A ReplicaSet has the number of the last revision that used its template. If a template is restored,
+its ReplicaSet gets a new number, and the earlier numbers are kept in the revision history.
 
 upstream: pkg/controller/deployment/util/deployment_util.go:SetNewReplicaSetAnnotations,
 SetDeploymentRevision, SetReplicasAnnotations, skipCopyAnnotation
@@ -33,35 +33,39 @@ Annotations = Mapping[str, str]
 
 
 def number_in(annotations: Annotations, key: str) -> int | None:
-    """Return the number in an annotation, None if there is none."""
+    """Return the number in the annotation `key`, or None if it does not contain a number."""
     text = annotations.get(key, "")
     return parse_int64(text) if text.isdecimal() else None
 
 
 def revision_of(one: ReplicaSet) -> int:
-    """Return the revision of a ReplicaSet, 0 if it has none."""
+    """Return the revision number of a ReplicaSet, or 0 if it has no revision annotation."""
     return number_in(one.metadata.annotations, REVISION) or 0
 
 
 def next_revision(others: Iterable[ReplicaSet]) -> int:
-    """Return a revision number above the revisions of `others`."""
+    """Return 1 plus the highest revision number of `others`."""
     return max(map(revision_of, others), default=0) + 1
 
 
 def size_annotations(bounds: Bounds) -> dict[str, str]:
-    """Return the Deployment's size as annotations, for a ReplicaSet that is scaled."""
+    """Return the annotations with the Deployment's size that a scaled ReplicaSet gets."""
     return {DESIRED_REPLICAS: str(bounds.replicas), MAX_REPLICAS: str(bounds.max_pods)}
 
 
 def copied_annotations(annotations: Annotations) -> dict[str, str]:
-    """Return the annotations of a Deployment that its ReplicaSets get."""
+    """Return the annotations of a Deployment that are copied to its ReplicaSets."""
     return {key: text for key, text in annotations.items() if key not in NOT_TOLD}
 
 
 def revised(
     current: ReplicaSet, others: Iterable[ReplicaSet], deployment: Annotations
 ) -> Annotations:
-    """Return the changes to the annotations of the `current` ReplicaSet."""
+    """Return the annotations of the `current` ReplicaSet that must change, with their new values.
+
+    `others` are the Deployment's other ReplicaSets. `deployment` contains the Deployment's
+    annotations.
+    """
     before = current.metadata.annotations
     wanted = copied_annotations(deployment)
     own, revision = revision_of(current), next_revision(others)

@@ -3,7 +3,8 @@
     total pods         ≤  replicas + maxSurge               (percentages rounded up)
     available pods     ≥  replicas - maxUnavailable         (percentages rounded down)
 
-The new ReplicaSet grows first. When it cannot, old ones shrink, unavailable pods first.
+A step grows the new ReplicaSet. If the limits do not allow growth, the step shrinks old
+ReplicaSets, unavailable pods first.
 
 Example with replicas 4, maxSurge 1, maxUnavailable 1 (at most 5 pods, at least 3 available):
 
@@ -13,7 +14,7 @@ Example with replicas 4, maxSurge 1, maxUnavailable 1 (at most 5 pods, at least 
     old 3 (3 available)   new 2 (1 available)       shrink old by 4 - 3 = 1, and so on
 
 When `replicas` changes during a rollout, all ReplicaSets are scaled in proportion. All functions
-are pure; they return only sizes that change, keyed by ReplicaSet.
+are pure. They return sizes by ReplicaSet key, without the ReplicaSets that keep their size.
 
 upstream: pkg/controller/deployment/rolling.go, sync.go:scale, util/deployment_util.go
 """
@@ -36,10 +37,11 @@ Sizes = dict[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaSetState:
-    """A ReplicaSet of a Deployment with its `replicas` and its `available` pods.
+    """A ReplicaSet of a Deployment with its size (`replicas`) and its number of `available` pods.
 
-    `age` orders by creation. `desired` and `max_pods` are the Deployment's replicas and its maximum
-    of pods when this ReplicaSet was last scaled, None if unknown.
+    `age` is a sort key, smaller for older ReplicaSets. `desired` and `max_pods` are the
+    Deployment's replicas and its maximum number of pods when this ReplicaSet was last scaled, None
+    if unknown.
     """
 
     key: str
@@ -52,7 +54,7 @@ class ReplicaSetState:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of a rolling update."""
+    """The limits of a rolling update as numbers of pods: replicas, maxSurge and maxUnavailable."""
 
     replicas: int
     surge: int
@@ -60,9 +62,9 @@ class Bounds:
 
     @classmethod
     def of(cls, strategy: UpdateStrategy, replicas: int) -> Bounds:
-        """Return the limits that `strategy` sets.
+        """Return the limits that `strategy` sets for `replicas` pods.
 
-        If both round to 0, one pod may be unavailable.
+        If maxSurge and maxUnavailable both round to 0, one pod may be unavailable.
         """
         # upstream: deployment_util.go:ResolveFenceposts, MaxUnavailable, MaxSurge
         if strategy.type != ROLLING_UPDATE:
@@ -76,17 +78,17 @@ class Bounds:
 
     @property
     def max_pods(self) -> int:
-        """The largest number of pods during the update: replicas and surge."""
+        """Maximum number of pods during the update: replicas plus surge."""
         return self.replicas + self.surge
 
     @property
     def min_available(self) -> int:
-        """The minimum of available pods."""
+        """Minimum number of available pods during the update."""
         return self.replicas - self.unavailable
 
 
 def rolled(new: ReplicaSetState, old: Sequence[ReplicaSetState], bounds: Bounds) -> list[Sizes]:
-    """Return one step of a rolling update, as changes of size to apply one after the other."""
+    """Return one step of a rolling update: changes of size, to be applied one after the other."""
     # upstream: rolling.go:rolloutRolling
     size = grown(new.replicas, sum(one.replicas for one in (*old, new)), bounds)
     if size != new.replicas:
@@ -95,9 +97,9 @@ def rolled(new: ReplicaSetState, old: Sequence[ReplicaSetState], bounds: Bounds)
 
 
 def grown(replicas: int, total: int, bounds: Bounds) -> int:
-    """Return the new size of the new ReplicaSet.
+    """Return the size of the new ReplicaSet after the next step.
 
-    `replicas` is its size now, `total` the number of pods of all ReplicaSets.
+    `replicas` is its current size. `total` is the sum of the sizes of all ReplicaSets.
     """
     # upstream: deployment_util.go:NewRSNewReplicas, rolling.go:reconcileNewReplicaSet
     if replicas >= bounds.replicas:
@@ -109,7 +111,11 @@ def grown(replicas: int, total: int, bounds: Bounds) -> int:
 def recreated(
     new: ReplicaSetState | None, old: Sequence[ReplicaSetState], replicas: int, *, is_quiet: bool
 ) -> Sizes:
-    """Return one step of Recreate: scale old ReplicaSets to 0, then the new one up."""
+    """Return the sizes that one step of the Recreate strategy changes.
+
+    The first step scales the old ReplicaSets to 0. Once `is_quiet` is set (no old pods exist), the
+    next step scales the new ReplicaSet to `replicas`.
+    """
     # upstream: recreate.go:rolloutRecreate
     gone = {one.key: 0 for one in old if one.replicas}
     if gone or not is_quiet or new is None or new.replicas == replicas:
@@ -118,7 +124,7 @@ def recreated(
 
 
 def is_scaling(parts: Sequence[ReplicaSetState], replicas: int) -> bool:
-    """Return whether the Deployment was scaled after these ReplicaSets were scaled."""
+    """Return whether an active ReplicaSet was last scaled for another number of replicas."""
     # upstream: sync.go:isScalingEvent
     return any(
         one.desired is not None and one.desired != replicas for one in parts if one.replicas > 0
@@ -133,10 +139,10 @@ def proportional(
     is_rolling: bool,
     reported: int,
 ) -> Sizes:
-    """Return the sizes after a change of `replicas`; `reported` is status.replicas.
+    """Return the sizes after a change of the Deployment's replicas; `reported` is status.replicas.
 
-    The result includes all scaled ReplicaSets, even if their size stays, because their annotations
-    must get the new number of desired replicas.
+    If the change is divided, the result includes all active ReplicaSets, even if their size stays:
+    their annotations must get the new number of desired replicas.
     """
     # upstream: sync.go:scale
     only = _only_one(new, old)
@@ -188,7 +194,7 @@ def _changed(before: Sizes, after: Sizes) -> Sizes:
 def _only_one(
     new: ReplicaSetState | None, old: Sequence[ReplicaSetState]
 ) -> ReplicaSetState | None:
-    """Return the ReplicaSet that gets the whole change, None if the change is divided."""
+    """Return the only ReplicaSet to scale, or None if the change must be divided."""
     # upstream: deployment_util.go:FindActiveOrLatest
     active = _active(new, old)
     if len(active) > 1 or (new is None and not old):
@@ -209,7 +215,7 @@ def _is_saturated(new: ReplicaSetState, replicas: int) -> bool:
 
 
 def _shared_out(parts: Sequence[ReplicaSetState], bounds: Bounds, reported: int) -> Sizes:
-    """Return the size of every ReplicaSet after dividing the difference in proportion."""
+    """Return the size of every ReplicaSet after a change is divided in proportion to the sizes."""
     left = (bounds.max_pods if bounds.replicas else 0) - sum(one.replicas for one in parts)
     if not left:
         return {one.key: one.replicas for one in parts}
@@ -247,7 +253,7 @@ def _age(one: ReplicaSetState) -> tuple[str, str]:
 
 
 def _scaled(value: IntOrString | None, replicas: int, *, up: bool) -> int:
-    """Return a limit as a number of pods; an invalid limit counts as 0, as in upstream."""
+    """Return the number of pods for the limit `value`, 0 if it is invalid, as in upstream."""
     try:
         return scaled(SHARE_DEFAULT if value is None else value, replicas, is_rounded_up=up)
     except IntOrPercentError:

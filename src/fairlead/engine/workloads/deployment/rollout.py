@@ -1,11 +1,11 @@
-"""Rollout: a Deployment with its current ReplicaSet and its old ones.
+"""Rollout: a Deployment with its current ReplicaSet and its old ReplicaSets.
 
-A Deployment without a ReplicaSet for its template creates one. `rolling_update` computes the sizes,
+A Deployment creates a ReplicaSet if none has its template. `rolling_update` computes the sizes, and
 `sync` runs each step.
 
-A dump may hold a Deployment and its pods but not the ReplicaSets between them. These are *implied*:
-the owner reference of the pods names them, `<deployment>-<pod-template-hash>`, and their pods are
-controlled as if the ReplicaSets existed.
+A dump may contain a Deployment and its pods but not the ReplicaSets between them. Such ReplicaSets
+are *implied*: the owner references of the pods contain their names,
+`<deployment>-<pod-template-hash>`. Their pods are controlled as if the ReplicaSets existed.
 
 upstream: pkg/controller/deployment/deployment_controller.go, sync.go:getNewReplicaSet
 """
@@ -57,7 +57,11 @@ WHY_HISTORY: Final = "older than its Deployment's revision history"
 
 @dataclass(frozen=True, slots=True)
 class RequestedScale:
-    """A size that was patched into a ReplicaSet and is not observed yet."""
+    """A size that was patched into a ReplicaSet but is not yet observed.
+
+    `desired` and `max_pods` are the Deployment's replicas and maximum number of pods in the same
+    patch.
+    """
 
     replicas: int
     desired: int
@@ -66,12 +70,13 @@ class RequestedScale:
 
 @dataclass(slots=True)
 class Rollout:
-    """A Deployment with its ReplicaSets, known and implied, by key.
+    """A Deployment with its known ReplicaSets (`replica_sets`) and its `implied` ones, by key.
 
     `current` is the key of the ReplicaSet that has `template`, "" if there is none. `sizes` are the
-    desired sizes of implied ReplicaSets. `requested` are sizes that were patched and are not
-    observed yet, `writing` the keys whose patch is in flight, `creating` the name of a ReplicaSet
-    being created. `is_stale`: something changed while a write was in flight.
+    desired sizes of implied ReplicaSets. `requested` are patched sizes that are not yet observed.
+    `writing` contains the keys of ReplicaSets with a patch in flight. `creating` is the name of the
+    ReplicaSet that is being created, "" if there is none. `is_stale` is set if an object changed
+    while a write was in flight.
     """
 
     key: str
@@ -107,18 +112,19 @@ class Rollout:
         return _ref("Deployment", self.deployment)
 
     def imply(self, key: str, pods: PodSet) -> None:
-        """Add an implied ReplicaSet with `pods`; its size is the number of active pods.
+        """Add an implied ReplicaSet with `pods`; its initial size is the number of active pods.
 
-        If it is the Deployment's only ReplicaSet, missing pods are created by scaling it.
+        If it is the Deployment's only ReplicaSet, the next sync scales it to the Deployment's
+        replicas, which creates missing pods.
         """
         self.implied[key] = pods
         self.sizes[key] = len(pods.active)
 
     def find_current(self, *, is_loaded: bool = False) -> None:
-        """Find the ReplicaSet with the Deployment's template.
+        """Find the ReplicaSet with the Deployment's template and store its key in `current`.
 
-        `is_loaded`: in a snapshot, templates may differ by defaults; then the revision annotation
-        or the age of the pods decides.
+        In a snapshot (`is_loaded`), templates may differ by defaults. If no template is equal
+        there, the revision annotation or the age of the pods decides.
         """
         wanted = self.deployment.spec.template
         if self._is_present(self.current) and same_template(self.template, wanted):
@@ -132,9 +138,9 @@ class Rollout:
     def counted_states(
         self, sets: dict[str, PodSet], now: Instant
     ) -> tuple[ReplicaSetState | None, list[ReplicaSetState]]:
-        """Return the current ReplicaSet, if there is one, and the old ones.
+        """Return (state of the current ReplicaSet or None, states of the old ReplicaSets).
 
-        Available pods are counted.
+        The numbers of available pods are counted from the pod sets `sets`.
         """
         min_ready = seconds(self.deployment.spec.min_ready_seconds)
         others = []
@@ -166,12 +172,19 @@ class Rollout:
         )
 
     def reported_states(self) -> tuple[ReplicaSetState | None, list[ReplicaSetState]]:
-        """Return the new and the old ReplicaSets with the numbers in their status."""
+        """Return (state of the current ReplicaSet or None, states of the old ReplicaSets).
+
+        The numbers of available pods come from the status of the ReplicaSets.
+        """
         parts = {key: _reported_state(key, one) for key, one in self.replica_sets.items()}
         return parts.pop(self.current, None), list(parts.values())
 
     def resized(self, new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> Sizes:
-        """Return all ReplicaSets' sizes after the Deployment was scaled, or while it is paused."""
+        """Return the sizes that change after the Deployment was scaled or while it is paused.
+
+        After scaling, the result includes active ReplicaSets whose size stays, to update their
+        annotations.
+        """
         spec, parts = self.deployment.spec, [*old, *((new,) if new is not None else ())]
         sizes = proportional(
             new,
@@ -190,7 +203,7 @@ class Rollout:
 
     @property
     def has_reported_no_old_pods(self) -> bool:
-        """Whether the status of all old ReplicaSets reports no pods."""
+        """Whether every old ReplicaSet reports 0 pods in its status."""
         # upstream: recreate.go:oldPodsRunning
         return not any(
             one.status.get("replicas")
@@ -199,7 +212,7 @@ class Rollout:
         )
 
     def has_no_old_pods(self, sets: dict[str, PodSet]) -> bool:
-        """Return whether old ReplicaSets have no unfinished pods, terminating ones included."""
+        """Return whether old ReplicaSets have no unfinished pods, terminating pods included."""
         # upstream: recreate.go:oldPodsRunning
         return not any(
             pod_state(pod) not in ("succeeded", "failed")
@@ -216,7 +229,7 @@ class Rollout:
         return ReplicaSetRule(self.sizes[key], template)
 
     def see(self, key: str, replica_set: ReplicaSet) -> None:
-        """Store the newest version of one of its ReplicaSets."""
+        """Store the newest version of one of the Deployment's ReplicaSets."""
         self.replica_sets[key] = replica_set
         self.implied.pop(key, None)
         requested = self.requested.get(key)
@@ -226,7 +239,7 @@ class Rollout:
             self.creating, self.failures = "", 0
 
     def create(self, replicas: int) -> Command:
-        """Return the command that creates the ReplicaSet for the Deployment's template."""
+        """Return the creation of the Deployment's current ReplicaSet with `replicas` pods."""
         # upstream: pkg/controller/deployment/sync.go:getNewReplicaSet
         digest = template_hash(self.deployment.spec.template, self.collisions)
         self.creating = f"{self.deployment.metadata.name}-{digest}"
@@ -244,7 +257,7 @@ class Rollout:
         return PatchObject(_ref(REPLICA_SET, self.replica_sets[key]), patch)
 
     def cleanup_commands(self, sets: dict[str, PodSet]) -> list[Command]:
-        """Return the commands that delete old, empty ReplicaSets over revisionHistoryLimit."""
+        """Return deletions of old, empty ReplicaSets that exceed revisionHistoryLimit."""
         # upstream: sync.go:cleanupDeployment
         old = [
             (number_in(one.metadata.annotations, REVISION) or 0, one.metadata.name, key)
@@ -313,13 +326,13 @@ def _oldest_pod(pods: PodSet) -> str:
 
 
 def implied_by(deployment: Deployment, pods: PodSet) -> bool:
-    """Return whether `pods` belong to an unknown ReplicaSet of `deployment`."""
+    """Return whether `pods` belong to a ReplicaSet of `deployment` that is not in the snapshot."""
     pod = next(iter(pods.pods.values()), None)
     return pod is not None and is_implied_replica_set(deployment, pods.owner, pod)
 
 
 def is_implied_replica_set(deployment: Deployment, owner: OwnerReference, pod: Pod) -> bool:
-    """Return whether `owner`, which controls `pod`, is named like a ReplicaSet of `deployment`."""
+    """Return whether `owner`, the controller of `pod`, has a name of a ReplicaSet of `deployment`."""
     digest = pod.metadata.labels.get(TEMPLATE_HASH_LABEL)
     return (
         owner.kind == REPLICA_SET
@@ -352,7 +365,7 @@ def _ref(kind: str, one: ReplicaSet | Deployment) -> ObjectRef:
 def replica_set_manifest(
     deployment: Deployment, name: str, digest: str, replicas: int, annotations: Mapping[str, str]
 ) -> Json:
-    """Return the ReplicaSet `name` with `replicas` pods; `digest` is its pod-template-hash."""
+    """Return the manifest of the ReplicaSet `name`; `digest` is its pod-template-hash."""
     meta, spec = deployment.metadata, deployment.spec
     label = {TEMPLATE_HASH_LABEL: digest}
     template = with_labels(spec.template, label)

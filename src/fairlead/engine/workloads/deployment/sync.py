@@ -2,13 +2,13 @@
 
     1 wait        for writes in flight; a change meanwhile leads to another sync
     2 find        the ReplicaSet with the Deployment's template
-    3 note        a pause, and the revision of that ReplicaSet (for clients)
-    4 step        scale ReplicaSets, or create the new one
-    5 write       the status as it was before the step (for clients)
+    3 record      a pause, and the revision of that ReplicaSet (for API clients)
+    4 step        scale ReplicaSets, or create the new ReplicaSet
+    5 write       the Deployment's status before the step (for API clients)
 
-If a sync wrote the Deployment for another reason (a pause, a revision), the next sync writes the
-status, because upstream's status write would fail with a conflict. The next sync follows when the
-effect of the step is observed (`replica_set_view`).
+If a sync writes the Deployment for another reason (a pause or a revision), it does not write the
+status: upstream's status write would fail with a conflict. The next sync writes the status. A sync
+also follows when the effect of the step is observed (`replica_set_view`).
 
 upstream: pkg/controller/deployment/deployment_controller.go:syncDeployment, rolling.go,
 recreate.go, sync.go
@@ -40,14 +40,18 @@ from fairlead.engine.workloads.identity import owner_event
 
 @dataclass(frozen=True, slots=True)
 class RolloutSync:
-    """Syncs Deployments, one at a time."""
+    """Syncs Deployments, one at a time.
+
+    `view` reads the ReplicaSets' pod counts, `output` writes data for API clients, and `events`
+    records events.
+    """
 
     view: ReplicaSetView
     output: RolloutOutput
     events: EventSink
 
     def sync(self, rollout: Rollout, now: Instant, *, is_loaded: bool = False) -> list[Command]:
-        """Return the next writes; none while a previous write is in flight."""
+        """Return the next writes of the Deployment, or [] while a previous write is in flight."""
         if rollout.creating or rollout.writing or self.output.is_pending(rollout):
             rollout.is_stale = True
             return []
@@ -84,7 +88,7 @@ class RolloutSync:
     def _steps(
         self, rollout: Rollout, new: ReplicaSetState | None, old: list[ReplicaSetState]
     ) -> list[Command] | None:
-        """Return the next step; None if it must wait until a retry."""
+        """Return the commands of the next step, or None if a creation must wait for its backoff."""
         deployment = rollout.deployment
         if is_ending(deployment) or not rollout.is_usable:
             return []
@@ -114,7 +118,10 @@ class RolloutSync:
         return steps + (self.output.prune(rollout, if_complete=True) if is_over else [])
 
     def _resize(self, rollout: Rollout, steps: list[Sizes]) -> list[Command]:
-        """Scale ReplicaSets one by one; implied ReplicaSets have no object to patch."""
+        """Return the patches that scale the ReplicaSets, and their events, in the order of `steps`.
+
+        An implied ReplicaSet has no object to patch; only its entry in `rollout.sizes` changes.
+        """
         commands: list[Command] = []
         sizes = {key: one.spec.replicas for key, one in rollout.replica_sets.items()}
         for step in steps:
@@ -132,7 +139,7 @@ class RolloutSync:
 
 
 def scaled(owner: ObjectRef, name: str, before: int, after: int) -> RecordEvent:
-    """Return the event about the new size of a ReplicaSet."""
+    """Return the event about a ReplicaSet that was scaled from `before` to `after` replicas."""
     # upstream: pkg/controller/deployment/sync.go:scaleReplicaSet
     word = "up" if after > before else "down"
     note = f"Scaled {word} replica set {name} from {before} to {after}"
@@ -140,7 +147,10 @@ def scaled(owner: ObjectRef, name: str, before: int, after: int) -> RecordEvent:
 
 
 def _is_scaled(rollout: Rollout, new: ReplicaSetState | None, old: list[ReplicaSetState]) -> bool:
-    """Return whether this sync only changes sizes: the Deployment was scaled, or is paused."""
+    """Return whether this sync only changes sizes.
+
+    It does if the Deployment was scaled or is paused.
+    """
     states = old if new is None else [*old, new]
     spec = rollout.deployment.spec
     return spec.paused or is_scaling(states, spec.replicas)

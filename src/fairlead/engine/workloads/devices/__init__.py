@@ -1,1 +1,1 @@
-"""Devices of pods: ResourceClaims from templates, and evictions by device taints."""
+"""Controllers for devices: ResourceClaims from templates, and evictions due to device taints."""

@@ -1,19 +1,20 @@
 """DeviceTaintEviction: evicts pods whose devices have NoExecute taints that they do not tolerate.
 
     a driver or a DeviceTaintRule taints a device
-        ──▶ claims that are allocated it ──▶ the pods they are reserved for
+        ──▶ claims to which the device is allocated ──▶ pods for which the claims are reserved
 
-A pod is evicted at the time when the taint was added. Tolerations of the request delay this, one
-without tolerationSeconds forever; of several, the shortest counts. A pod with several tainted
-devices is evicted at the earliest of their times. Only the newest generation of a pool counts. A
-DeviceTaintRule also taints allocated devices that no slice lists any more.
+A pod is evicted at the time when the taint was added. Tolerations of the request delay the eviction
+by their tolerationSeconds. If several tolerations match, the shortest counts. A toleration without
+tolerationSeconds prevents the eviction. A pod with several tainted devices is evicted at the
+earliest of their eviction times. Only the newest generation of a pool counts. A DeviceTaintRule
+also taints allocated devices that are no longer in any slice.
 
 Example: `gpu-0` was tainted at 10:00. A pod whose claim tolerates the taint for 300 s is evicted at
-10:05, one without toleration at once. If the taint is removed at 10:03, the first eviction is
-cancelled.
+10:05. A pod without a toleration is evicted immediately. If the taint is removed at 10:03, the
+first eviction is cancelled.
 
-Differs from upstream: a taint without timeAdded, which an API server would have set, counts from
-when it is first seen.
+Differs from upstream: an API server would have set timeAdded on every taint. A taint without
+timeAdded counts from the time at which it is first observed.
 
 upstream: pkg/controller/devicetainteviction/device_taint_eviction.go
 """
@@ -74,7 +75,7 @@ _GONE: Final = (FailureReason.NOT_FOUND, FailureReason.CONFLICT)
 
 @dataclass(frozen=True, slots=True)
 class _Eviction:
-    """When to evict a pod, and the uids of the DeviceTaintRules that are among the reasons."""
+    """The time of a pod's eviction, and the uids of the DeviceTaintRules that cause it."""
 
     due: Instant
     rules: tuple[str, ...]
@@ -87,7 +88,10 @@ class DeviceTaintEviction:
     interest: ClassVar[Interest] = Interest(succeeded=(DeleteObject,), failed=(DeleteObject,))
 
     def __init__(self, reporter: Reporter, *, has_rules: bool = False) -> None:
-        """Start empty; evictions go to `reporter`. DeviceTaintRules count only if `has_rules`."""
+        """Start empty; evictions are reported to `reporter`.
+
+        DeviceTaintRules are ignored if `has_rules` is False.
+        """
         self._reporter = reporter
         self._has_rules = has_rules
         self._taints = DeviceTaints()
@@ -103,7 +107,7 @@ class DeviceTaintEviction:
         self._status_at: dict[str, Instant] = {}  # by name of the rule
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Return the commands for the pods and rules that `stimulus` concerns."""
+        """Return the commands for the pods and rules that `stimulus` affects."""
         match stimulus:
             case ObjectChanged(one):
                 return self._evaluate(self._see(one, now), now)
@@ -121,7 +125,7 @@ class DeviceTaintEviction:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next eviction or update of a status."""
+        """Return the time of the next eviction or of the next status update of a rule."""
         due = self._timers.next_due()
         if not self._status_at:
             return due
@@ -129,7 +133,7 @@ class DeviceTaintEviction:
         return first if due is None else min(first, due)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Write statuses, and evict the pods that are due and those whose deletion failed."""
+        """Write the due statuses of rules; evict the pods that are due or whose deletion failed."""
         due = dict.fromkeys(self._timers.pop_due(now))
         for uid in due:
             if uid in self._retries:
@@ -228,9 +232,10 @@ class DeviceTaintEviction:
     # --- evictions -----------------------------------------------------------------------------
 
     def _evaluate(self, uids: Iterable[str], now: Instant) -> list[Command]:
-        """Write the statuses that are due; then evict, schedule or cancel for each pod.
+        """Write the due statuses of rules; then evict each pod, or schedule or cancel its eviction.
 
-        The status of a new rule counts the pods before they are evicted.
+        The statuses come first, so that the status of a new rule counts the pods before their
+        eviction.
         """
         commands = self._write_statuses(now)
         for uid in dict.fromkeys(uids):
@@ -251,7 +256,7 @@ class DeviceTaintEviction:
         return commands
 
     def _eviction_of(self, pod: Pod, rules: Iterable[DeviceTaintRule]) -> _Eviction | None:
-        """Return when to evict `pod`, None if never (upstream: podEvictionTime)."""
+        """Return the eviction of `pod`, None if no taint causes it (upstream: podEvictionTime)."""
         if not pod.spec.node_name:
             return None
         evicting = [rule for rule in rules if rule.spec.taint.effect == NO_EXECUTE]
@@ -270,7 +275,10 @@ class DeviceTaintEviction:
     def _evictions_of(
         self, claim: ResourceClaim, rules: Iterable[DeviceTaintRule]
     ) -> Iterator[_Eviction]:
-        """Yield the eviction by each taint of the claim's devices (upstream: claimEvictionTime)."""
+        """Yield one eviction for each taint that `claim` does not tolerate forever.
+
+        upstream: claimEvictionTime
+        """
         allocation = claim.status.allocation
         for result in () if allocation is None else allocation.devices.results:
             for one in self._taints.of((result.driver, result.pool, result.device), rules):
@@ -317,19 +325,19 @@ class DeviceTaintEviction:
     # --- statuses of rules ---------------------------------------------------------------------
 
     def _count(self, rules: Iterable[str], now: Instant) -> None:
-        """Count an eviction for `rules` (uids)."""
+        """Add one eviction to the counts of the rules with the uids `rules`."""
         for uid in rules:
             self._evictions_by[uid] = self._evictions_by.get(uid, 0) + 1
         self._update_later(rules, now)
 
     def _update_later(self, rules: Iterable[str], now: Instant) -> None:
-        """Update the statuses of `rules` (uids) after the usual time."""
+        """Schedule status updates of the rules with the uids `rules`, STATUS_PERIOD from `now`."""
         for name, rule in self._taints.rules.items() if rules else ():
             if rule.metadata.uid in rules:
                 self._status_at.setdefault(name, now + STATUS_PERIOD)
 
     def _write_statuses(self, now: Instant) -> list[Command]:
-        """Return the updates of statuses that are due (upstream: maybeUpdateRuleStatus)."""
+        """Return the status updates that are due (upstream: maybeUpdateRuleStatus)."""
         commands: list[Command] = []
         for name in [name for name, due in self._status_at.items() if due <= now]:
             rule = self._taints.rules[name]
@@ -342,7 +350,10 @@ class DeviceTaintEviction:
         return commands
 
     def _effect_of(self, rule: DeviceTaintRule) -> RuleEffect:
-        """Return the effect of `rule`; for a rule with the effect None, that of NoExecute."""
+        """Return the effect of `rule` on pods and devices.
+
+        A rule with the effect "None" is evaluated as if its effect were NoExecute.
+        """
         tested, uid = [rule], rule.metadata.uid
         if rule.spec.taint.effect == "None":
             taint = replace(rule.spec.taint, effect=NO_EXECUTE)
@@ -365,7 +376,7 @@ class DeviceTaintEviction:
 
 
 def _is_alike(before: Pod, after: Pod) -> bool:
-    """Return whether all that the eviction of a pod depends on is unchanged."""
+    """Return whether a pod's node and the names of its generated claims are unchanged."""
     statuses = before.status.resource_claim_statuses, after.status.resource_claim_statuses
     return before.spec.node_name == after.spec.node_name and statuses[0] == statuses[1]
 

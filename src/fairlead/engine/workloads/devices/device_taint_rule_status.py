@@ -1,8 +1,8 @@
-"""The condition EvictionInProgress of a DeviceTaintRule: what the rule does, or would do.
+"""The condition EvictionInProgress of a DeviceTaintRule, which describes the rule's effect.
 
-The condition is written when the rule's spec changes, and STATUS_PERIOD after the latest eviction
-was planned or done, but not more often than that. For a rule with the effect None, it is written
-once and states how many pods NoExecute would evict.
+The condition is written when the rule's spec changes. It is written again STATUS_PERIOD after an
+eviction was planned or done, but at most once per STATUS_PERIOD. For a rule with the effect "None",
+the condition is written once and contains the number of pods that NoExecute would evict.
 
 upstream: pkg/controller/devicetainteviction/device_taint_eviction.go: maybeUpdateRuleStatus
 """
@@ -30,7 +30,11 @@ _OTHER: Final = "Eviction only happens for the NoExecute effect."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleEffect:
-    """What a rule does: the pods to evict, the devices it selects, and the pods it evicted."""
+    """The effect of a rule, as counts.
+
+    The pods that are still to be evicted and their namespaces, the devices that the rule selects,
+    and the pods that were evicted because of the rule.
+    """
 
     pending_pods: int = 0
     pending_namespaces: int = 0
@@ -40,7 +44,7 @@ class RuleEffect:
 
 
 def status_due(rule: DeviceTaintRule, now: Instant) -> Instant | None:
-    """Return when the status may be written; None if it may be written now."""
+    """Return the earliest time of the next status write, or None if it is allowed now."""
     known = _known(rule)
     if known is None or known.observed_generation != rule.metadata.generation:
         return None
@@ -53,7 +57,7 @@ def status_due(rule: DeviceTaintRule, now: Instant) -> Instant | None:
 def status_update(
     rule: DeviceTaintRule, effect: RuleEffect, manager: str, now: Instant
 ) -> list[ApplyStatus]:
-    """Return the update of the status by the field manager `manager`; [] if nothing changes."""
+    """Return the status update by the field manager `manager`, [] if nothing changes."""
     status, reason, message = _content(rule.spec.taint.effect, effect)
     wanted = DeviceTaintRuleCondition(
         type=CONDITION,
@@ -82,7 +86,7 @@ def _known(rule: DeviceTaintRule) -> DeviceTaintRuleCondition | None:
 
 
 def _content(taint_effect: str, effect: RuleEffect) -> tuple[str, str, str]:
-    """Return status, reason and message of the condition, without the evictions so far."""
+    """Return (status, reason, message) of the condition; the message lacks the evicted pods."""
     match taint_effect:
         case "NoExecute" if effect.pending_pods:
             verb = "needs" if effect.pending_pods == 1 else "need"

@@ -1,7 +1,8 @@
-"""DeviceTaints: which devices have NoExecute taints, by ResourceSlices and DeviceTaintRules.
+"""DeviceTaints: the NoExecute taints of devices, from ResourceSlices and DeviceTaintRules.
 
-Only the newest generation of a pool counts. A DeviceTaintRule also taints devices that no slice
-lists (any more). A taint without timeAdded counts from when it was first seen on its slice or rule.
+Only the newest generation of a pool counts. A DeviceTaintRule also taints devices that are in no
+slice. A taint without timeAdded counts from the time at which it was first observed on its slice or
+rule.
 
 upstream: pkg/controller/devicetainteviction/device_taint_eviction.go: pool, allEvictingDeviceTaints
 """
@@ -22,7 +23,10 @@ NO_EXECUTE: Final = "NoExecute"
 
 @dataclass(frozen=True, slots=True)
 class EvictingTaint:
-    """A NoExecute taint since an instant; `rule` is the uid of its DeviceTaintRule, "" if none."""
+    """A NoExecute taint that has existed since the instant `since`.
+
+    `rule` is the uid of the DeviceTaintRule that sets the taint, "" if a ResourceSlice sets it.
+    """
 
     taint: DeviceTaint
     since: Instant
@@ -30,7 +34,7 @@ class EvictingTaint:
 
 
 class DeviceTaints:
-    """The slices and rules with their taints; `rules` are keyed by name."""
+    """The ResourceSlices and DeviceTaintRules with their taints; `rules` is keyed by name."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -58,7 +62,7 @@ class DeviceTaints:
         return is_tainted or len(slices) > 1
 
     def remove_slice(self, gone: ResourceSlice) -> None:
-        """Remove a slice."""
+        """Remove the slice `gone`."""
         self._seen.pop(gone.key, None)
         slices = self._slices.get(pool_of(gone), {})
         slices.pop(gone.key, None)
@@ -66,14 +70,14 @@ class DeviceTaints:
             self._slices.pop(pool_of(gone), None)
 
     def put_rule(self, rule: DeviceTaintRule, now: Instant) -> None:
-        """Store a rule."""
+        """Store `rule`."""
         before = self.rules.get(rule.key)
         if before is None or before.spec.taint != rule.spec.taint:
             self._rule_seen[rule.key] = now
         self.rules[rule.key] = rule
 
     def remove_rule(self, name: str) -> None:
-        """Remove the rule called `name`."""
+        """Remove the rule `name`."""
         del self.rules[name], self._rule_seen[name]
 
     def published(self) -> Iterator[DeviceId]:
@@ -83,7 +87,7 @@ class DeviceTaints:
                 yield from ((*pool, device.name) for device in one.spec.devices)
 
     def of(self, device: DeviceId, rules: Iterable[DeviceTaintRule]) -> Iterator[EvictingTaint]:
-        """Yield the NoExecute taints of `device`: those of slices, then those of `rules`."""
+        """Yield the NoExecute taints of `device`, those of its slice before those of `rules`."""
         found = self._find(device)
         if found is not None:
             listed, described = found
@@ -118,7 +122,7 @@ class DeviceTaints:
 
 
 def pool_of(one: ResourceSlice) -> PoolId:
-    """Return the pool of a slice."""
+    """Return the driver and the name of the slice's pool."""
     return (one.spec.driver, one.spec.pool.name)
 
 

@@ -1,13 +1,15 @@
 """ResourceClaims: creates claims for pods from templates, and deallocates unused devices.
 
-    pod references a template ──▶ a claim is created ──▶ the pod's status gets its name
-    a consumer finished or is gone ──▶ it leaves status.reservedFor ──▶ the last one: deallocate
-    a claim was created for a pod that will not run any more ──▶ the claim is deleted
+    a pod references a template ──▶ create a claim ──▶ write its name to the pod's status
+    a consumer finishes or is deleted ──▶ remove it from status.reservedFor; if it was the last
+                                          consumer, deallocate the claim
+    a pod with a generated claim will not run any more ──▶ delete the claim
 
 Each version of a claim is written at most once; the write creates the next version. A snapshot is
-stored completely first, so that pods listed after their claim count.
+stored completely before any claim is synced, so that pods listed after their claim are counted.
 
-Differs from upstream: a template that is created later is noticed at once; upstream retries.
+Differs from upstream: a template that is created after the pod is handled immediately. Upstream
+retries with backoff.
 
 upstream: pkg/controller/resourceclaim/controller.go: syncPod, handleClaim, syncClaim
 """
@@ -96,7 +98,7 @@ class ResourceClaims:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Return None: the controller has no deadlines."""
+        """Return None, because the controller has no deadlines."""
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -171,9 +173,9 @@ class ResourceClaims:
     # --- pods ------------------------------------------------------------------------------
 
     def _sync_pod(self, pod: Pod) -> list[Command]:
-        """Create missing claims and write their names to the status.
+        """Create the pod's missing claims and write their names to its status.
 
-        Release the claims of finished pods.
+        If the pod has finished, release its claims instead.
         """
         if is_done(pod):
             return self._release(pod)
@@ -197,7 +199,10 @@ class ResourceClaims:
         return commands
 
     def _make(self, pod: Pod, wanted: PodResourceClaim) -> Iterator[CreateObject]:
-        """Yield the command that creates the claim, unless it cannot be created or is in flight."""
+        """Yield the creation of the claim `wanted`.
+
+        Yields nothing if the template does not exist or the creation is in flight.
+        """
         asked = (pod.metadata.uid, wanted.name)
         key = f"{pod.metadata.namespace}/{wanted.resource_claim_template_name}"
         template = self._templates.get(key)
@@ -206,14 +211,14 @@ class ResourceClaims:
             yield command
 
     def _not_made(self, command: CreateObject) -> None:
-        """Handle a failed creation of a claim: the next change of the pod retries."""
+        """Handle a failed creation of a claim; the next change of the pod creates it again."""
         for asked, known in self._asked.items():
             if known is command:
                 del self._asked[asked]
                 return
 
     def _release(self, pod: Pod) -> list[Command]:
-        """Remove the pod from the consumers of its claims."""
+        """Sync the pod's claims, so that the pod is removed from their consumers."""
         claims = (self._claims.get(key) for key in self._used_by.get(pod.metadata.uid, ()))
         commands = [c for claim in claims if claim is not None for c in self._sync_claim(claim)]
         if pod.metadata.uid not in self._pods:
@@ -223,10 +228,10 @@ class ResourceClaims:
     # --- claims ----------------------------------------------------------------------------
 
     def _sync_claim(self, claim: ResourceClaim) -> list[Command]:
-        """Remove finished consumers, deallocate unused devices, delete unused claims.
+        """Remove finished consumers, deallocate unused devices, and delete unused claims.
 
-        The finalizer is removed once the claim is deallocated in the API: a conflicting write must
-        not remove a claim that still has its devices.
+        The finalizer is removed only after the deallocation is observed. Otherwise, if the
+        deallocation failed with a conflict, a claim could be deleted that still has its devices.
         """
         left = [one for one in claim.status.reserved_for if self._uses(one)]
         has_ended = len(left) < len(claim.status.reserved_for)
@@ -257,14 +262,14 @@ class ResourceClaims:
         return commands
 
     def _uses(self, consumer: ClaimConsumer) -> bool:
-        """Return whether the consumer is in use; consumers other than pods are kept."""
+        """Return whether the consumer is a pod that has not finished, or is not a pod."""
         if consumer.resource != "pods" or consumer.api_group:
             return True
         pod = self._pods.get(consumer.uid)
         return pod is not None and not is_done(pod)
 
     def _is_orphan(self, claim: ResourceClaim) -> bool:
-        """Return whether the claim was created for a pod that will no longer run."""
+        """Return whether the claim was created for a pod that does not run any more."""
         owner, notes = owner_of(claim), claim.metadata.annotations
         if not owner or (POD_CLAIM_NAME not in notes and CLAIM_ANNOTATION not in notes):
             return False
@@ -281,7 +286,7 @@ def _may_use_claims(pod: Pod) -> bool:
 
 
 def is_done(pod: Pod) -> bool:
-    """Return whether the pod has finished, or was deleted before it was bound."""
+    """Return whether the pod has finished, or is being deleted before it was bound."""
     return is_terminal(pod) or (bool(pod.metadata.deletion_timestamp) and not pod.spec.node_name)
 
 
@@ -297,13 +302,13 @@ FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 
 
 def owner_of(claim: ResourceClaim) -> str:
-    """Return the uid of the pod that controls the claim, "" if there is none."""
+    """Return the uid of the pod that controls the claim, or "" if no pod controls it."""
     owners = claim.metadata.owner_references
     return next((one.uid for one in owners if one.controller and one.kind == "Pod"), "")
 
 
 def made_for(pod: Pod, wanted: PodResourceClaim, template: ResourceClaimTemplate) -> dict[str, Any]:
-    """Return the claim that `wanted` of `pod` describes, created from `template`."""
+    """Return the manifest of the claim for the entry `wanted` of `pod`, created from `template`."""
     meta = pod.metadata
     described = template.spec.get("metadata", {})
     kept = {"labels": described["labels"]} if "labels" in described else {}
@@ -331,7 +336,7 @@ def made_for(pod: Pod, wanted: PodResourceClaim, template: ResourceClaimTemplate
 
 
 def status_of_pod(pod: Pod, made: dict[str, str]) -> PatchStatus:
-    """Return the patch that writes the names of created claims into the status of `pod`."""
+    """Return the patch that writes the names of the claims `made` to the status of `pod`."""
     meta = pod.metadata
     statuses = [
         {"name": name, "resourceClaimName": claim} if claim else {"name": name}
@@ -343,7 +348,10 @@ def status_of_pod(pod: Pod, made: dict[str, str]) -> PatchStatus:
 
 
 def reduced(claim: ResourceClaim, left: Sequence[ClaimConsumer]) -> PatchStatus:
-    """Return the patch that reserves `claim` only for `left`; without any, it deallocates it."""
+    """Return the patch that reserves `claim` for the consumers `left`.
+
+    If `left` is empty, the patch also deallocates the claim.
+    """
     fields: dict[str, Any] = {"reservedFor": [as_json(one) for one in left] or None}
     if not left:
         fields |= {"allocation": None, "devices": None}

@@ -1,1 +1,1 @@
-"""PodDisruptionBudgets: keep their status current (upstream: pkg/controller/disruption)."""
+"""The controller of PodDisruptionBudgets and their status (upstream: pkg/controller/disruption)."""

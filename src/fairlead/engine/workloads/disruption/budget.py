@@ -1,10 +1,10 @@
 """DisruptionBudget: a PodDisruptionBudget with counts of its pods, updated incrementally.
 
-    expected   with a number in minAvailable: the matching pods
+    expected   if minAvailable is a number: the number of matching pods
                otherwise: the sum of the scales of their controllers, each counted once
     desired    minAvailable, or expected - maxUnavailable; percentages are rounded up
-    healthy    ready, not terminating, and not about to be evicted
-    allowed    healthy - desired, but 0 while expected is 0
+    healthy    number of pods that are ready, not terminating, and not about to be evicted
+    allowed    healthy - desired, but 0 if expected is 0
 
 Example: maxUnavailable 25%, a Deployment with 10 replicas, 9 pods ready. expected = 10, desired =
 10 - ceil(2.5) = 7, healthy = 9, so 2 disruptions are allowed.
@@ -33,11 +33,11 @@ DELETION_TIMEOUT: Final[DurationNs] = seconds(120)
 
 
 class BudgetError(ValueError):
-    """A budget whose status cannot be computed; upstream then allows no disruptions."""
+    """Raised if the status of a budget cannot be computed; upstream then allows no disruptions."""
 
 
 class Member(Struct, frozen=True, gc=False):
-    """Contribution of a selected pod to the counts."""
+    """A pod that a budget selects: its controller, and whether it is terminating and is healthy."""
 
     owner: OwnerReference | None
     is_leaving: bool
@@ -45,7 +45,7 @@ class Member(Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, pod: Pod) -> Member:
-        """Return the contribution of `pod`."""
+        """Return the member for `pod`."""
         is_leaving = is_terminating(pod)
         return cls(controller_of(pod.metadata), is_leaving, is_ready(pod) and not is_leaving)
 
@@ -61,7 +61,7 @@ class BudgetStatus:
 
     @property
     def disruptions_allowed(self) -> int:
-        """How many healthy pods may be evicted now."""
+        """Number of healthy pods that may be evicted now."""
         # A budget without pods must not allow the eviction of its first pods.
         return max(0, self.current_healthy - self.desired_healthy) if self.expected_pods else 0
 
@@ -79,7 +79,10 @@ class BudgetStatus:
 
 @dataclass(slots=True)
 class DisruptionBudget:
-    """A budget and its members by pod name; `owners` counts the members of each controller."""
+    """A budget with the pods that it selects (`members`, by name).
+
+    `owners` counts the members of each controller. `healthy` is the number of healthy members.
+    """
 
     view: PodDisruptionBudget
     members: dict[str, Member] = field(default_factory=dict)
@@ -87,7 +90,7 @@ class DisruptionBudget:
     healthy: int = 0
 
     def put(self, name: str, member: Member) -> bool:
-        """Store the member `name`; return whether anything changes."""
+        """Store `member` as the pod `name`; return whether the counts may have changed."""
         before = self.members.get(name)
         if before == member:
             return False
@@ -99,7 +102,7 @@ class DisruptionBudget:
         return True
 
     def remove(self, name: str) -> bool:
-        """Remove the member `name`; return whether it was one."""
+        """Remove the pod `name`; return whether the budget selected it."""
         member = self.members.pop(name, None)
         if member is None:
             return False
@@ -112,16 +115,16 @@ class DisruptionBudget:
 
     @property
     def needs_scale(self) -> bool:
-        """Whether `expected` depends on the scale of controllers."""
+        """Whether the number of expected pods depends on the scales of controllers."""
         spec = self.view.spec
         return spec.max_unavailable is not None or isinstance(spec.min_available, str)
 
     def status(self, scale: int, now: Instant) -> BudgetStatus:
         """Return the status at `now`.
 
-        `scale` is the sum of the controllers' scales if it is needed.
+        `scale` is the sum of the controllers' scales. It is ignored if `needs_scale` is False.
 
-        Raises BudgetError for invalid percentages.
+        Raises IntOrPercentError if the limit of the budget is neither a number nor a percentage.
         """
         expected = scale if self.needs_scale else len(self.members)
         if self.view.spec.max_unavailable is None and self.view.spec.min_available is None:
@@ -135,14 +138,17 @@ class DisruptionBudget:
         )
 
     def next_recheck(self, now: Instant) -> Instant | None:
-        """Return when the first pending eviction expires, None if there is none."""
+        """Return the expiry of the first pending eviction, or None if no eviction is pending."""
         stamps = self._disrupted(now).values()
         if not stamps:
             return None
         return min(parse_timestamp(one) + DELETION_TIMEOUT for one in stamps)
 
     def _disrupted(self, now: Instant) -> dict[str, str]:
-        """Return the existing pods whose granted eviction has not begun and has not timed out."""
+        """Return the pods whose granted eviction has not begun and has not timed out.
+
+        The result maps pod names to the timestamps at which the evictions were granted.
+        """
         if not self.view.status.disrupted_pods:
             return {}
         return {
@@ -162,7 +168,10 @@ class DisruptionBudget:
 
 
 def desired_healthy(budget: PodDisruptionBudget, expected: int) -> int:
-    """Return how many healthy pods `budget` requires. Raises BudgetError."""
+    """Return the number of healthy pods that `budget` requires if it expects `expected` pods.
+
+    Raises IntOrPercentError if its limit is neither a number nor a percentage.
+    """
     spec = budget.spec
     if spec.max_unavailable is not None:
         return max(0, expected - scaled(spec.max_unavailable, expected))

@@ -1,9 +1,10 @@
-"""BudgetRoom: what disruption budgets allow now, and what they could allow at best.
+"""BudgetRoom: disruptions that budgets allow now, and the maximum that they could allow.
 
     blocked now        the budget allows no eviction, because some of its pods are not ready
-    blocked for good   even with all replicas ready it allows nothing (minAvailable equal to the
-                       replicas, maxUnavailable 0, a percentage that rounds up to everything)
-    blocked twice      several budgets select the pod, which the eviction API refuses
+    blocked for good   the budget allows no eviction even if all replicas are ready (minAvailable
+                       equal to the replicas, maxUnavailable 0, or a percentage that rounds up to
+                       all replicas)
+    blocked twice      several budgets select the pod; the eviction API refuses its eviction
 
 Example: minAvailable 2 and a Deployment with 2 replicas, both ready: allowed now 0, at best 0. With
 3 replicas, one of them unready: allowed now 0, at best 1.
@@ -31,11 +32,11 @@ _ALWAYS: Final = "AlwaysAllow"
 
 @dataclass(frozen=True, slots=True)
 class BudgetLimit:
-    """One budget: the disruptions allowed `now`, and `at_best`, with all replicas ready.
+    """Disruptions that a budget allows `now`, and `at_best` if all its replicas are ready.
 
-    Numbers of pods: `healthy` are ready, `desired` must be ready, and `wanted` is the number of
-    replicas. `rule` is its limit in words; `problem` is why its status cannot be computed, "" if it
-    can.
+    Numbers of pods: `healthy` pods are ready, `desired` pods must be ready, and `wanted` is the
+    number of replicas. `rule` is the budget's limit in words. `problem` is the error text if its
+    status cannot be computed, else "".
     """
 
     key: str
@@ -49,12 +50,12 @@ class BudgetLimit:
 
     @property
     def is_permanent(self) -> bool:
-        """Whether it allows no disruption even at best."""
+        """Whether the budget allows no disruption even if all its replicas are ready."""
         return self.at_best < 1
 
     @property
     def spares_unready(self) -> bool:
-        """Whether unready pods may be evicted because enough others are healthy."""
+        """Whether unready pods may be evicted because enough other pods are healthy."""
         return self.healthy >= self.desired > 0
 
 
@@ -83,7 +84,7 @@ class BudgetRoom:
                 self._limits[key] = self._limit(key, state, now)
 
     def of(self, pod: Pod) -> list[BudgetLimit]:
-        """Return the budgets that select `pod`, by name."""
+        """Return the limits of the budgets that select `pod`, sorted by name."""
         budgets = self._namespaces.get(pod.metadata.namespace)
         if budgets is None:
             return []
@@ -94,10 +95,11 @@ class BudgetRoom:
         ]
 
     def guarding(self, pod: Pod) -> list[BudgetLimit]:
-        """Return the budgets that an eviction of `pod` counts against; if several, it is refused.
+        """Return the limits of the budgets that an eviction of `pod` must respect.
 
-        Returns [] for a pod that is evicted without a check: a pending or terminating pod, or an
-        unready pod whose budget allows that.
+        If there are several, the eviction API refuses the eviction. Returns [] for a pod that is
+        evicted without a check: a pending, finished or terminating pod, or an unready pod whose
+        budget permits its eviction.
         """
         if is_terminating(pod) or is_terminal(pod) or pod.status.phase == "Pending":
             return []
@@ -107,7 +109,7 @@ class BudgetRoom:
         return found
 
     def limits(self) -> list[BudgetLimit]:
-        """Return all budgets, by namespace and name."""
+        """Return the limits of all budgets, sorted by namespace and name."""
         return [self._limits[key] for key in sorted(self._limits)]
 
     def _spares(self, limit: BudgetLimit) -> bool:
@@ -144,9 +146,10 @@ class BudgetRoom:
         )
 
     def _scale(self, state: BudgetState) -> int:
-        """Return the sum of the controllers' scales; if unknown, the expected pods in the status.
+        """Return the sum of the controllers' scales.
 
-        Raises BudgetError for a controller without a scale.
+        If no scale comes from an object, return the expected pods of the budget's status instead,
+        if it has any. Raises BudgetError for a controller without a scale.
         """
         view, owners = state.budget.view, state.budget.owners
         namespace, stated = view.metadata.namespace, view.status.expected_pods

@@ -1,6 +1,6 @@
 """NamespaceBudgets: the budgets of a namespace, the pods they select, and their written status.
 
-Every method that stores a change returns the states of the budgets that it affects.
+Each method that stores or removes a pod returns the states of the affected budgets.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class BudgetState:
 
     While a write is in flight, the status in `budget.view` is outdated. Changes then only set
     `is_dirty`, and the status is recomputed when the outcome of the write arrives. (Upstream's work
-    queue has the same effect.) `is_written`: the status was written or loaded. `failure` is the
-    written reason why the status could not be computed, `warning` the reason of the last warning
-    event about its pods.
+    queue has the same effect.) `is_written` is set once the status was written or loaded. `failure`
+    is the last written error text if the status could not be computed. `warning` is the reason of
+    the last warning event about the budget's pods.
     """
 
     budget: DisruptionBudget
@@ -59,7 +59,7 @@ class NamespaceBudgets:
     _by_labels: dict[frozenset[tuple[str, str]], tuple[str, ...]] = field(default_factory=dict)
 
     def see_pod(self, pod: Pod) -> list[BudgetState]:
-        """Store the newest version of `pod`."""
+        """Store the newest version of `pod`; return the states of budgets with changed counts."""
         name, labels = pod.metadata.name, pod.metadata.labels
         known, member = self._pods.get(name), Member.of(pod)
         if known is None or (known.labels is not labels and known.labels != labels):
@@ -75,13 +75,16 @@ class NamespaceBudgets:
         return changed
 
     def forget_pod(self, name: str) -> list[BudgetState]:
-        """Remove the pod `name`."""
+        """Remove the pod `name`; return the states of the budgets that selected it."""
         gone = self._pods.pop(name, None)
         budgets = gone.budgets if gone is not None else ()
         return [self.states[one] for one in budgets if self.states[one].budget.remove(name)]
 
     def see_budget(self, view: PodDisruptionBudget) -> BudgetState:
-        """Store the newest version of a budget; if its spec changed, its counts start again."""
+        """Store the newest version of a budget; return its state.
+
+        If the budget's spec changed, its pods are selected and counted again.
+        """
         name = view.metadata.name
         state = self.states.get(name)
         if state is None or _is_rewritten(state.budget.view, view):
@@ -100,7 +103,7 @@ class NamespaceBudgets:
     def _select(
         self, name: str, labels: Labels, known: _SelectedPod | None
     ) -> tuple[list[BudgetState], tuple[str, ...]]:
-        """Return the budgets that no longer select the pod, and the names of those that do."""
+        """Return (states of budgets that no longer select the pod, names of its budgets)."""
         budgets = self._budgets_of(labels)
         before = () if known is None else known.budgets
         left = [
@@ -111,9 +114,9 @@ class NamespaceBudgets:
         return left, budgets
 
     def _budgets_of(self, labels: Labels) -> tuple[str, ...]:
-        """Return the names of the budgets that select `labels`.
+        """Return the names of the budgets that select pods with `labels`.
 
-        Cached, since replicas have equal labels.
+        The result is cached, because the replicas of a workload have equal labels.
         """
         key = frozenset(labels.items())
         found = self._by_labels.get(key)
@@ -133,7 +136,7 @@ class NamespaceBudgets:
 
 
 def _is_rewritten(before: PodDisruptionBudget, after: PodDisruptionBudget) -> bool:
-    """Return whether more than the status has changed, so that everything must be recounted."""
+    """Return whether the spec, generation or uid of a budget has changed."""
     return (
         before.spec != after.spec
         or before.metadata.generation != after.metadata.generation

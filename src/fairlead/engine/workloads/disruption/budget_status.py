@@ -50,7 +50,10 @@ def status_patch(view: PodDisruptionBudget, status: BudgetStatus) -> PatchStatus
 
 
 def failure_patch(view: PodDisruptionBudget, message: str) -> PatchStatus:
-    """Return the patch that allows no disruptions, with the reason: no status can be computed."""
+    """Return the patch that allows no disruptions, because no status can be computed.
+
+    `message` is the error text for the condition.
+    """
     condition = Condition(ALLOWED, "False", SYNC_FAILED, message)
     return PatchStatus(_ref(view), {"disruptionsAllowed": 0}, (condition,))
 
@@ -59,7 +62,10 @@ ConditionForm = Callable[[PatchStatus, PodDisruptionBudget, Instant], PatchStatu
 
 
 def short_conditions(patch: PatchStatus, _view: PodDisruptionBudget, _now: Instant) -> PatchStatus:
-    """Return `patch` unchanged; a simulation needs only type, status and reason of conditions."""
+    """Return `patch` unchanged.
+
+    A simulation needs only the type, status and reason of conditions.
+    """
     return patch
 
 
@@ -82,7 +88,7 @@ def full_conditions(patch: PatchStatus, view: PodDisruptionBudget, now: Instant)
 
 
 def pods_warning(view: PodDisruptionBudget, reason: str) -> RecordEvent:
-    """Return the event about a problem with the pods of a budget: NO_PODS or UNMANAGED."""
+    """Return the warning event about the pods of a budget; `reason` is NO_PODS or UNMANAGED."""
     # upstream: pkg/controller/disruption/disruption.go:trySync
     if reason == NO_PODS:
         return owner_event(_ref(view), NO_PODS, "No matching pods found")
@@ -98,7 +104,7 @@ def pods_warning(view: PodDisruptionBudget, reason: str) -> RecordEvent:
 
 
 def count_warning(view: PodDisruptionBudget, message: str) -> RecordEvent:
-    """Return the event if the number of expected pods cannot be computed."""
+    """Return the event that reports why the number of expected pods cannot be computed."""
     note = f"Failed to calculate the number of expected pods: {message}"
     return owner_event(_ref(view), "CalculateExpectedPodCountFailed", note, is_warning=True)
 

@@ -1,15 +1,16 @@
 """Disruption: keeps the status of PodDisruptionBudgets current, and resets stale DisruptionTargets.
 
-A change of a pod affects the budgets that select it, and only a changed count is written. The
-eviction subresource decrements disruptionsAllowed and records the pod in status.disruptedPods.
-Until that pod terminates, it counts as not healthy, so that an eviction is not granted twice.
+A change of a pod affects the budgets that select it, and a status is written only if a count has
+changed. The eviction subresource decrements disruptionsAllowed and records the pod in
+status.disruptedPods. Until that pod terminates, it counts as unhealthy, so that the same disruption
+is not granted twice.
 
 A component that is about to delete a pod sets the condition DisruptionTarget first. If the deletion
-does not follow within two minutes, the condition is set to False. The kubelet's own conditions are
-not changed, because a graceful shutdown may take longer.
+does not follow within two minutes, the condition is set to False. Conditions that the kubelet set
+are not changed, because a graceful shutdown may take longer.
 
-Differs from upstream: if none of the controllers behind a budget is known, the expected pods of the
-loaded status are kept (see also `scale`).
+Differs from upstream: if none of the controllers of a budget's pods is known, the expected pods of
+the loaded status are kept (see also `scale`).
 
 upstream: pkg/controller/disruption/disruption.go (nonTerminatingPodHasStaleDisruptionCondition)
 """
@@ -72,7 +73,10 @@ class Disruption:
     def __init__(
         self, events: EventSink | None = None, form: ConditionForm = short_conditions
     ) -> None:
-        """Start empty; `events` records warnings about budgets; by default they are dropped."""
+        """Start empty; `events` records warnings about budgets, which are dropped by default.
+
+        `form` completes the conditions of each status patch.
+        """
         self._events: EventSink = events or NoEvents()
         self._form = form
         self._namespaces: dict[str, NamespaceBudgets] = {}
@@ -81,7 +85,7 @@ class Disruption:
         self._rechecks: TimerQueue[tuple[str, str]] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Write the status of the budgets that `stimulus` has changed."""
+        """Return status writes of the budgets that `stimulus` affects."""
         match stimulus:
             case ObjectChanged(one):
                 return self._sync_all(self._see(one), now)
@@ -96,12 +100,12 @@ class Disruption:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return when a pending eviction or a stale condition expires."""
+        """Return the time at which the next pending eviction or condition expires."""
         dues = (self._rechecks.next_due(), self._stale.next_due())
         return min((due for due in dues if due is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Expire pending evictions and stale conditions."""
+        """Recount budgets with expired evictions, and reset stale DisruptionTarget conditions."""
         commands = self._stale.reset_stale(now)
         for namespace, name in self._rechecks.pop_due(now):
             state = self._namespace(namespace).states.get(name)
@@ -143,7 +147,7 @@ class Disruption:
                 return ()
 
     def _load(self, objects: Iterable[ApiObject], now: Instant) -> list[Command]:
-        """Store all objects first; the loaded status counts as written."""
+        """Store all objects before any budget is synced; the loaded status counts as written."""
         for one in objects:
             self._see(one)
         commands: list[Command] = []
@@ -199,7 +203,7 @@ class Disruption:
         return [*events, self._form(status_patch(view, status), view, now)]
 
     def _warnings(self, state: BudgetState) -> list[Command]:
-        """Return the warning events about the pods of a budget, one each time a problem appears."""
+        """Return a warning event about the pods of a budget if a new problem appears."""
         budget = state.budget
         warning = ""
         if not budget.members:
@@ -240,7 +244,7 @@ def _fail(state: BudgetState, message: str) -> list[PatchStatus]:
 
 @dataclass(slots=True)
 class StaleDisruptions:
-    """Pods with a DisruptionTarget condition, and the times when it becomes stale."""
+    """Pods with a DisruptionTarget condition, and the time at which each one becomes stale."""
 
     _announced: dict[str, tuple[ObjectRef, Instant]] = field(default_factory=dict)  # by pod key
     _timers: TimerQueue[str] = field(default_factory=TimerQueue)
@@ -260,11 +264,11 @@ class StaleDisruptions:
         self._announced.pop(pod.key, None)
 
     def next_due(self) -> Instant | None:
-        """Return when the next condition becomes stale."""
+        """Return the time at which the next condition becomes stale."""
         return self._timers.next_due()
 
     def reset_stale(self, now: Instant) -> list[Command]:
-        """Reset the conditions that are stale at `now`."""
+        """Return the patches that reset the conditions that are stale at `now`."""
         commands: list[Command] = []
         for key in self._timers.pop_due(now):
             announced = self._announced.get(key)

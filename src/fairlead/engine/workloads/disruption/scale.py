@@ -4,8 +4,8 @@
     DaemonSet, Job, Node                                            no scale: an error
     other kinds, and owners missing from the snapshot               the peak of its active pods
 
-Upstream fails if it does not find a controller. Snapshots often lack owners, so the highest number
-of simultaneously active pods is used as the scale.
+Upstream fails if it does not find a controller. Snapshots often lack owners. For a missing owner,
+the highest number of simultaneously active pods is used as the scale.
 
 upstream: pkg/controller/disruption/disruption.go:finders, getScaleController
 """
@@ -40,7 +40,10 @@ ScalePath = tuple[str, str, str]
 
 @dataclass(slots=True)
 class _ControllerPods:
-    """The active pods of a controller, and their highest number so far."""
+    """The active pods of a controller, and the highest number of them so far (`peak`).
+
+    `sample` is one of its pods.
+    """
 
     sample: Pod
     active: dict[str, None] = field(default_factory=dict)
@@ -69,7 +72,7 @@ class Scales:
         self._known.pop(_path(one), None)
 
     def see_pod(self, pod: Pod) -> None:
-        """Counts `pod` for its controller."""
+        """Count `pod` as a pod of its controller while it is active."""
         owner = controller_of(pod.metadata)
         if owner is None:
             return
@@ -84,16 +87,17 @@ class Scales:
             pods.peak = max(pods.peak, len(pods.active))
 
     def forget_pod(self, pod: Pod) -> None:
-        """Remove `pod`."""
+        """Remove `pod` from the pods of its controller."""
         owner = controller_of(pod.metadata)
         pods = self._pods.get((pod.metadata.namespace, owner)) if owner is not None else None
         if pods is not None:
             pods.active.pop(pod.metadata.name, None)
 
     def total(self, namespace: str, owners: Iterable[OwnerReference]) -> int:
-        """Return the sum of the scales of the controllers behind `owners`, each counted once.
+        """Return the sum of the scales of the controllers that `owners` refer to.
 
-        Raises BudgetError for a controller without a scale.
+        A Deployment that several ReplicaSets in `owners` belong to is counted once. Raises
+        BudgetError for a controller without a scale.
         """
         scales: dict[object, int] = {}
         for owner in owners:
@@ -108,11 +112,14 @@ class Scales:
         return sum(scales.values())
 
     def is_known(self, namespace: str, owner: OwnerReference) -> bool:
-        """Return whether the scale of `owner` comes from an object and not from counting pods."""
+        """Return whether the scale of `owner` comes from an object, not from counted pods."""
         return self._behind(namespace, owner) is not None
 
     def _behind(self, namespace: str, owner: OwnerReference) -> Scalable | None:
-        """Return the object whose scale applies to the pods of `owner`."""
+        """Return the object with the scale for the pods of `owner`, or None if it is unknown.
+
+        For a ReplicaSet of a Deployment, this is the Deployment.
+        """
         found = self._find(namespace, owner)
         if found is None:
             return self._implied(namespace, owner)
@@ -125,7 +132,10 @@ class Scales:
         return found if found is not None and owner.uid in ("", found.metadata.uid) else None
 
     def _implied(self, namespace: str, owner: OwnerReference) -> Scalable | None:
-        """Return the Deployment of a ReplicaSet that is missing from the snapshot."""
+        """Return the Deployment whose ReplicaSet `owner` is missing from the snapshot.
+
+        Returns None if `owner` is not a ReplicaSet of a known Deployment.
+        """
         name = owner.name.rpartition("-")[0]
         deployment = self._known.get((DEPLOYMENT, namespace, name))
         pods = self._pods.get((namespace, owner))
@@ -135,7 +145,7 @@ class Scales:
 
 
 def is_scalable(one: ApiObject) -> TypeGuard[Scalable]:
-    """Return whether `one` has a scale."""
+    """Return whether `one` is of a kind that has a scale."""
     return isinstance(one, SCALABLE)
 
 
