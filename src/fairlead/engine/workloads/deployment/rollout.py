@@ -332,7 +332,7 @@ def implied_by(deployment: Deployment, pods: PodSet) -> bool:
 
 
 def is_implied_replica_set(deployment: Deployment, owner: OwnerReference, pod: Pod) -> bool:
-    """Return whether `owner`, the controller of `pod`, has a name of a ReplicaSet of `deployment`."""
+    """Return whether `owner`, the controller of `pod`, seems to be a ReplicaSet of `deployment`."""
     digest = pod.metadata.labels.get(TEMPLATE_HASH_LABEL)
     return (
         owner.kind == REPLICA_SET

@@ -1,17 +1,18 @@
 """Drains nodes as `kubectl drain` does.
 
-    requested ──▶ cordon, evict every pod ──▶ wait until they are gone ──▶ done
+    requested ──▶ cordon, evict every pod ──▶ wait until all pods are gone ──▶ done
                      ▲            │ refused
                      └── 5 s ─────┘
 
-The Node annotation `fairlead.dev/drain: requested` starts a drain; removing it, or uncordoning the
-node, cancels the drain. All pods are evicted except static pods, finished pods and those of
-DaemonSets, as with `--force --ignore-daemonsets --delete-emptydir-data`. A pod that is bound to the
-node during the drain is evicted too, unless it tolerates the cordon. An eviction that a
-PodDisruptionBudget refuses is retried every five seconds; any other refusal is final. Refused
-changes of the node are retried too. `blocked` lists the pods that block each drain, with the
-reason. For a node in a rolling drain the annotation becomes `done` once the node is empty;
-`rolling_drain` continues from there.
+The Node annotation `fairlead.dev/drain: requested` starts a drain. Removing the annotation or
+uncordoning the node cancels the drain. Static pods, finished pods and pods of DaemonSets are not
+evicted; all other pods are, as with `--force --ignore-daemonsets --delete-emptydir-data`. A pod
+that is bound to the node during the drain is also evicted, unless it tolerates the cordon's taint.
+
+An eviction that a PodDisruptionBudget refuses is retried every five seconds. Any other refusal of
+an eviction is final. Refused changes of the node are retried. `blocked` lists the pods that block
+each drain, with the message of the refusal. For a node in a rolling drain, the annotation becomes
+`done` once the node is empty; `rolling_drain` continues from there.
 
 upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go:evictPods, filters.go, cordon.go
 """
@@ -53,7 +54,11 @@ CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A pod that blocks the drain of `node`: the last refusal, and when it was first refused."""
+    """A pod that blocks the drain of `node`.
+
+    `message` is from the last refused eviction, and `since` is the time of the first refused
+    eviction.
+    """
 
     node: str
     pod: ObjectRef
@@ -63,7 +68,7 @@ class Blocked:
 
 @dataclass(slots=True)
 class _Drain:
-    """A drain in progress: the remaining pods by key, and the pods whose eviction was refused."""
+    """A drain in progress: the remaining pods by key, and the pods with a refused eviction."""
 
     node: str
     is_cordoned: bool
@@ -73,7 +78,7 @@ class _Drain:
 
 
 class Drain:
-    """The drain controller; granted evictions are reported to `reporter`."""
+    """The drain controller; it reports granted evictions to `reporter`."""
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
     interest: ClassVar[Interest] = Interest(
@@ -115,12 +120,12 @@ class Drain:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return when a refused eviction or a refused change of a node is retried."""
+        """Return the time at which a refused eviction or node change is retried next."""
         dues = (self._retries.next_due(), self._patches.next_due())
         return min((due for due in dues if due is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Retry refused evictions and changes of nodes."""
+        """Retry refused evictions and refused changes of nodes."""
         evictions: list[Command] = [
             self._ask(drain, ref)
             for drain, ref in self._retries.pop_due(now)
@@ -131,7 +136,7 @@ class Drain:
         return [*evictions, *(patch for patch in patches if self._is_needed(patch))]
 
     def _is_needed(self, patch: PatchObject) -> bool:
-        """Return whether `patch` is of this controller, and the node was not shown with it."""
+        """Return whether this controller sent `patch` and its effect is not yet observed."""
         name = patch.target.name
         if patch.patch == CORDONED:
             return name in self._uncordoned
@@ -139,7 +144,7 @@ class Drain:
 
     @property
     def draining(self) -> tuple[str, ...]:
-        """The nodes with a drain in progress, in the order of the requests."""
+        """Names of the nodes with a drain in progress, in the order of the requests."""
         return tuple(self._drains)
 
     @property
@@ -150,7 +155,7 @@ class Drain:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject]) -> list[Command]:
-        """Load pods first, so that a drain requested in the snapshot finds them."""
+        """Load pods before nodes, because a drain may be requested in the snapshot."""
         for one in objects:
             if isinstance(one, Pod):
                 self._file(one)
@@ -226,7 +231,10 @@ class Drain:
         return commands + self._finish_if_empty(drain)
 
     def _evict(self, drain: _Drain, pod: Pod) -> list[Command]:
-        """Evict `pod` unless its eviction was already requested or it may stay."""
+        """Add `pod` to the drain and evict it, unless it is terminating already.
+
+        Pods of DaemonSets, static pods and finished pods may stay.
+        """
         if is_daemon_pod(pod) or is_static(pod) or is_terminal(pod):
             return []
         ref = pod_ref(pod)
@@ -238,7 +246,7 @@ class Drain:
         return EvictPod(ref, WHY)
 
     def _remove_pod(self, drain: _Drain, pod: Pod) -> list[Command]:
-        """Remove `pod` from the drain."""
+        """Remove `pod` from the drain, which is complete if no pod remains."""
         if drain.waiting.get(pod.key) != pod_ref(pod):
             return []
         del drain.waiting[pod.key]
@@ -255,7 +263,7 @@ class Drain:
         return [PatchObject(ObjectRef("Node", "", drain.node), FINISHED)]
 
     def _end(self, node: str) -> None:
-        """Forget the drain of a node that is gone, or of which the request was removed."""
+        """Forget the drain of a node that was deleted or whose request was removed."""
         self._drains.pop(node, None)
         self._finished.pop(node, None)
         self._uncordoned.discard(node)
@@ -263,7 +271,7 @@ class Drain:
     # --- outcomes ------------------------------------------------------------------------------
 
     def _see_eviction(self, ref: ObjectRef, now: Instant) -> None:
-        """Report a granted eviction, even if the pod was deleted and the drain is complete."""
+        """Report a granted eviction, even if the drain is already complete."""
         node = self._asked.pop(ref, None)
         if node is None:
             return

@@ -1,15 +1,17 @@
 """RollingDrains: drains nodes one after another and returns them to service, as a rolling upgrade.
 
-    waiting ──▶ draining ──▶ empty, down for a while ──▶ uncordoned, back
+    waiting ──▶ draining ──▶ empty, down for a while ──▶ uncordoned, back in service
                                 └── or stays cordoned, with `away=forever`
 
-The Node annotation `fairlead.dev/drain-in-turn: max-unavailable=1 away=5m0s …` starts it. Nodes
-with exactly the same annotation form a group and are drained in the order in which they were
-annotated. At most `max-unavailable` of them are draining or down at a time. `drain.controller`
-drains each node, by the annotation `fairlead.dev/drain`; a drain that a disruption budget blocks
-also blocks the nodes after it. Removing the annotation, or deleting the node, continues with the
-next node. A node that was already cordoned stays cordoned. An empty node that stays away counts as
-gone, so that the next one starts. Refused changes of nodes are retried.
+The Node annotation `fairlead.dev/drain-in-turn: max-unavailable=1 away=5m0s …` starts a rolling
+drain. Nodes with exactly the same annotation form a group. They are drained in the order in which
+they were annotated, and at most `max-unavailable` of them are draining or down at a time.
+
+This controller requests the drain of each node by the annotation `fairlead.dev/drain`, and
+`drain.controller` drains the node. A drain that a disruption budget blocks also blocks the nodes
+after it. If the annotation is removed or the node is deleted, the next node follows. A node that
+was cordoned before its drain stays cordoned. With `away=forever`, an empty node no longer counts as
+unavailable, so that the next drain starts. Refused changes of nodes are retried.
 """
 
 from __future__ import annotations
@@ -43,9 +45,10 @@ _FORM: Final = re.compile(r"max-unavailable=([1-9][0-9]{0,8}) away=([0-9.a-z]+)(
 
 @dataclass(frozen=True, slots=True)
 class RollingDrainOptions:
-    """At most `at_once` nodes are down together, each for `away` (ns) after it is empty.
+    """Options of a rolling drain: at most `at_once` nodes are draining or down at a time.
 
-    With `away` None they never return. `which` distinguishes groups with otherwise equal options.
+    Each node stays down for `away` nanoseconds after it is empty, or forever if `away` is None.
+    `which` distinguishes groups with otherwise equal options.
     """
 
     at_once: int
@@ -59,7 +62,7 @@ class RollingDrainOptions:
 
 
 def parse_options(text: str) -> RollingDrainOptions | None:
-    """Return the options in an annotation; None if it cannot be parsed."""
+    """Return the options in an annotation's value, or None if the value cannot be parsed."""
     matched = _FORM.fullmatch(text)
     if matched is None:
         return None
@@ -74,7 +77,11 @@ def parse_options(text: str) -> RollingDrainOptions | None:
 
 @dataclass(slots=True)
 class _Group:
-    """A group of nodes by name; the value is whether the node was cordoned before."""
+    """The nodes of a rolling drain, by name.
+
+    In `waiting` (not drained yet) and `begun`, the value is whether the node was cordoned before.
+    `empty` contains the nodes of `begun` that are drained and down.
+    """
 
     options: RollingDrainOptions
     waiting: dict[str, bool] = field(default_factory=dict)
@@ -83,7 +90,7 @@ class _Group:
 
 
 class RollingDrains:
-    """Drains the nodes of each rolling drain in turn."""
+    """Drains the nodes of each rolling drain one after another."""
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
     interest: ClassVar[Interest] = Interest(
@@ -114,12 +121,12 @@ class RollingDrains:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Return when a node has been down for long enough, or a refused change is retried."""
+        """Return the time of the next return of a node to service or retry of a refused change."""
         dues = (self._back.next_due(), self._retries.next_due())
         return min((due for due in dues if due is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return to service the nodes whose time is over; then the next drains start."""
+        """Return nodes to service that were down for long enough; retry refused changes."""
         back = [
             _return(name, was_cordoned=group.begun[name])
             for group, name in self._back.pop_due(now)
@@ -129,7 +136,7 @@ class RollingDrains:
         return [*back, *retried]
 
     def _is_needed(self, patch: PatchObject) -> bool:
-        """Return whether `patch` is of this controller, and the node was not shown with it."""
+        """Return whether this controller sent `patch`, and the node still needs its change."""
         if patch.target.kind != "Node":
             return False
         name, change = patch.target.name, patch.patch.get("metadata", {}).get("annotations", {})
@@ -176,7 +183,7 @@ class RollingDrains:
         return self._begin(group)
 
     def _leave(self, name: str) -> list[Command]:
-        """Remove `name` from its group, so that the next node can start."""
+        """Remove the node `name` from its group, and begin the next drains of the group."""
         group = self._groups.get(self._text_of.pop(name, ""))
         if group is None:
             return []

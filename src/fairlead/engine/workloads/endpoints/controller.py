@@ -1,8 +1,8 @@
 """ServiceEndpoints: keeps the EndpointSlices and Endpoints of Services current.
 
-A change of a pod affects the Services that select it. Their objects are written once all changes of
-the instant are handled, and only if they change. An endpoint stays in its slice; a slice has at
-most a hundred endpoints.
+A change of a pod affects the Services that select the pod. The slices and Endpoints of these
+Services are written after all changes of the same instant are handled, and only if their content
+changes. An endpoint stays in its slice. A slice has at most a hundred endpoints.
 
 Differs from upstream: no topology hints, IPv4 only.
 
@@ -65,7 +65,7 @@ class ServiceEndpoints:
         self._zones: dict[str, str] = {}  # by node
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Record changes; writes follow once all changes of the instant are handled."""
+        """Record changes; `handle_deadline` writes after all changes of the same instant."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -82,11 +82,11 @@ class ServiceEndpoints:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return 0 if something has changed, else the time of the next retry."""
+        """Return 0 if changes are recorded, else the time of the next retry."""
         return self._queue.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Write the objects that have changed and are due."""
+        """Return the writes for the Services that have changed or are due for a retry."""
         commands: list[Command] = []
         for key in self._queue.take(now):
             state = self._states.get(key)
@@ -117,7 +117,10 @@ class ServiceEndpoints:
                 pass
 
     def _see_node(self, node: Node) -> None:
-        """Add the pods that wait for this node to their slices."""
+        """Store the zone of `node`; if the node is new, queue the Services with pods on it.
+
+        Slices do not contain pods on unknown nodes.
+        """
         name = node.metadata.name
         is_new = name not in self._zones
         self._zones[name] = node.metadata.labels.get(ZONE, "")
@@ -174,7 +177,7 @@ class ServiceEndpoints:
             state.slices[one.metadata.name] = one
 
     def _leave_to_others(self, one: EndpointSlice, key: Key | None) -> None:
-        """Drop a slice whose labels no longer name the Service or this controller."""
+        """Drop a slice that no longer belongs to a Service according to its labels and owner."""
         namespace = one.metadata.namespace
         for name in self._services.get(namespace, ()):
             former = (namespace, name)
@@ -201,7 +204,10 @@ class ServiceEndpoints:
         return []
 
     def _forget_service(self, key: Key) -> list[Command]:
-        """Delete the Endpoints of a deleted Service; the garbage collector deletes its slices."""
+        """Delete the Endpoints of a deleted Service.
+
+        The garbage collector deletes the Service's slices.
+        """
         state = self._states.pop(key, None)
         self._queue.forget(key)
         self._services.get(key[0], {}).pop(key[1], None)
@@ -221,7 +227,9 @@ class ServiceEndpoints:
         self._queue.add(key)
 
     def _sync(self, state: ServiceState) -> list[Write]:
-        """Write the slices, without pods whose node is unknown, and the Endpoints.
+        """Write the Endpoints, and the slices without the pods on unknown nodes.
+
+        A Service that publishes unready addresses also has these pods in its slices.
 
         upstream: staging/src/k8s.io/endpointslice/reconciler.go: reconcileByAddressType
         """
@@ -244,7 +252,10 @@ def _selects(service: Service, pod: Pod) -> bool:
 
 
 def _service_key(one: EndpointSlice | Endpoints) -> Key | None:
-    """Return the Service to which `one` belongs, None if this controller does not manage `one`."""
+    """Return the key of the Service to which `one` belongs.
+
+    Returns None if this controller does not manage `one`.
+    """
     meta = one.metadata
     if isinstance(one, Endpoints):
         return meta.namespace, meta.name

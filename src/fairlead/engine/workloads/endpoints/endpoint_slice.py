@@ -2,8 +2,8 @@
 
 An endpoint stays in its slice, so that a change of one pod rewrites only one slice.
 
-Example with 101 endpoints: slices x (100) and y (1). If a pod in x ends, x is written with 99, and
-y keeps its endpoint. A new pod is then put into x, the first slice with room.
+Example with 101 endpoints: slices x (100) and y (1). If a pod in x ends, x is written with 99
+endpoints, and y keeps its endpoint. The next new pod is put into x, the first slice with room.
 
 upstream: staging/src/k8s.io/endpointslice/reconciler.go:reconcileByPortMapping,
 trace/trigger_time_tracker.go
@@ -44,11 +44,12 @@ SliceWrite = CreateObject | PatchObject | DeleteObject
 
 @dataclass(slots=True)
 class TriggerTime:
-    """The trigger time of one Service; `at` is a timestamp, "" for none.
+    """The trigger time of one Service; `at` is a timestamp, "" if there is no trigger time.
 
-    For a new Service it is the creation time; later it is the time of the first pod readiness
-    change since the last write. A write for another reason has no trigger time. The trigger time is
-    written as the annotation endpoints.kubernetes.io/last-change-trigger-time.
+    The trigger time of a new Service is its creation time. Later, it is the time of the first
+    change of a pod's readiness since the last write. A write for another reason has no trigger
+    time. The trigger time is written as the annotation
+    endpoints.kubernetes.io/last-change-trigger-time.
     """
 
     at: str = ""
@@ -57,7 +58,7 @@ class TriggerTime:
     _service: str = ""
 
     def update(self, service: Service, pods: Iterable[Pod]) -> None:
-        """Compute the trigger time of a write from the changes since the previous write."""
+        """Set `at` to the trigger time of the next write: the first change since the last write."""
         since = {pod.metadata.name: at for pod in pods if (at := _changed_at(pod))}
         triggers = [at for name, at in since.items() if at > self._pods.get(name, "")]
         created = service.metadata.creation_timestamp
@@ -68,13 +69,16 @@ class TriggerTime:
 
     @property
     def annotations(self) -> dict[str, Any]:
-        """The annotation as metadata of a new object."""
+        """Metadata with the trigger time annotation for a new object, {} without a trigger time."""
         return {"annotations": {TRIGGERED_AT: self.at}} if self.at else {}
 
 
 @dataclass(slots=True)
 class ServiceState:
-    """A Service, the pods it selects by name, and its written objects."""
+    """A Service, the pods that it selects (by name), and its slices and Endpoints as observed.
+
+    `serial` is the number of slices created so far.
+    """
 
     service: Service
     pods: dict[str, Pod] = field(default_factory=dict)
@@ -85,7 +89,7 @@ class ServiceState:
 
 
 def slices(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrite]:
-    """Yield the commands that make the slices of `state` hold `endpoints`."""
+    """Yield the writes after which the slices of `state` contain exactly `endpoints`."""
     groups: dict[Ports, dict[str, Endpoint]] = {}
     labels = _labels(state, {SERVICE_NAME: state.service.metadata.name, **_BY_SLICES})
     for one in endpoints:
@@ -123,7 +127,11 @@ def slices(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrit
 def _recycled(
     made: list[CreateObject], superfluous: dict[str, EndpointSlice]
 ) -> Iterable[SliceWrite]:
-    """Reuse slices that would be deleted in place of slices that would be created."""
+    """Yield the writes of `made` and `superfluous`: creations and deletions of slices.
+
+    A superfluous slice is patched with the content of a new slice, instead of a deletion and a
+    creation.
+    """
     # upstream: reconciler.go:finalize
     left = list(superfluous.values())
     while made and left:
@@ -137,9 +145,9 @@ def _recycled(
 
 
 def _held_entries(known: EndpointSlice, rest: dict[str, Endpoint]) -> list[Json]:
-    """Return the newest entries of those endpoints in `rest` that the slice `known` already holds.
+    """Return new entries for the endpoints in `rest` that the slice `known` already contains.
 
-    They are removed from `rest`, which is keyed by the uids of the pods.
+    `rest` is keyed by the uids of the pods; the returned endpoints are removed from it.
     """
     uids = [entry.get("targetRef", {}).get("uid", "") for entry in known.endpoints]
     return [rest.pop(uid).in_slice() for uid in uids if uid in rest]
@@ -157,7 +165,10 @@ def _new_slice(
 def owned_slice(
     kind: str, owner: ObjectMeta, serial: int, named: Json, content: Json
 ) -> CreateObject:
-    """Return the `serial`th slice of an owner, with labels and annotations from `named`."""
+    """Return the creation of a slice that `owner` controls, with labels and annotations in `named`.
+
+    `serial` makes the generated name unique. `content` contains the fields other than the metadata.
+    """
     reference = {
         "apiVersion": "v1",
         "kind": kind,
@@ -178,7 +189,7 @@ def owned_slice(
 
 
 def endpoints_writes(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrite]:
-    """Yield the commands that make `endpoints` the content of the Endpoints object of `state`."""
+    """Yield the write after which the Endpoints object of `state` contains exactly `endpoints`."""
     subsets, meta, known = subsets_of(endpoints), state.service.metadata, state.written
     labels = _labels(state, {ENDPOINTS_MANAGED_BY: ENDPOINTS_CONTROLLER})
     if known is not None:
@@ -196,7 +207,7 @@ def endpoints_writes(state: ServiceState, endpoints: list[Endpoint]) -> Iterable
 
 
 def _labels(state: ServiceState, own: dict[str, str]) -> dict[str, str]:
-    """Return the labels of the Service, and the labels that name it and its controller."""
+    """Return the labels of the Service with the labels `own` and the current headless label."""
     labels = {**state.service.metadata.labels, **own}
     labels.pop(HEADLESS_LABEL, None)
     if state.service.spec.cluster_ip == HEADLESS:
@@ -207,7 +218,7 @@ def _labels(state: ServiceState, own: dict[str, str]) -> dict[str, str]:
 def _metadata(
     state: ServiceState, known: EndpointSlice | Endpoints, labels: dict[str, str]
 ) -> Json:
-    """Return the changes to the metadata of `known` in a write."""
+    """Return the metadata that a write of `known` must change: labels and the trigger time."""
     before = known.metadata
     patch: Json = {}
     if before.labels != labels:

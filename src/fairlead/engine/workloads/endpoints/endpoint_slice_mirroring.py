@@ -1,7 +1,8 @@
 """EndpointMirroring: creates EndpointSlices for Endpoints that users write by hand.
 
-Clients that read only slices then find the endpoints of a Service without selector. Endpoints are
-mirrored if such a Service exists, unless they opt out by label or are leader-election records.
+Clients that read only slices then find the endpoints of a Service that has no selector. Endpoints
+are mirrored if such a Service exists. Endpoints with the skip label and leader-election records are
+not mirrored.
 
 upstream: pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go
 """
@@ -44,7 +45,7 @@ _WRITES: Final = (CreateObject, PatchObject, DeleteObject)
 
 @dataclass(slots=True)
 class MirrorState:
-    """The Service, Endpoints and mirrored slices with one name."""
+    """The Service and the Endpoints of one name, and the slices that mirror the Endpoints."""
 
     service: Service | None = None
     endpoints: Endpoints | None = None
@@ -54,7 +55,7 @@ class MirrorState:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether the Endpoints must be mirrored."""
+        """Whether the Endpoints must be mirrored to slices."""
         if self.service is None or self.service.spec.selector or self.endpoints is None:
             return False
         meta = self.endpoints.metadata
@@ -77,7 +78,7 @@ class EndpointMirroring:
         self._mirror_keys: dict[Key, Key] = {}  # key of a slice -> key of its mirror
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Record changes; writes follow once all changes of the instant are handled."""
+        """Record changes; `handle_deadline` writes after all changes of the same instant."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -94,11 +95,11 @@ class EndpointMirroring:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return 0 if something has changed, else the time of the next retry."""
+        """Return 0 if changes are recorded, else the time of the next retry."""
         return self._queue.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Write the objects that have changed and are due."""
+        """Return the writes for the Endpoints that have changed or are due for a retry."""
         commands: list[Command] = []
         for key in self._queue.take(now):
             mirror = self._mirrors.get(key)
@@ -148,7 +149,7 @@ class EndpointMirroring:
                 pass
 
     def _mirror(self, key: Key) -> MirrorState:
-        """Return the state of `key`, to be changed by the caller."""
+        """Return the state of `key`, created if missing, and queue `key` for a sync."""
         self._queue.add(key)
         return self._mirrors.setdefault(key, MirrorState())
 
@@ -160,7 +161,7 @@ class EndpointMirroring:
         return list(changes)
 
     def _skip_event(self, mirror: MirrorState) -> list[Command]:
-        """Return the event about skipped addresses, if their number has changed."""
+        """Return the event about skipped addresses, or [] if their number is 0 or unchanged."""
         if not mirror.is_wanted or mirror.endpoints is None:
             mirror.skipped = 0
             return []

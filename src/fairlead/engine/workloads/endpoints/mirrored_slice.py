@@ -1,6 +1,7 @@
-"""Mirrored EndpointSlices: one for each set of ports of an Endpoints object.
+"""Mirrored EndpointSlices: one for each set of ports and address family of an Endpoints object.
 
-IPv4 and IPv6 addresses are separate, and at most a thousand addresses of each subset are mirrored.
+IPv4 and IPv6 addresses are in separate slices. At most a thousand addresses of each subset are
+mirrored.
 
 upstream: pkg/controller/endpointslicemirroring/reconciler.go, reconciler_helpers.go, utils.go
 """
@@ -34,7 +35,7 @@ _NOT_MIRRORED: Final = (TRIGGERED_AT, "kubectl.kubernetes.io/last-applied-config
 
 @dataclass(slots=True)
 class DesiredSlice:
-    """The content of the slice of one set of ports and one address family."""
+    """The content that the slice of one set of ports and one address family should have."""
 
     ports: list[Json]
     family: str
@@ -42,9 +43,9 @@ class DesiredSlice:
 
 
 def mirrored(endpoints: Endpoints, known: Iterable[EndpointSlice], serial: int) -> list[SliceWrite]:
-    """Return the commands that make the slices `known` mirror `endpoints`.
+    """Return the writes after which the slices `known` mirror `endpoints`.
 
-    New names start at `serial`.
+    `serial` is the serial number for the name of the first new slice.
     """
     left: dict[tuple[str, MirroredPorts], list[EndpointSlice]] = {}
     for one in known:
@@ -68,9 +69,10 @@ def mirrored(endpoints: Endpoints, known: Iterable[EndpointSlice], serial: int) 
 def _in_place(
     endpoints: Endpoints, wanted: DesiredSlice, superfluous: list[EndpointSlice], serial: int
 ) -> SliceWrite:
-    """Return a slice with the wanted content.
+    """Return the write that creates a slice with the content `wanted`.
 
-    If a slice of the same family would be deleted, it is reused.
+    If `superfluous` contains a slice of the same address family, that slice is patched instead, and
+    removed from `superfluous`.
     """
     # upstream: reconciler_helpers.go:recycleSlices
     for one in superfluous:
@@ -103,7 +105,10 @@ def _difference(endpoints: Endpoints, known: EndpointSlice, entries: list[Json])
 
 
 def _wanted(endpoints: Endpoints) -> dict[tuple[str, MirroredPorts], DesiredSlice]:
-    """Return the desired content by family and ports; subsets with the same ports are merged."""
+    """Return the desired slices by (address family, ports).
+
+    Subsets with the same ports are merged.
+    """
     found: dict[tuple[str, MirroredPorts], DesiredSlice] = {}
     for subset in endpoints.subsets:
         given = subset.get("ports") or ()
@@ -120,7 +125,7 @@ def _wanted(endpoints: Endpoints) -> dict[tuple[str, MirroredPorts], DesiredSlic
 
 
 def skipped(endpoints: Endpoints) -> int:
-    """Return the number of addresses over the limit."""
+    """Return the number of addresses that are not mirrored because a subset exceeds the limit."""
     counts = (len(list(_addresses(one, maximum=None))) for one in endpoints.subsets)
     return sum(max(0, count - ADDRESSES_MAX) for count in counts)
 

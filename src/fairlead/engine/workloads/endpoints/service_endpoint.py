@@ -1,8 +1,8 @@
 """Endpoint: a pod behind a Service, with its addresses, conditions and ports.
 
-A pod is an endpoint once it has an address and until it has finished; its conditions tell whether
-it is ready, serving or terminating. Pods with different numbers for a named port have different
-port sets.
+A pod is an endpoint from the time when it has an address until it has finished. Its conditions say
+whether it is ready, serving or terminating. Pods that have different numbers for the same named
+port are in different slices.
 
 upstream: staging/src/k8s.io/endpointslice/utils.go:podToEndpoint, getEndpointPorts;
 pkg/controller/endpoint/endpoints_controller.go:syncService
@@ -43,7 +43,7 @@ class Endpoint:
 
     @property
     def is_ready(self) -> bool:
-        """Whether new connections may go to the pod."""
+        """Whether clients may open new connections to the pod."""
         return self.is_published or (self.is_serving and not self.is_terminating)
 
     def in_slice(self) -> Json:
@@ -71,12 +71,15 @@ class Endpoint:
 
 
 def is_selecting(service: Service) -> bool:
-    """Return whether `service` selects pods; otherwise its endpoints belong to users."""
+    """Return whether `service` selects pods; if not, users write its endpoints."""
     return bool(service.spec.selector) and service.spec.type != EXTERNAL
 
 
 def endpoint_of(service: Service, pod: Pod, zone: str) -> Endpoint | None:
-    """Return the endpoint of `pod`, which `service` selects; None if the pod is no endpoint."""
+    """Return the endpoint of `pod`, which `service` selects.
+
+    Returns None if the pod has no address or has finished.
+    """
     # upstream: pkg/controller/util/endpoint/controller_utils.go:ShouldPodBeInEndpoints
     if not pod.status.pod_ip or is_terminal(pod):
         return None
@@ -98,7 +101,7 @@ def endpoint_of(service: Service, pod: Pod, zone: str) -> Endpoint | None:
 
 
 def subsets_of(endpoints: Iterable[Endpoint]) -> list[Json]:
-    """Return `endpoints` as subsets by ports, without terminating pods."""
+    """Return subsets for an Endpoints object, grouped by ports, without terminating pods."""
     by_ports: dict[Ports, list[Endpoint]] = {}
     for one in endpoints:
         if not one.is_terminating or one.is_published:
@@ -118,7 +121,7 @@ def subsets_of(endpoints: Iterable[Endpoint]) -> list[Json]:
 
 
 def ports_json(ports: Ports) -> list[Json]:
-    """Return `ports` in the form that both API objects use."""
+    """Return `ports` as JSON, in the form that EndpointSlices and Endpoints use."""
     return [
         {"name": name, "port": number, "protocol": protocol}
         | ({"appProtocol": application} if application else {})
@@ -127,7 +130,7 @@ def ports_json(ports: Ports) -> list[Json]:
 
 
 def _unnamed(port: Json) -> Json:
-    """Return a port of an Endpoints object, without `name` if it is empty."""
+    """Return `port` without the key `name` if the name is empty."""
     return port if port["name"] else {key: part for key, part in port.items() if key != "name"}
 
 
@@ -139,7 +142,7 @@ def _ports(ports: Iterable[ServicePort], pod: Pod) -> Iterable[tuple[str, int, s
 
 
 def _number(port: ServicePort, pod: Pod) -> int:
-    """Return the number of a Service's port on `pod`, 0 if the pod has no port of that name."""
+    """Return the number of a Service's port on `pod`, or 0 if the pod has no port of that name."""
     # upstream: pkg/api/v1/pod/util.go:FindPort
     target = port.target_port
     if isinstance(target, str):

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers scale workloads to their load.
+"""The controller of HorizontalPodAutoscalers, which scale workloads to their load.
 
 upstream: pkg/controller/podautoscaler
 """

@@ -1,21 +1,23 @@
 """Autoscaler: one HorizontalPodAutoscaler with its pods, metrics and syncs.
 
     1. find the scale of the target
-    2. outside minReplicas and maxReplicas: scale to the limit
-    3. otherwise the highest proposal of the metrics, stabilized and limited, is the new number
+    2. if the scale is outside minReplicas and maxReplicas, set it to the nearer limit
+    3. otherwise take the highest proposal of the metrics, stabilize it and apply the limits
     4. write the scale, then the status
 
-Unless clients read the status, syncs that cannot change the target are skipped. If a sync changed
-nothing, the target is in one of three states, and no sync changes the target while its state lasts:
+Unless API clients read the status, syncs that cannot change the target are skipped. After a sync
+that changed nothing, the target is in one of four states. No sync changes the target while it stays
+in the same state:
 
-    the metrics propose the present number
-    they propose less, and the number is minReplicas
-    they propose more, and the number is maxReplicas
+    the metrics propose the current number of replicas
+    the metrics propose less, and the current number is minReplicas
+    the metrics propose more, and the current number is maxReplicas
+    the metrics propose nothing, because they failed
 
-The state is computed for each of the coming syncs, as long as no pod changes; the next sync that
-happens is the first one in another state. Where the load only rises or only falls, bisection finds
-it. Before that sync, the recommendations of the skipped syncs are added to the history, because
-stabilization reads them.
+The state is computed for each coming sync, on the assumption that no pod changes. The first sync in
+another state is the next sync that is executed. Within a part of the load curve that only rises or
+only falls, bisection finds this sync. Before it is executed, the recommendations of the skipped
+syncs are added to the history, because stabilization reads them.
 
 upstream: pkg/controller/podautoscaler/horizontal.go:reconcileAutoscaler, computeReplicasForMetrics,
 validateAndParseSelector
@@ -66,7 +68,10 @@ Rivals = Callable[[], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Rescale:
-    """A change of a target's number of replicas."""
+    """A change of the number of replicas of `target`, from `before` to `after`.
+
+    `at` is the time of the sync, and `why` is the reason in upstream's words.
+    """
 
     at: Instant
     autoscaler: ObjectRef
@@ -78,7 +83,7 @@ class Rescale:
 
 @dataclass(frozen=True, slots=True)
 class _Skip:
-    """Skipped syncs after `since`: the metrics and the replicas as they were."""
+    """The metrics and the number of replicas that apply to the skipped syncs after `since`."""
 
     since: Instant
     metrics: tuple[Metric, ...]
@@ -87,7 +92,7 @@ class _Skip:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A scale that was sent, with the status to be written once it is stored."""
+    """A scale patch in flight, with the status to be written after the patch succeeds."""
 
     command: PatchObject
     rescale: Rescale
@@ -99,7 +104,7 @@ class _Pending:
 class Autoscaler:
     """A HorizontalPodAutoscaler with the pods that its target's selector matches.
 
-    `due` is the next sync, None if only a change can lead to one.
+    `due` is the time of the next sync, None if no sync follows until an object changes.
     """
 
     view: HorizontalPodAutoscaler
@@ -131,7 +136,7 @@ class Autoscaler:
         return ObjectRef("HorizontalPodAutoscaler", meta.namespace, meta.name, meta.uid)
 
     def scheduled_at_or_after(self, now: Instant) -> Instant:
-        """Return the first sync that is not before `now` and has not happened yet."""
+        """Return the time of the first sync at or after `now` that has not been executed yet."""
         period = self.config.sync_period
         found = self.first_sync + max(0, -(-(now - self.first_sync) // period)) * period
         return found + period if found == self._last_sync else found
@@ -141,7 +146,7 @@ class Autoscaler:
     def sync(
         self, targets: ScaleTargets, register: Callable[[LabelSelector], Rivals], now: Instant
     ) -> list[Command]:
-        """Do one sync and set `due`.
+        """Execute one sync, set `due`, and return the scale patch or the status write, and events.
 
         `register` stores the selector of the target's pods and fills `pods`.
         """
@@ -218,7 +223,10 @@ class Autoscaler:
     def _refused_selector(
         self, scale: Scale, register: Callable[[LabelSelector], Rivals], draft: StatusDraft
     ) -> RecordEvent | None:
-        """Return the event if the selector makes all metrics fail, else None."""
+        """Return an event if the selector is missing or shared with another autoscaler, else None.
+
+        In these cases all metrics fail.
+        """
         selector = format_selector(scale.selector)
         if not selector:
             why = "the HPA target's scale is missing a selector"
@@ -256,7 +264,7 @@ class Autoscaler:
         return [command]
 
     def scaled(self) -> list[Command]:
-        """Handle the success of the pending scale."""
+        """Handle the success of the pending scale patch: return an event and the status write."""
         assert self.pending is not None
         pending, self.pending = self.pending, None
         rescale, draft = pending.rescale, pending.draft
@@ -271,7 +279,7 @@ class Autoscaler:
         return [done, *self._written(draft)]
 
     def refused(self, message: str) -> list[Command]:
-        """Handle the refusal of the pending scale."""
+        """Handle the refusal of the pending scale patch: return an event and the status write."""
         assert self.pending is not None
         pending, self.pending = self.pending, None
         rescale, draft = pending.rescale, pending.draft
@@ -282,7 +290,10 @@ class Autoscaler:
         return [event(self.ref, "FailedRescale", note), *self._written(draft)]
 
     def _written(self, draft: StatusDraft) -> list[Command]:
-        """Return the write of the status, if it changed enough to be written."""
+        """Return the write of the status in `draft`, or [] if no relevant part has changed.
+
+        Unless the configuration sets `refreshes_status`, only replicas and conditions are relevant.
+        """
         before, after = self.view.status, draft.status
         if not self.config.refreshes_status and essence(before) == essence(after):
             return []
@@ -292,7 +303,7 @@ class Autoscaler:
     # --- skipped syncs -------------------------------------------------------------------------
 
     def _refresh_metrics(self, scale: Scale, now: Instant) -> None:
-        """Group the pods again if the pods, the target or time may have changed the groups."""
+        """Compute the metrics again if an object has changed or the pod groups have expired."""
         expired = any(at <= now for one in self._metrics for at in one.until())
         if self.is_stale or expired:
             load: WorkloadLoad = {**scale.load, **self.config.loads.get(scale.key, {})}
@@ -305,7 +316,7 @@ class Autoscaler:
             self.due = None
 
     def _skip_until_another_state(self, scale: Scale) -> None:
-        """Set `due` to the first sync that can have another result than the one just done."""
+        """Set `due` to the first sync whose result may differ from the last sync's result."""
         if self.config.refreshes_status or self._last_sync is None:
             return
         state = self._state(scale.replicas, self._last_sync)
@@ -329,11 +340,11 @@ class Autoscaler:
     def _syncs_in_state(
         self, state: str, replicas: int, at: Instant, expiry: Instant | None, limit: int
     ) -> int:
-        """Return how many consecutive syncs, from the one at `at`, are in `state`; at most `limit`.
+        """Return the number of consecutive syncs in `state` from `at` on, at most `limit`.
 
         The sync at `at` must be in `state`. If a higher load never lowers the proposal, the syncs
-        in one state follow each other within a part of the load curve, so bisection finds the last
-        of them.
+        in one state are consecutive within a part of the load curve, so bisection finds the last of
+        them.
         """
         if len(self._metrics) != 1:
             return 1
@@ -353,7 +364,10 @@ class Autoscaler:
         return known
 
     def _next_with_other_load(self, at: Instant) -> Instant | None:
-        """Return the first sync after `at` that may see another load, None if there is none."""
+        """Return the time of the first sync after `at` at which the load may differ.
+
+        Returns None if the load stays constant forever.
+        """
         following = at + self.config.sync_period
         found: Instant | None = None
         for metric in self._metrics:
@@ -367,7 +381,7 @@ class Autoscaler:
         return found
 
     def _state(self, replicas: int, at: Instant) -> str | None:
-        """Return the state of the target at `at`, None if a sync would change the target."""
+        """Return the state of the target at `at`, or None if a sync would change the target."""
         proposed = _proposed(self._metrics, replicas, at)
         if proposed == FAILED:
             return "failed"
@@ -380,7 +394,7 @@ class Autoscaler:
         return None
 
     def _recall_skipped(self, now: Instant) -> None:
-        """Add the recommendations of the skipped syncs before `now` that still matter."""
+        """Add the recommendations of skipped syncs before `now` to the history."""
         skip, self._skip = self._skip, None
         if skip is None:
             return
@@ -396,7 +410,10 @@ class Autoscaler:
 
 @dataclass(slots=True)
 class _Evaluation:
-    """What the metrics propose together; FAILED replicas if nothing may be done."""
+    """The result of all metrics together; `replicas` is FAILED if the target must not be changed.
+
+    `metric` is the name of the metric with the highest proposal.
+    """
 
     replicas: int
     metric: str
@@ -405,7 +422,7 @@ class _Evaluation:
 
 
 def _evaluate(metrics: tuple[Metric, ...], current: int, at: Instant) -> _Evaluation:
-    """Return the highest proposal, and the status and failure of each metric."""
+    """Return the highest proposal of the metrics, with their statuses and failures."""
     highest, name, statuses, failures = 0, "", [], []
     for metric in metrics:
         try:
@@ -422,7 +439,10 @@ def _evaluate(metrics: tuple[Metric, ...], current: int, at: Instant) -> _Evalua
 
 
 def _proposed(metrics: tuple[Metric, ...], current: int, at: Instant) -> int:
-    """Return the number of replicas that `_evaluate` would return."""
+    """Return the number of replicas that the metrics propose together, like `_evaluate`.
+
+    This function is faster, because it does not build the statuses.
+    """
     highest, failures = 0, 0
     for metric in metrics:
         try:
@@ -433,5 +453,8 @@ def _proposed(metrics: tuple[Metric, ...], current: int, at: Instant) -> int:
 
 
 def _agreed(highest: int, failures: int, total: int, current: int) -> int:
-    """Return the highest proposal; FAILED if all metrics failed, or one did and it scales down."""
+    """Return the highest proposal of the metrics, or FAILED if it must not be applied.
+
+    It is FAILED if all metrics failed, or if some metrics failed and the proposal is a scale-down.
+    """
     return FAILED if failures >= total or (failures and highest < current) else highest

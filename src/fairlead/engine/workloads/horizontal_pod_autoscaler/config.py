@@ -22,11 +22,12 @@ TOLERANCE_DEFAULT: Final = 0.1
 class HorizontalPodAutoscalerConfig:
     """kube-controller-manager's --horizontal-pod-autoscaler-* flags, and the load of workloads.
 
-    `loads` is the stated load of each workload. A workload without one has no metrics, unless its
-    own annotation or annotations of its pods state the usage. With `refreshes_status` each
-    autoscaler is synced in every period and its status is always current, as API clients expect.
-    Otherwise syncs that would change nothing are skipped, and the status is written when the number
-    of replicas or a condition changes.
+    `loads` maps workloads to their load. A workload without an entry has no metrics, unless
+    annotations of the workload or its pods contain the usage.
+
+    If `refreshes_status` is set, each autoscaler is synced in every period and its status is always
+    current, as API clients expect. Otherwise, syncs that would change nothing are skipped, and the
+    status is written only when the number of replicas or a condition changes.
     """
 
     sync_period: DurationNs = SYNC_PERIOD_DEFAULT

@@ -1,7 +1,8 @@
 """HorizontalPodAutoscalers: syncs each autoscaler every 15 s, first 15 s after its creation.
 
-Pods are indexed by namespace and, for each autoscaler that was synced, by its selector. A change of
-a pod, of the target or of the autoscaler is followed up at the autoscaler's next sync.
+Pods are indexed by namespace. Autoscalers that were synced at least once are indexed by the
+selector of their target. A change of a pod, a target or an autoscaler takes effect at the next sync
+of the autoscaler.
 
 upstream: pkg/controller/podautoscaler/horizontal.go, rate_limiters.go
 """
@@ -53,8 +54,9 @@ SCALABLE_KINDS: Final = ("Deployment", "ReplicaSet", "StatefulSet", "Replication
 class _Namespace:
     """The autoscalers and pods of a namespace, by name.
 
-    `selecting` caches, for a set of labels, the autoscalers that select it. `by_labels` caches the
-    pods by labels, None if pods have changed since. `generation` counts the changes of selectors.
+    `selecting` caches the names of the autoscalers that select a set of labels. `by_labels` caches
+    the pods by their labels; it is None after a pod has changed. `generation` counts changes of
+    selectors.
     """
 
     autoscalers: dict[str, Autoscaler] = field(default_factory=dict)
@@ -64,12 +66,12 @@ class _Namespace:
     generation: int = 0
 
     def forget_selectors(self) -> None:
-        """Drop the cached results after an autoscaler was deleted or its selector changed."""
+        """Drop the cache `selecting` after an autoscaler was deleted or its selector changed."""
         self.selecting.clear()
         self.generation += 1
 
     def add_selector(self, name: str, selector: LabelSelector) -> None:
-        """Add the autoscaler `name`, which had no selector before, to the cached results."""
+        """Add the autoscaler `name`, which had no selector before, to the cache `selecting`."""
         self.generation += 1
         for key, names in self.selecting.items():
             if selector_matches(selector, dict(key)):
@@ -106,7 +108,10 @@ def _labels_key(labels: Labels) -> LabelsKey:
 
 
 class HorizontalPodAutoscalers:
-    """The HorizontalPodAutoscaler controller; `history` lists its changes of replicas, in order."""
+    """The HorizontalPodAutoscaler controller.
+
+    `history` lists its changes of numbers of replicas, in chronological order.
+    """
 
     issuer: ClassVar[Issuer] = controller_account(CONTROLLER)
     interest: ClassVar[Interest] = Interest(succeeded=(PatchObject,), failed=(PatchObject,))
@@ -131,7 +136,7 @@ class HorizontalPodAutoscalers:
             yield from namespace.autoscalers.values()
 
     def replicas_of(self, one: Autoscaler) -> int | None:
-        """Return the number of replicas of the autoscaler's target; None if it has no scale."""
+        """Return the number of replicas of the autoscaler's target, or None if it has no scale."""
         try:
             namespace = one.view.metadata.namespace
             return self._targets.find(one.view.spec.scale_target_ref, namespace).replicas
@@ -139,13 +144,13 @@ class HorizontalPodAutoscalers:
             return None
 
     def is_waiting(self) -> bool:
-        """Return whether a sync is due that can change something."""
+        """Return whether any autoscaler has a sync scheduled."""
         return any(one.due is not None for one in self.autoscalers)
 
     # --- Controller ----------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Store a change; after the outcome of a scale, write the status."""
+        """Store a change of an object; after the outcome of a scale patch, write the status."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one, now)
@@ -163,7 +168,7 @@ class HorizontalPodAutoscalers:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return when the next sync is due."""
+        """Return the time at which the next sync is due."""
         return self._queue.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -261,7 +266,7 @@ class HorizontalPodAutoscalers:
             self._wake(one, now)
 
     def _wake(self, one: Autoscaler, now: Instant) -> None:
-        """Do not skip the next scheduled sync of `one`, and compute its metrics again."""
+        """Schedule the next sync of `one` without skipping, and mark its metrics as stale."""
         one.is_stale = True
         due = one.scheduled_at_or_after(now)
         if one.due is None or due < one.due:
@@ -271,7 +276,7 @@ class HorizontalPodAutoscalers:
     # --- syncs ---------------------------------------------------------------------------------
 
     def _register(self, one: Autoscaler, now: Instant, selector: LabelSelector) -> Rivals:
-        """Store the selector of an autoscaler; return a function that calls `_rivals` for it."""
+        """Store the selector of the autoscaler `one`; return a function that returns its rivals."""
         namespace = self._namespace(one.view.metadata.namespace)
         if one.selector != selector:
             if one.selector is None:
@@ -298,7 +303,7 @@ class HorizontalPodAutoscalers:
         return []
 
     def _sent(self, commands: Iterable[Command]) -> list[Command]:
-        """Return `commands`, with events only if clients read them."""
+        """Return `commands`, without events if no API client reads them."""
         sent: list[Command] = []
         for command in commands:
             if isinstance(command, RecordEvent):
@@ -319,7 +324,7 @@ class HorizontalPodAutoscalers:
 
 
 def _rivals(one: Autoscaler, namespace: _Namespace) -> list[str]:
-    """Return the keys of all autoscalers that select a pod of `one`, itself included."""
+    """Return the keys of all autoscalers that select a pod of `one`, including `one`."""
     if not one.is_stale and one.rivals[0] == namespace.generation:
         return one.rivals[1]
     found = {

@@ -1,15 +1,17 @@
-"""The load of workloads: how much of a resource all pods of a workload use together, over time.
+"""The load of workloads: the amount of a resource that all pods of a workload use together.
 
-A `LoadCurve` is linear between its points, and two points at one time make a step:
+A `LoadCurve` contains the load over time. It is linear between its points, and two points at the
+same time are a step:
 
     points (0 s, 1000), (60 s, 1000), (60 s, 4000), (120 s, 2000)
 
-from 0 s to 60 s 1000; from 60 s on 4000, falling to 2000 at 120 s; then 2000 forever
+The load is 1000 from 0 s to 60 s. At 60 s it jumps to 4000, then falls to 2000 until 120 s, and
+then stays at 2000 forever.
 
 With a period, the curve between 0 and the period repeats. Amounts are thousandths of a core for
 cpu and bytes for memory.
 
-On a live cluster, the annotation `fairlead.dev/load: cpu=4,memory=8Gi` of a workload states a
+On a live cluster, the annotation `fairlead.dev/load: cpu=4,memory=8Gi` of a workload sets a
 constant load.
 """
 
@@ -34,10 +36,11 @@ ScaleTargetKey = tuple[str, str, str]  # kind, namespace, name
 
 @dataclass(frozen=True, slots=True)
 class LoadCurve:
-    """The use of one resource over time; `points` are (time since `start`, amount), in order.
+    """The use of one resource over time.
 
-    Before the first point its amount applies, after the last point the last amount. The points of a
-    curve with a `period` are between 0 and the period.
+    `points` are (nanoseconds since `start`, amount), in chronological order. Before the first
+    point, the amount of the first point applies. After the last point, the amount of the last point
+    applies. If `period` is set, all points are between 0 and the period, and the curve repeats.
     """
 
     points: tuple[tuple[DurationNs, int], ...]
@@ -47,7 +50,7 @@ class LoadCurve:
     _is_constant: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Prepare the search for the segment of an instant."""
+        """Store the times of the points for bisection, and whether all amounts are equal."""
         object.__setattr__(self, "_times", tuple(time for time, _ in self.points))
         amounts = {amount for _, amount in self.points}
         object.__setattr__(self, "_is_constant", len(amounts) == 1)
@@ -67,9 +70,9 @@ class LoadCurve:
         return amount + (next_amount - amount) * (elapsed - time) // (next_time - time)
 
     def constant_until(self, now: Instant) -> Instant | None:
-        """Return the instant up to which the amount stays as it is at `now`; None means forever.
+        """Return the instant until which the amount at `now` stays constant, or None for forever.
 
-        The instant is `now` itself while the amount changes.
+        Returns `now` itself if the amount is rising or falling at `now`.
         """
         if self._is_constant:
             return None
@@ -85,9 +88,9 @@ class LoadCurve:
         return begin + self._times[after]
 
     def linear_until(self, now: Instant) -> Instant | None:
-        """Return the end of the part of the curve that contains `now`; None if it has no end.
+        """Return the end of the segment of the curve that contains `now`, or None if it has no end.
 
-        Within a part, up to but not including its end, the amount only rises or only falls.
+        Within a segment, up to but not including its end, the amount only rises or only falls.
         """
         elapsed, begin = now - self.start, self.start
         if self.period is not None:
@@ -105,7 +108,7 @@ NO_LOAD: Final[WorkloadLoad] = {}
 
 
 def annotated_load(annotations: Mapping[str, str]) -> WorkloadLoad:
-    """Return the constant load that a workload's annotation states; {} if it is not valid."""
+    """Return the constant load in a workload's annotation, or {} if it is missing or invalid."""
     text = annotations.get(LOAD)
     return NO_LOAD if text is None else _parsed(text)
 
@@ -119,7 +122,11 @@ def _parsed(text: str) -> WorkloadLoad:
 
 
 def parse_load(text: str) -> dict[str, int]:
-    """Parse `cpu=4,memory=8Gi` as thousandths of a core and bytes. Raises ValueError."""
+    """Return the amounts in a text such as `cpu=4,memory=8Gi`, by resource.
+
+    Cpu is in thousandths of a core, and memory is in bytes. Raises ValueError if the text is
+    invalid.
+    """
     load = {}
     for part in text.split(","):
         name, _, amount = part.strip().partition("=")
@@ -130,7 +137,10 @@ def parse_load(text: str) -> dict[str, int]:
 
 
 def parse_amount(resource: str, text: str) -> int:
-    """Parse an amount of `resource`: a quantity that is not negative. Raises ValueError."""
+    """Return the amount of `resource` in `text`: cpu in thousandths of a core, memory in bytes.
+
+    Raises ValueError if `text` is not a quantity or is negative.
+    """
     amount = milli_value(text) if resource == CPU else whole_value(text)
     if amount < 0:
         raise ValueError(f"{text!r} is negative")

@@ -1,7 +1,7 @@
 """Metric: one entry of spec.metrics, evaluated for the pods of the scale target.
 
-Only the resource metrics API exists (sources Resource and ContainerResource); the others fail as on
-a cluster without an adapter for custom and external metrics.
+Only the resource metrics API exists (sources Resource and ContainerResource). Metrics of other
+sources fail as on a cluster without an adapter for custom and external metrics.
 
 upstream: pkg/controller/podautoscaler/horizontal.go:computeReplicasForMetric,
 computeStatusForResourceMetricGeneric
@@ -61,10 +61,14 @@ NO_TARGET: Final = (
 
 
 class FailedMetricError(Exception):
-    """A metric has no proposal: `reason` and `problem` of the condition, and the `whole` error."""
+    """Raised if a metric has no proposal.
+
+    `reason` and `problem` are the reason and message of the condition. `whole` is the complete
+    error text.
+    """
 
     def __init__(self, metric: Metric, why: str) -> None:
-        """Store why `metric` failed."""
+        """Build the error for `metric`; `why` is the error text."""
         super().__init__(why)
         self.reason = f"FailedGet{metric.spec.type}Metric"
         self.problem = why
@@ -73,9 +77,10 @@ class FailedMetricError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric with the pods that it evaluates; `curve` is their load, None if it is not stated.
+    """A metric with the pods that it evaluates, in `groups`.
 
-    `problem` is why it cannot be computed, "" if it can.
+    `curve` is the load of the pods, None if no load is set for the resource. `problem` is the error
+    text if the metric cannot be computed, else "".
     """
 
     spec: MetricSpec
@@ -88,7 +93,7 @@ class Metric:
     _target: int = field(init=False)  # the amount in thousandths, or the percentage
 
     def __post_init__(self) -> None:
-        """Find the source that the type names, and its target."""
+        """Set `source` and the target amount or percentage from `spec`."""
         source = _source(self.spec)
         object.__setattr__(self, "source", source)
         target = source.target.average_utilization or 0
@@ -98,7 +103,7 @@ class Metric:
 
     @property
     def name(self) -> str:
-        """The metric's description in reasons and conditions, such as `cpu resource`."""
+        """Description of the metric in reasons and conditions, such as `cpu resource`."""
         resource = self.source.name
         if self.source.target.average_value is not None:
             return f"{resource} resource"
@@ -107,7 +112,7 @@ class Metric:
 
     @property
     def failure_prefix(self) -> str:
-        """The text before the problem in the error about all metrics."""
+        """Text before the problem in the error text of this metric."""
         match self.spec.type:
             case "Resource":
                 return f"failed to get {self.source.name} resource metric value"
@@ -127,7 +132,7 @@ class Metric:
     def propose(self, current: int, at: Instant) -> Proposal:
         """Return the proposal at `at` for a target with `current` replicas.
 
-        Raises FailedMetricError.
+        Raises FailedMetricError if the metric cannot be computed.
         """
         if self.problem or self.groups is None:
             raise FailedMetricError(self, self.problem)
@@ -139,7 +144,7 @@ class Metric:
             raise FailedMetricError(self, f"{_attempt(self.source)}: {problem}") from None
 
     def status(self, proposal: Proposal) -> Json:
-        """Return the entry of status.currentMetrics."""
+        """Return the entry of status.currentMetrics for `proposal`."""
         average = canonical(Quantity(nano=proposal.average * NANOS_PER_MILLI))
         current: Json = {"averageValue": average}
         if proposal.utilization is not None:
@@ -156,8 +161,9 @@ class Metric:
     def follows_load(self, current: int) -> bool:
         """Return whether a higher load never gives a lower proposal for `current` replicas.
 
-        That holds if each replica has a pod that counts: a ratio below, within and above the
-        tolerances then gives at most, exactly and at least `current`.
+        That holds if every replica has a pod that is counted. A ratio below the tolerances then
+        gives at most `current`, a ratio within the tolerances exactly `current`, and a higher ratio
+        at least `current`.
         """
         groups = self.groups
         if groups is None or groups.unready.pods or groups.missing_requests:
@@ -165,7 +171,7 @@ class Metric:
         return groups.counted.pods == current
 
     def until(self) -> Iterator[Instant]:
-        """Yield the instants at which the groups change without a change of pods."""
+        """Yield the instant, if any, at which the groups change without a change of pods."""
         if self.groups is not None and self.groups.until is not None:
             yield self.groups.until
 
@@ -180,7 +186,7 @@ def metrics_of(
 ) -> tuple[Metric, ...]:
     """Return the metrics of `autoscaler` for the `pods` of its target and their `load`.
 
-    `readings` keeps what was read of pods that have not changed since the last call.
+    `readings` caches the data of pods that have not changed since the last call.
     """
     tolerances = tolerances_of(autoscaler, config)
     namespace = autoscaler.metadata.namespace
@@ -202,7 +208,7 @@ def metrics_of(
 def tolerances_of(
     autoscaler: HorizontalPodAutoscaler, config: HorizontalPodAutoscalerConfig
 ) -> Tolerances:
-    """Return the tolerances of `autoscaler`."""
+    """Return the tolerances in the autoscaler's behavior; by default, the configured tolerance."""
     behavior = autoscaler.spec.behavior
     if behavior is None:
         return Tolerances(config.tolerance, config.tolerance)
@@ -255,7 +261,7 @@ def _attempt(source: MetricSource) -> str:
 
 
 def _absent_metric(spec: MetricSpec, namespace: str) -> str:
-    """Return why a metric cannot be computed that is not from the resource metrics API."""
+    """Return the error text for a metric that is not from the resource metrics API."""
     source = _source(spec)
     name = _metric_name(source)
     match spec.type:
@@ -276,7 +282,7 @@ def _metric_name(source: MetricSource) -> str:
 
 
 def _selector_text(selector: Mapping[str, Any] | None) -> str:
-    """Return a label selector as Go prints it."""
+    """Return the text of a label selector in the form in which Go prints it."""
     if selector is None:
         return "nil"
     labels = selector.get("matchLabels") or {}

@@ -1,18 +1,19 @@
-"""Groups the pods of a scale target by whether their usage counts, and adds up their requests.
+"""Groups the pods of a scale target by whether their usage counts, and sums their requests.
 
-    ignored   terminating or failed: not in the calculation
-    unready   pending; for cpu also not ready, or ready for less than one metric window
-    missing   running without a metric
-    counted   all others: their usage is compared with the target
+    ignored   terminating or failed pods: not in the calculation
+    unready   pending pods; for cpu also pods that are not ready, or that have been ready for less
+              than one metric window
+    missing   running pods without a metric
+    counted   all other pods: their usage is compared with the target
 
-The load of a workload is divided equally over the pods that serve it: running, ready and not
-terminating. The other running pods use nothing. Without a load, a running pod's annotation
-`fairlead.dev/usage` is its metric; a pod without either has no metric. A container's part of its
-pod's usage is its part of the pod's requests.
+The load of a workload is divided equally over its serving pods: pods that are running, ready and
+not terminating. The other running pods use nothing. If the workload has no load, the annotation
+`fairlead.dev/usage` of a running pod is its metric. A pod without this annotation then has no
+metric. The usage of a pod is divided over its containers in proportion to their requests.
 
-Example: a load of 3 cores, 4 pods; two have been ready for long, one became ready 5 seconds ago,
-one is pending. The three ready pods use 1 core each; the metric of the third does not count yet. So
-2 pods count with 2 cores together, and 2 are unready.
+Example: a load of 3 cores and 4 pods. Two pods have been ready for a long time, one became ready 5
+seconds ago, and one is pending. The three ready pods use 1 core each, but the metric of the third
+pod does not count yet. So 2 pods count with 2 cores together, and 2 pods are unready.
 
 upstream: pkg/controller/podautoscaler/replica_calculator.go:groupPods, calculateRequests;
 metrics/client.go:getPodMetrics, getContainerMetrics
@@ -41,11 +42,14 @@ NO_METRICS: Final = "no metrics returned from resource metrics API"
 
 
 class MetricError(ValueError):
-    """A metric cannot be computed; the message is upstream's."""
+    """Raised if a metric cannot be computed; the message is in upstream's words."""
 
 
 def thousandths(resource: str, amount: int) -> int:
-    """Convert `amount` (cpu in milli, other resources in whole units) to thousandths."""
+    """Convert `amount` to thousandths.
+
+    The unit of `amount` is thousandths of a core for cpu and whole units for other resources.
+    """
     return amount if resource == CPU else amount * 1000
 
 
@@ -57,19 +61,20 @@ class PodTotals:
     requests: int = 0
 
     def add(self, requests: int) -> None:
-        """Count one pod more."""
+        """Count one more pod, with the given `requests` in thousandths."""
         self.pods += 1
         self.requests += requests
 
 
 @dataclass(slots=True)
 class PodGroups:
-    """The pods of a scale target as one metric sees them.
+    """The pods of a scale target, grouped for one metric.
 
-    `serving` pods share the load; `weight` of them, in pods, is counted. `stated` is the usage of
-    counted pods by their annotations, in thousandths. `missing_requests` are the requests of each
-    missing pod. `request_problem` is why the requests are unknown, "" if they are known. The groups
-    stay as they are until `until` (None: forever) unless a pod changes.
+    `serving` is the number of pods that share the load. `weight` is the part of these pods that is
+    counted, in pods. `stated` is the usage of counted pods according to their annotations, in
+    thousandths. `missing_requests` contains the requests of each missing pod in thousandths.
+    `request_problem` is the error text if the requests are unknown, else "". The groups stay the
+    same until the instant `until` (None: forever), unless a pod changes.
     """
 
     counted: PodTotals
@@ -82,22 +87,22 @@ class PodGroups:
     until: Instant | None = None
 
     def usage(self, load: int) -> int:
-        """Return the usage of the counted pods under `load`, both in thousandths."""
+        """Return the usage of the counted pods under `load`; both amounts are in thousandths."""
         if not self.serving:
             return self.stated
         weight = self.weight
         return self.stated + load * weight.numerator // (weight.denominator * self.serving)
 
     def expires(self, at: Instant) -> None:
-        """Record that the groups change at `at`."""
+        """Record that the groups change at `at`, if no earlier change is known."""
         self.until = at if self.until is None else min(self.until, at)
 
 
 @dataclass(frozen=True, slots=True)
 class MeteredResource:
-    """The resource of a metric, of one container or (with "") of whole pods.
+    """The resource of a metric: of the container `container`, or of whole pods if that is "".
 
-    `has_load`: the workload's load is stated for this resource.
+    `has_load` is set if the workload's load is known for this resource.
     """
 
     name: str
@@ -107,11 +112,12 @@ class MeteredResource:
 
 @dataclass(slots=True)
 class _Reading:
-    """What a metric reads of one version of a pod; amounts in thousandths.
+    """The data that a metric needs of one version of a pod; amounts are in thousandths.
 
-    `since` is when Ready changed last, `started` when the pod started, both 0 if they do not
-    matter. `part` of the pod's usage is that of the metered container, `stated` the usage by the
-    pod's annotation. A problem is "" if there is none.
+    `since` is the time of the last change of the condition Ready, and `started` is the start time
+    of the pod; both are 0 if the metric does not depend on them. `part` is the metered container's
+    part of the pod's usage. `stated` is the usage in the pod's annotation. Both problems are error
+    texts, "" without an error.
     """
 
     pod: Pod
@@ -130,14 +136,14 @@ class _Reading:
 
 
 class PodReadings:
-    """Reads each version of a pod once for each metered resource."""
+    """Caches the data of each version of a pod for each metered resource."""
 
     def __init__(self) -> None:
         """Start empty."""
         self._known: dict[MeteredResource, dict[str, _Reading]] = {}
 
     def of(self, pods: Iterable[Pod], metered: MeteredResource) -> Collection[_Reading]:
-        """Return the readings of `pods`, all in one namespace, in their order."""
+        """Return the readings of `pods`, which are all in one namespace, in the order of `pods`."""
         known = self._known.get(metered, {})
         found: dict[str, _Reading] = {}
         for pod in pods:
@@ -157,9 +163,10 @@ def group_pods(
     now: Instant,
     readings: PodReadings | None = None,
 ) -> PodGroups:
-    """Return the groups of `pods` at `now`. Raises MetricError if there are no metrics at all.
+    """Return the groups of `pods` at `now`.
 
-    `readings` keeps what was read of pods that have not changed since the last call.
+    `readings` caches the data of pods that have not changed since the last call. Raises MetricError
+    if no pod has a metric, or if the metered container is missing in a pod.
     """
     read = (readings or PodReadings()).of(pods, metered)
     if not any(one.has_metric for one in read):
@@ -242,7 +249,10 @@ def _container_problem(pod: Pod, metered: MeteredResource) -> str:
 def _is_unready(
     reading: _Reading, groups: PodGroups, config: HorizontalPodAutoscalerConfig, now: Instant
 ) -> bool:
-    """Return whether the pod's cpu metric does not count yet."""
+    """Return whether the pod's cpu metric does not count yet.
+
+    Records in `groups` the time at which the result changes.
+    """
     if reading.readiness is None:
         return True
     since, is_down = reading.since, reading.readiness == "False"
@@ -262,13 +272,16 @@ def _is_unready(
 
 
 def _containers(pod: Pod) -> Iterator[Container]:
-    """Yield the containers that run all the time: containers and sidecars."""
+    """Yield the containers that run for the whole life of the pod, sidecars included."""
     yield from pod.spec.containers
     yield from (one for one in pod.spec.init_containers if is_sidecar(one))
 
 
 def _requests(pod: Pod, metered: MeteredResource) -> int:
-    """Return the requests of the pod or of the container, in thousandths. Raises MetricError."""
+    """Return the requests of the pod or of the metered container, in thousandths.
+
+    Raises MetricError if a request or the container is missing.
+    """
     name, container = metered.name, metered.container
     if not container and pod.spec.resources is not None and pod.spec.resources.requests:
         amount = pod_requests(pod).get(name)
@@ -293,7 +306,7 @@ def _container_request(pod: Pod, container: Container, resource: str) -> int:
 
 
 def _container_part(pod: Pod, metered: MeteredResource) -> Fraction:
-    """Return the part of the pod's usage that is attributed to the metered container.
+    """Return the metered container's part of the pod's usage.
 
     It equals the container's part of the pod's requests.
     """

@@ -1,14 +1,14 @@
-"""How many replicas bring the average usage of a resource to its target.
+"""Computes the number of replicas that brings the average usage of a resource to its target.
 
-    ratio = usage / target; no change while it is within the tolerance of 1
+    ratio = usage / target; no change while the ratio is within the tolerance around 1
     replicas = ceil(ratio x counted pods)
 
-If pods are missing or not ready, they are added with the usage that makes the change smaller, and
-the result counts only if it points in the same direction.
+Missing and unready pods are then added with an assumed usage that makes the change smaller. The
+result is used only if it changes the replicas in the same direction.
 
 Example: target 50 %, 2 counted pods that use 90 % of their requests, 1 pod that is not ready, 3
-replicas. The ratio is 1.8. With the third pod at 0 the usage is 60 %, the ratio 1.2; ceil(1.2 x 3)
-= 4 replicas.
+replicas. The ratio is 1.8. If the third pod counts with usage 0, the usage is 60 % and the ratio is
+1.2. The proposal is ceil(1.2 x 3) = 4 replicas.
 
 upstream: pkg/controller/podautoscaler/replica_calculator.go:GetResourceReplicas,
 calcPlainMetricReplicas; metrics/utilization.go
@@ -28,7 +28,7 @@ NO_MATCH: Final = "no metrics returned matched known pods"
 
 @dataclass(frozen=True, slots=True)
 class Tolerances:
-    """How far the ratio may be from 1 without a change, as fractions."""
+    """Maximum differences between the ratio and 1 that cause no change, as fractions."""
 
     scale_down: float
     scale_up: float
@@ -42,8 +42,8 @@ class Tolerances:
 class Proposal:
     """The replicas that a metric proposes, and the current values for the status.
 
-    `average` is the usage per pod in thousandths, `utilization` a percentage of the requests (None
-    for a target that is an amount).
+    `average` is the usage per pod in thousandths. `utilization` is the usage as a percentage of the
+    requests, or None if the target is an amount.
     """
 
     replicas: int
@@ -54,10 +54,10 @@ class Proposal:
 def utilization_proposal(
     groups: PodGroups, usage: int, target: int, tolerances: Tolerances, current: int
 ) -> Proposal:
-    """Return the proposal for a target in percent of the requests.
+    """Return the proposal for a target that is a percentage of the requests.
 
-    `usage` is that of the counted pods in thousandths, `current` the present number of replicas.
-    Raises MetricError.
+    `usage` is the usage of the counted pods in thousandths. `target` is the percentage. `current`
+    is the current number of replicas. Raises MetricError if no pod counts or requests are unknown.
     """
     counted = groups.counted
     if not counted.pods:
@@ -81,9 +81,10 @@ def utilization_proposal(
 def average_proposal(
     groups: PodGroups, usage: int, target: int, tolerances: Tolerances, current: int
 ) -> Proposal:
-    """Return the proposal for a target that is an amount per pod, in thousandths.
+    """Return the proposal for a target that is an amount per pod.
 
-    See `utilization_proposal`. Raises MetricError.
+    `usage` is the usage of the counted pods, and `target` is the amount, both in thousandths.
+    `current` is the current number of replicas. Raises MetricError if no pod counts.
     """
     counted = groups.counted
     if not counted.pods:
@@ -117,7 +118,7 @@ def _counts_all(groups: PodGroups, ratio: float) -> bool:
 
 @dataclass(slots=True)
 class _Sample:
-    """The usage of some pods, their requests and their number."""
+    """The total usage and requests of some pods, in thousandths, and the number of these pods."""
 
     usage: int
     requests: int
@@ -125,9 +126,10 @@ class _Sample:
 
 
 def _with_uncounted(groups: PodGroups, usage: int, ratio: float, missing_usage: int) -> _Sample:
-    """Return the counted pods with missing and unready pods, which make the change smaller.
+    """Return the totals of the counted, missing and unready pods.
 
-    `missing_usage` is what missing pods count as on a scale-down.
+    The added pods make the change smaller. `missing_usage` is the assumed usage of all missing pods
+    for a scale-down; for a scale-up it is 0.
     """
     whole = _Sample(usage, groups.counted.requests, groups.counted.pods)
     if groups.missing_requests and ratio != 1.0:
@@ -141,9 +143,10 @@ def _with_uncounted(groups: PodGroups, usage: int, ratio: float, missing_usage: 
 
 
 def _agreed(ratio: float, new_ratio: float, pods: int, tolerances: Tolerances, current: int) -> int:
-    """Return the replicas for `new_ratio`, which counts all `pods`; `ratio` counts only some.
+    """Return the replicas for `new_ratio`, which includes all `pods`.
 
-    No change if it would be too small, or point in the other direction.
+    `ratio` includes only the counted pods. Returns `current` if `new_ratio` is within the
+    tolerances, or if the change would have another direction than `ratio` says.
     """
     if tolerances.contain(new_ratio) or ratio < 1.0 < new_ratio or new_ratio < 1.0 < ratio:
         return current

@@ -1,11 +1,12 @@
 """ScaleHistory: earlier recommendations and changes of an autoscaler, and the limits they impose.
 
-Stabilization: without rules, the highest recommendation of the last five minutes applies. With
-rules, a scale-up takes the lowest one of its window, a scale-down the highest one of its window.
+Stabilization: without spec.behavior, the highest recommendation of the last five minutes applies.
+With spec.behavior, a scale-up uses the lowest recommendation of the scale-up window, and a
+scale-down uses the highest recommendation of the scale-down window.
 
-Policies: with a policy of 4 Pods per 60 s, the number can be 4 more than it was 60 s ago. The
-policy with the largest (Max) or smallest (Min) change applies. Without rules, one step can set the
-number to at most twice its value, or 4.
+Policies: with a policy of 4 Pods per 60 s, the number of replicas can be 4 more than it was 60 s
+ago. Of several policies, the one with the largest (Max) or smallest (Min) change applies. Without
+spec.behavior, one step can set the number to at most twice its value, or to 4 if that is more.
 
 upstream: pkg/controller/podautoscaler/horizontal.go:stabilizeRecommendation,
 stabilizeRecommendationWithBehaviors, convertDesiredReplicasWithRules,
@@ -58,7 +59,11 @@ Words = tuple[str, str]  # reason, message
 
 @dataclass(frozen=True, slots=True)
 class NormalizedReplicas:
-    """The replicas after stabilization and limits; `able` and `limit` explain the conditions."""
+    """The number of replicas after stabilization and limits.
+
+    `able` and `limit` are (reason, message) of the conditions AbleToScale and ScalingLimited.
+    `is_limited` is the status of ScalingLimited.
+    """
 
     replicas: int
     able: Words
@@ -74,7 +79,10 @@ class _ScaleEvent:
 
 @dataclass(slots=True)
 class ScaleHistory:
-    """What an autoscaler recommended and did; old entries are dropped when new ones are added."""
+    """The earlier recommendations of an autoscaler and its changes of the number of replicas.
+
+    Old entries are dropped when new entries are added.
+    """
 
     downscale_stabilization: DurationNs
     _recommendations: list[tuple[Instant, int]] = field(default_factory=list)
@@ -82,24 +90,24 @@ class ScaleHistory:
     _scale_downs: list[_ScaleEvent] = field(default_factory=list)
 
     def start(self, current: int, now: Instant) -> None:
-        """Record the present number as the first recommendation, if there is none."""
+        """Record `current` as the first recommendation if the history is empty."""
         if not self._recommendations:
             self._recommendations.append((now, current))
 
     def window(self, behavior: ScalingBehavior | None) -> DurationNs:
-        """Return how long recommendations are used."""
+        """Return the duration (ns) for which recommendations are used."""
         if behavior is None:
             return self.downscale_stabilization
         return max(_window(behavior.scale_up, 0), self._down_window(behavior))
 
     def recommend(self, replicas: int, at: Instant) -> None:
-        """Record a recommendation that was not acted on."""
+        """Record the recommendation of a skipped sync."""
         self._recommendations.append((at, replicas))
 
     def normalize(
         self, spec: HorizontalPodAutoscalerSpec, current: int, desired: int, now: Instant
     ) -> NormalizedReplicas:
-        """Return how many replicas to set if `desired` are recommended, and record that."""
+        """Return the number of replicas to set if `desired` are recommended; record `desired`."""
         behavior = spec.behavior
         if behavior is None:
             cutoff = now - self.downscale_stabilization
@@ -167,7 +175,7 @@ class ScaleHistory:
         return desired, WITHIN_RANGE
 
     def _limit(self, rules: ScalingRules, current: int, now: Instant, *, sign: int) -> int:
-        """Return the highest (`sign` 1) or lowest (-1) number that `rules` allow now."""
+        """Return the highest (`sign` 1) or lowest (`sign` -1) number that `rules` allow."""
         if rules.select_policy == "Disabled":
             return current
         takes_highest = (rules.select_policy == "Min") != (sign == 1)
@@ -186,7 +194,10 @@ class ScaleHistory:
 
 
 def _limited(current: int, desired: int, spec: HorizontalPodAutoscalerSpec) -> tuple[int, Words]:
-    """Return the replicas within the limits that apply without scaling rules."""
+    """Return (number of replicas within the limits, reason and message of ScalingLimited).
+
+    These limits apply if the autoscaler has no spec.behavior.
+    """
     limit = max(SCALE_UP_FACTOR * current, SCALE_UP_MINIMUM)
     words = TOO_FAST_UP if spec.max_replicas > limit else TOO_MANY
     most = min(spec.max_replicas, limit)

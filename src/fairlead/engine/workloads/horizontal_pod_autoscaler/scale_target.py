@@ -39,12 +39,15 @@ _GROUP_VERSION_PARTS: Final = 2
 
 
 class ScaleError(ValueError):
-    """The scale of a target cannot be read; the message is upstream's."""
+    """Raised if the scale of a target cannot be read; the message is in upstream's words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The number of replicas of a workload, the selector of its pods, and its annotated load."""
+    """The number of replicas of a workload, the selector of its pods, and its annotated load.
+
+    `ref` is the workload.
+    """
 
     ref: ObjectRef
     replicas: int
@@ -53,13 +56,13 @@ class Scale:
 
     @property
     def key(self) -> ScaleTargetKey:
-        """Kind, namespace and name."""
+        """Kind, namespace and name of the workload."""
         return (self.ref.kind, self.ref.namespace, self.ref.name)
 
 
 @dataclass(slots=True)
 class ScaleTargets:
-    """The scale of every workload that an autoscaler can scale."""
+    """The scales of all workloads that an autoscaler can scale."""
 
     _scales: dict[ScaleTargetKey, Scale] = field(default_factory=dict)
 
@@ -75,7 +78,7 @@ class ScaleTargets:
         self._scales.pop(_scale(workload).key, None)
 
     def find(self, reference: CrossVersionObjectReference, namespace: str) -> Scale:
-        """Return the scale that `reference` names. Raises ScaleError."""
+        """Return the scale of the workload that `reference` names. Raises ScaleError if unknown."""
         parts = reference.api_version.split("/")
         if len(parts) > _GROUP_VERSION_PARTS:
             raise ScaleError(f"unexpected GroupVersion string: {reference.api_version}")

@@ -1,4 +1,4 @@
-"""The status and the events of a HorizontalPodAutoscaler.
+"""Builds the status and the events of a HorizontalPodAutoscaler.
 
 upstream: pkg/controller/podautoscaler/horizontal.go:setStatus, setConditionInList
 """
@@ -22,19 +22,19 @@ CONTROLLER: Final = "horizontal-pod-autoscaler"
 
 @dataclass(slots=True)
 class StatusDraft:
-    """The status while an autoscaler is synced; `now` stamps transitions."""
+    """The new status of an autoscaler during a sync; `now` is the time of changed conditions."""
 
     status: Json
     now: Instant
 
     @classmethod
     def of(cls, status: Mapping[str, Any], now: Instant) -> StatusDraft:
-        """Return a draft that starts with the present `status`."""
+        """Return a draft that starts with the current `status`."""
         conditions = [dict(one) for one in status.get("conditions") or ()]
         return cls({**status, "conditions": conditions}, now)
 
     def set_condition(self, type_: str, reason: str, message: str, *, is_true: bool) -> None:
-        """Set a condition; a new status gets the current time as its transition."""
+        """Set the condition `type_`; if its status changes, its transition time becomes `now`."""
         conditions: list[Json] = self.status["conditions"]
         found = next((one for one in conditions if one.get("type") == type_), None)
         if found is None:
@@ -46,7 +46,7 @@ class StatusDraft:
         found.update(status=status, reason=reason, message=message)
 
     def set_counts(self, current: int, desired: int | None, metrics: list[Json] | None) -> None:
-        """Set the numbers of replicas (None keeps the desired one) and the current metrics."""
+        """Set the numbers of replicas and the metrics; None keeps the old desired number."""
         self.status["currentReplicas"] = current
         self.status["desiredReplicas"] = (
             self.status.get("desiredReplicas", 0) if desired is None else desired
@@ -57,7 +57,7 @@ class StatusDraft:
             self.status["currentMetrics"] = metrics
 
     def set_scaled(self) -> None:
-        """Record that the target was scaled now."""
+        """Set the last scale time to `now`."""
         self.status["lastScaleTime"] = format_timestamp(self.now)
 
 
@@ -73,7 +73,7 @@ def essence(status: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def event(autoscaler: ObjectRef, reason: str, note: str, *, is_warning: bool = True) -> RecordEvent:
-    """Return an event of the controller about `autoscaler`."""
+    """Return an event of the HorizontalPodAutoscaler controller about `autoscaler`."""
     return RecordEvent(
         regarding=autoscaler,
         type="Warning" if is_warning else "Normal",
