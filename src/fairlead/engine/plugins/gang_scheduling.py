@@ -1,7 +1,8 @@
 """GangScheduling: the pods of a gang start together or not at all.
 
 A gang is a PodGroup whose schedulingPolicy is `gang`. Its pods stay out of the queue until the
-PodGroup and minCount of them exist, and none is bound before minCount have a node.
+PodGroup and at least minCount of its pods exist. No pod of the gang is bound before a node has been
+chosen for minCount of them.
 upstream: framework/plugins/gangscheduling/gangscheduling.go
 """
 
@@ -28,7 +29,7 @@ _TOO_FEW: Final = unresolvable(
 
 
 class GangScheduling:
-    """Holds the pods of a gang until enough of them have a node (PreEnqueue, Permit)."""
+    """Holds the pods of a gang until minCount of them have a node (PreEnqueue, Permit)."""
 
     name = "GangScheduling"
     events = frozenset(
@@ -41,7 +42,7 @@ class GangScheduling:
         self._waiting = handle.waiting_pods
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """Reject a pod until its PodGroup exists and, for a gang, minCount pods name it."""
+        """Reject a pod until its PodGroup exists and, for a gang, has at least minCount pods."""
         named = pod.pod.spec.scheduling_group
         if named is None:
             return None
@@ -54,7 +55,7 @@ class GangScheduling:
         return _TOO_FEW if self._groups.member_count(group.key) < _minimum(group) else None
 
     def permit(self, _state: CycleState, pod: PodInfo, _node: str) -> Status | Wait | None:
-        """Hold the pod of a gang until minCount pods have a node, then let all of them go on."""
+        """Hold a gang's pod until minCount of its pods have a node, then allow all of them."""
         if pod.pod.spec.scheduling_group is None:
             return None
         key = group_key(pod)
@@ -73,7 +74,7 @@ class GangScheduling:
         return None
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether the new pod or PodGroup is of the same group as `pod`."""
+        """Return whether `event` adds the PodGroup of `pod` or another pod of that PodGroup."""
         if isinstance(event.new, PodGroup):
             return event.new.key == group_key(pod)
         return isinstance(event.new, PodInfo) and group_key(event.new) == group_key(pod) != ""

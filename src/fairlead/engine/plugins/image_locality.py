@@ -1,7 +1,7 @@
 """ImageLocality: prefers nodes that already have the pod's images (plugins/imagelocality).
 
-An image's size is scaled by the fraction of nodes that have it, so that pods are not drawn to the
-one node with a rare image.
+The size of an image is multiplied by the fraction of nodes that have the image. This keeps pods
+from crowding onto the few nodes that have a rare image.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ImageLocality:
         self._table = handle.cluster.table
 
     def epoch(self) -> object:
-        """Return a value that changes whenever the score of an unchanged node may change."""
+        """Return a value that changes if scores of unchanged nodes may have changed."""
         return (self._table.images.version, self._table.count)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
@@ -44,21 +44,23 @@ class ImageLocality:
         return image_score(scaled, pod.shape.container_count)
 
     def _scaled_size(self, image: str) -> int:
-        """Return bytes × (nodes with the image ÷ all nodes), in upstream's order, truncated."""
+        """Return bytes × (nodes with the image ÷ all nodes), computed in upstream's order."""
         size, nodes = self._table.images.size_and_nodes(image)
         return int(float(size) * (float(nodes) / float(self._table.count)))
 
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the scores of `score` for all `rows`; 0 if no node has any of the images."""
+        """Return the score of each node in `rows`; 0 if no node has any of the images."""
         if not any(table.images.size_and_nodes(image)[1] for image in pod.shape.images):
             return np.zeros(len(rows), np.int64)
         return np.array([self.score(state, pod, table.at(row)) for row in rows.tolist()], np.int64)
 
 
 def image_score(sum_bytes: int, container_count: int) -> int:
-    """Return a score that grows linearly from 23 MiB to 1,000 MiB per container.
+    """Return 0 up to 23 MiB, then a score that grows linearly to 100 at 1,000 MiB per container.
+
+    `sum_bytes` is the sum of the images' scaled sizes in bytes.
 
     upstream: calculatePriority
     """

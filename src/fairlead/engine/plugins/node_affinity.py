@@ -1,10 +1,10 @@
 """NodeAffinity: nodeSelector, required and preferred node affinity (plugins/nodeaffinity).
 
-Configuration may add requirements and preferences for every pod of the profile. A preferred term
-that cannot be parsed fails the cycle with an error only if scores are needed, because upstream
-parses preferences in PreScore.
+The plugin argument addedAffinity adds requirements and preferences to every pod of the profile. A
+preferred term that cannot be parsed fails the scheduling cycle only if nodes are scored, because
+upstream parses preferences in PreScore.
 
-Over columns, each requirement is evaluated once per distinct label value.
+For many nodes, each requirement is evaluated only once per distinct label value.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ CONFLICT: Final = unresolvable("pod affinity terms conflict")
 
 
 def term_mask(term: NodeSelectorTerm, table: NodeTable, rows: Rows) -> Mask:
-    """Return the rows on which all requirements of `term` hold: `term_matches` for many nodes."""
+    """Return, for each of `rows`, whether the node meets all requirements of `term`."""
     if is_unmatchable(term):
         return np.zeros(len(rows), np.bool_)
     if term.match_fields:
@@ -73,7 +73,7 @@ def term_mask(term: NodeSelectorTerm, table: NodeTable, rows: Rows) -> Mask:
 
 
 def requirement_mask(requirement: NodeSelectorRequirement, table: NodeTable, rows: Rows) -> Mask:
-    """Return the rows whose labels meet `requirement`."""
+    """Return, for each of `rows`, whether the node's labels meet `requirement`."""
     column = table.label_column(requirement.key)
     key = requirement.key
     by_value = [requirement_matches(requirement, {key: value}) for value in column.values]
@@ -103,7 +103,10 @@ class NodeAffinity:
         self._preferred = args.preferred
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterResult | Status | None:
-        """Return a limit to the node names that every term requires; SKIP without requirements."""
+        """Return the node names that required affinity allows, None if it does not limit names.
+
+        Returns SKIP if no node can be rejected, and CONFLICT if no name is allowed.
+        """
         spec = pod.shape.spec
         if self._enforced is None and not spec.node_selector and not _has_required(spec):
             return SKIP
@@ -113,7 +116,7 @@ class NodeAffinity:
         return PreFilterResult(names) if names else CONFLICT
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject nodes that addedAffinity, nodeSelector or required affinity does not match."""
+        """Reject nodes that do not match addedAffinity, nodeSelector or required affinity."""
         if not self._is_enforced_on(node.labels, node.name):
             return NOT_ENFORCED
         if required_node_affinity_matches(pod.shape.spec, node.labels, node.name):
@@ -123,7 +126,7 @@ class NodeAffinity:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for all `rows`.
+        """Return the Filter verdict for each node in `rows`.
 
         Each requirement is evaluated once per distinct label value.
         """
@@ -143,7 +146,7 @@ class NodeAffinity:
         return self._enforced is None or node_selector_matches(self._enforced, labels, name)
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return True if a matching node was added, or a node began to match."""
+        """Return whether a node that matches was added, or a node has started to match."""
         old, new = event.old, event.new
         spec = pod.shape.spec
         if not isinstance(new, Node) or not _matches(spec, new):
@@ -153,7 +156,7 @@ class NodeAffinity:
         return not (isinstance(old, Node) and _matches(spec, old))
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Return SKIP for pods without preferences."""
+        """Return SKIP if there are no preferences, an error if a preferred term is invalid."""
         preferred = _preferred(pod.shape.spec)
         if not preferred and not self._preferred:
             return SKIP
@@ -161,7 +164,7 @@ class NodeAffinity:
         return None if problem is None else error(problem)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return the weights of the preferred terms that match."""
+        """Return the sum of the weights of the preferred terms that match the node."""
         return sum(
             term.weight
             for term in (*self._preferred, *_preferred(pod.shape.spec))
@@ -171,7 +174,7 @@ class NodeAffinity:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the scores of `score` for all `rows`."""
+        """Return the score of each node in `rows`."""
         scores = np.zeros(len(rows), np.int64)
         for term in (*self._preferred, *_preferred(pod.shape.spec)):
             scores += term.weight * term_mask(term.preference, table, rows)
@@ -213,24 +216,24 @@ def _selector_mask(selector: NodeSelector, table: NodeTable, rows: Rows) -> Mask
 
 # Like the types of a pod's spec, but strict: a misspelt field must not be ignored.
 class _Requirement(NodeSelectorRequirement, frozen=True, forbid_unknown_fields=True):
-    """A requirement on a node."""
+    """A validated requirement on a node's label or field."""
 
 
 class _Term(NodeSelectorTerm, frozen=True, forbid_unknown_fields=True):
-    """Requirements that must all hold."""
+    """A term whose requirements must all be met."""
 
     match_expressions: tuple[_Requirement, ...] = ()
     match_fields: tuple[_Requirement, ...] = ()
 
 
 class _Selector(NodeSelector, frozen=True, forbid_unknown_fields=True):
-    """Terms of which one must hold."""
+    """A selector that matches a node if at least one of its terms matches."""
 
     node_selector_terms: tuple[_Term, ...] = ()
 
 
 class _Preferred(PreferredSchedulingTerm, frozen=True, forbid_unknown_fields=True):
-    """A weighted preference."""
+    """A preferred term with its weight."""
 
     weight: int
     preference: _Term
@@ -244,12 +247,12 @@ class AddedAffinity(objects.NodeAffinity, frozen=True, forbid_unknown_fields=Tru
 
 
 class NodeAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Nodes must match `added_affinity` in addition to the pod's own affinity."""
+    """The plugin arguments; `added_affinity` applies in addition to the pod's own affinity."""
 
     added_affinity: AddedAffinity | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError naming the first invalid field."""
+        """Validate the fields; raises ValueError that names the first invalid one."""
         required, preferred = self.required, self.preferred
         problem = None if required is None else required_selector_error(required)
         if problem is not None:
@@ -262,12 +265,12 @@ class NodeAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
     @property
     def required(self) -> NodeSelector | None:
-        """The selector that every node must match."""
+        """The selector that every node must match; None if there is none."""
         added = self.added_affinity
         return None if added is None else added.required_during_scheduling_ignored_during_execution
 
     @property
     def preferred(self) -> tuple[PreferredSchedulingTerm, ...]:
-        """The preferred terms for Score."""
+        """The preferred terms that are scored for every pod."""
         added = self.added_affinity
         return () if added is None else added.preferred_during_scheduling_ignored_during_execution

@@ -1,7 +1,7 @@
 """NodeDeclaredFeatures: rejects nodes that do not declare a feature that the pod needs.
 
-A kubelet declares new features in status.declaredFeatures of its node. Two features of 1.36 concern
-scheduling; the others concern changes of running pods.
+A kubelet lists the new features that it supports in its node's status.declaredFeatures. Of the
+features of 1.36, two affect scheduling. The other features affect only updates of running pods.
 
 upstream: plugins/nodedeclaredfeatures, component-helpers/nodedeclaredfeatures/features
 """
@@ -52,12 +52,12 @@ class NodeDeclaredFeatures:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for all `rows`."""
+        """Return the Filter verdict for each node in `rows`."""
         lacking = [self.filter(state, pod, table.at(row)) is not None for row in rows.tolist()]
         return Verdicts(np.array(lacking, np.int32), (SUCCESS, NOT_DECLARED))
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return True if a node was added or declares other features than before."""
+        """Return whether a node was added or changed its declared features."""
         old, new = event.old, event.new
         if not isinstance(old, Node) or not isinstance(new, Node):
             return True
@@ -65,7 +65,7 @@ class NodeDeclaredFeatures:
 
 
 def required_features(spec: PodSpec) -> frozenset[str]:
-    """Return the features that a node must declare to run a pod (upstream: InferForScheduling)."""
+    """Return the features that the pod's node must declare (upstream: InferForScheduling)."""
     features: set[str] = set()
     containers = (*spec.containers, *spec.init_containers)
     if any(

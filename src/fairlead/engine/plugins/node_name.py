@@ -1,4 +1,4 @@
-"""NodeName: a pod with spec.nodeName fits that node only (plugins/nodename)."""
+"""NodeName: a pod with spec.nodeName fits only the node of that name (plugins/nodename)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ OTHER_NODE: Final = unresolvable("node(s) didn't match the requested node name")
 
 
 class NodeName:
-    """Rejects all nodes but the one in spec.nodeName (Filter).
+    """Rejects all nodes except the node in spec.nodeName (Filter).
 
-    A pending pod has no spec.nodeName, so only callers that evaluate bound pods get rejections.
+    A pending pod has no spec.nodeName, so a rejection occurs only when a bound pod is evaluated.
     """
 
     name = "NodeName"
@@ -28,13 +28,13 @@ class NodeName:
     events = frozenset({EventKind.NODE_ADD})
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject every node but the one in spec.nodeName; accept all nodes if that is ""."""
+        """Reject the node unless spec.nodeName is its name or ""."""
         return None if pod.pod.spec.node_name in ("", node.name) else OTHER_NODE
 
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for all `rows`."""
+        """Return the Filter verdict for each node in `rows`."""
         wanted = pod.pod.spec.node_name
         codes = np.zeros(len(rows), np.int32)
         if wanted:

@@ -18,7 +18,7 @@ CONFLICT: Final = unschedulable("node(s) didn't have free ports for the requeste
 
 
 class NodePorts:
-    """Rejects nodes on which one of the pod's host ports is used (PreFilter, Filter)."""
+    """Rejects nodes on which a host port of the pod is already in use (PreFilter, Filter)."""
 
     name = "NodePorts"
     locality = Locality.ROW
@@ -29,14 +29,14 @@ class NodePorts:
         return None if pod.shape.host_ports else SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject the node if a requested port conflicts with a used one."""
+        """Reject the node if a host port of the pod conflicts with a used port."""
         used = node.used_ports
         if used and any(ports_conflict(a, b) for a in pod.shape.host_ports for b in used):
             return CONFLICT
         return None
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return True if a node was added, or a pod with a conflicting port was removed."""
+        """Return whether a node was added, or a pod with a conflicting port was removed."""
         gone = event.old
         if not isinstance(gone, PodInfo):
             return True

@@ -22,16 +22,17 @@ _CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedul
 
 
 class NodeUnschedulable:
-    """Rejects cordoned nodes unless the pod tolerates the taint unschedulable (Filter)."""
+    """Rejects cordoned nodes if the pod does not tolerate the unschedulable taint (Filter)."""
 
     name = "NodeUnschedulable"
     locality = Locality.NODE
     events = frozenset({EventKind.NODE_ADD, EventKind.NODE_TAINT, EventKind.POD_TOLERATION})
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject cordoned nodes unless the pod tolerates the taint unschedulable.
+        """Reject a cordoned node if the pod does not tolerate the unschedulable taint.
 
-        The taint need not be on the node: the node lifecycle controller adds it later.
+        The taint may still be missing on the node, because the node lifecycle controller adds it
+        later.
         """
         if not node.node.spec.unschedulable:
             return None
@@ -42,14 +43,14 @@ class NodeUnschedulable:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for all `rows`."""
+        """Return the Filter verdict for each node in `rows`."""
         codes = table.unschedulable[rows].astype(np.int32)
         if any(tolerates(toleration, _CORDON) for toleration in pod.shape.spec.tolerations):
             codes[:] = 0
         return Verdicts(codes, (UNSCHEDULABLE, UNSCHEDULABLE))
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return True if a node was added or uncordoned, or the pod got the toleration."""
+        """Return whether a node was added or uncordoned, or the pod now tolerates the taint."""
         old, new = event.old, event.new
         if isinstance(new, Node):
             cordoned_before = not isinstance(old, Node) or old.spec.unschedulable

@@ -11,5 +11,5 @@ class PrioritySort:
     name = "PrioritySort"
 
     def sort_key(self, pod: PodInfo, timestamp: int) -> tuple[int, ...]:
-        """Return the key by which the queue is ordered, the smallest first."""
+        """Return the sort key of `pod` in the queue; the pod with the smallest key comes first."""
         return (-pod.priority, timestamp)

@@ -1,8 +1,8 @@
-"""IN_TREE: every plugin of the default profile by name, with its factory.
+"""IN_TREE: the factory of every plugin of the default profile, by plugin name.
 
-A factory gets the handle (read access to the engine) and the plugin's arguments as decoded from
-pluginConfig. It raises ValueError naming the field if they are invalid. DefaultPreemption needs the
-framework itself and is therefore built by `engine.scheduling.compose`.
+A factory takes the handle, which gives read access to the engine, and the plugin's arguments as
+decoded from pluginConfig. It raises ValueError that names the field if an argument is invalid.
+DefaultPreemption is built by `engine.scheduling.compose`, because it needs the framework itself.
 """
 
 from __future__ import annotations

@@ -53,9 +53,9 @@ class TaintToleration:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for all `rows`.
+        """Return the Filter verdict for each node in `rows`.
 
-        Untainted nodes are skipped, and equal taints are evaluated once.
+        Nodes without taints are skipped, and equal taints are evaluated once.
         """
         codes = np.zeros(len(rows), np.int32)
         known: dict[tuple[Taint, ...], bool] = {}
@@ -68,7 +68,7 @@ class TaintToleration:
         return Verdicts(codes, (UNTOLERATED, UNTOLERATED))
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return True if a node became tolerable, or the pod got another toleration."""
+        """Return whether the pod now tolerates a node's taints, or got another toleration."""
         old, new = event.old, event.new
         if not isinstance(new, Node):
             return True
@@ -82,9 +82,9 @@ class TaintToleration:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the scores of `score` for all `rows`.
+        """Return the score of each node in `rows`.
 
-        Untainted nodes are skipped, and equal taints are evaluated once.
+        Nodes without taints are skipped, and equal taints are evaluated once.
         """
         scores = np.zeros(len(rows), np.int64)
         known: dict[tuple[Taint, ...], int] = {}

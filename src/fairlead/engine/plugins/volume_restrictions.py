@@ -1,8 +1,9 @@
 """VolumeRestrictions: one pod per ReadWriteOncePod claim, one writer per node for some disks.
 
 If a ReadWriteOncePod claim is in use, every node is rejected; preemption helps if it removes the
-claim's users. The count of conflicting uses starts as the number of claims in use; a pod that is
-removed hypothetically lowers it by the number of such claims that the pod uses.
+pods that use the claim. The number of conflicting uses starts as the number of the pod's claims
+that are in use. If a hypothesis removes a pod, the number of these claims that the removed pod uses
+is subtracted.
 upstream: plugins/volumerestrictions/volume_restrictions.go
 """
 
@@ -53,7 +54,10 @@ class _ExclusiveUse:
         return _ExclusiveUse(self.claims, self.disks, self.uses)
 
     def move(self, pod: PodInfo, by: int) -> None:
-        """Count the claims of `pod`, added or removed; as in upstream, the namespace is ignored."""
+        """Count the claims of `pod`, which is added (1) or removed (-1).
+
+        As in upstream, the namespace is ignored.
+        """
         self.uses += by * sum(name in self.claims for name in named_claims(pod.pod))
 
 
@@ -67,7 +71,7 @@ class VolumeRestrictions:
     )
 
     def __init__(self, handle: Handle) -> None:
-        """Read claims, and the pods that use them, through `handle`."""
+        """Read claims and the pods that use them through `handle`."""
         self._lookup = VolumeLookup(handle.cluster.related)
         self._use = handle.cluster.table.volume_use
 
@@ -98,11 +102,11 @@ class VolumeRestrictions:
         state.read(_ExclusiveUse).move(added, 1)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """Assume that `removed` is gone from `node`."""
+        """Assume that `removed` is no longer on `node`."""
         state.read(_ExclusiveUse).move(removed, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Return the rejection by the disks, then by the claims; None if the pod fits."""
+        """Reject a node where a disk of the pod is in use, or any node if a claim is in use."""
         found = state.read(_ExclusiveUse)
         if found.disks and any(in_conflict(found.disks, other) for other in node.pods.values()):
             return DISK_CONFLICT
@@ -111,9 +115,9 @@ class VolumeRestrictions:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for all `rows`.
+        """Return the Filter verdict for each node in `rows`.
 
-        Only nodes with a disk of the same name are checked.
+        Only nodes on which one of the pod's disks is used are checked for disk conflicts.
         """
         found = state.read(_ExclusiveUse)
         codes = np.full(len(rows), _CLAIM_IN_USE if found.uses > 0 else 0, np.int32)
@@ -128,7 +132,7 @@ class VolumeRestrictions:
     # --- queueing hint ---------------------------------------------------------------------
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return True if a conflicting pod was removed, or a node or the pod's claim was added."""
+        """Return whether a conflicting pod was removed, or a node or the pod's claim was added."""
         gone, new = event.old, event.new
         if isinstance(new, PersistentVolumeClaim):
             is_ours = new.metadata.namespace == pod.namespace
@@ -143,7 +147,7 @@ class VolumeRestrictions:
 
 
 def in_conflict(disks: list[Volume], other: PodInfo) -> bool:
-    """Return True if `other` mounts one of `disks` in a way that excludes the pod.
+    """Return whether `other` uses one of `disks` in a way that excludes a second pod.
 
     upstream: isVolumeConflict
     """
@@ -154,9 +158,9 @@ def in_conflict(disks: list[Volume], other: PodInfo) -> bool:
 
 
 def _exclude(a: Volume, b: Volume) -> bool:
-    """Return whether two volumes of one disk exclude each other.
+    """Return whether two volumes use the same disk and therefore exclude each other.
 
-    EBS volumes always do, the others unless both are mounted read-only.
+    Two volumes of an EBS disk always do. Two volumes of another disk do not if both are read-only.
     """
     gce, other_gce = a.gce_persistent_disk, b.gce_persistent_disk
     if gce is not None and other_gce is not None and gce.pd_name == other_gce.pd_name:

@@ -1,7 +1,7 @@
-"""VolumeZone: a bound volume with zone or region labels needs a node with the same labels.
+"""VolumeZone: a bound volume with zone or region labels needs a node with matching labels.
 
-Only claims that the pod names are checked, and only on nodes with a zone or region label. For
-generic ephemeral volumes, the volume's node affinity decides instead.
+Ephemeral volumes are not checked here, because their node affinity applies instead. Nodes that have
+neither a zone nor a region label are not rejected.
 upstream: plugins/volumezone/volume_zone.go
 """
 
@@ -45,14 +45,17 @@ _PRESENT_KEY: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
 
 @dataclass(frozen=True, slots=True)
 class VolumeTopology:
-    """A label of a volume: the node must have one of `values` under `key`."""
+    """A zone or region label of a volume: the node's label `key` must have one of `values`."""
 
     key: str
     values: tuple[str, ...]
 
 
 class _Topologies:
-    """The labels required by the pod's bound volumes; `conflicts` is computed on first use."""
+    """The labels required by the pod's bound volumes.
+
+    `conflicts` marks the rows that do not match; it is computed on first use.
+    """
 
     __slots__ = ("conflicts", "wanted")
 
@@ -61,7 +64,7 @@ class _Topologies:
         self.conflicts: npt.NDArray[np.bool_] | None = None
 
     def in_conflict(self, table: NodeTable) -> npt.NDArray[np.bool_]:
-        """Return, by row, whether the node conflicts."""
+        """Return, by row, whether the node does not match the required labels."""
         if self.conflicts is None:
             self.conflicts = _conflicts(self.wanted, table)
         return self.conflicts
@@ -93,7 +96,7 @@ class VolumeZone:
         return shape.has_volumes
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP if no volume has a zone or region label."""
+        """Return SKIP if no volume of the pod's claims has a zone or region label."""
         wanted: list[VolumeTopology] = []
         for name in named_claims(pod.pod):
             answer = self._topologies(pod.namespace, name)
@@ -120,7 +123,7 @@ class VolumeZone:
         return topologies_of(volume)
 
     def _of_unbound(self, claim: PersistentVolumeClaim) -> list[VolumeTopology] | Status:
-        """Return no requirements if the claim waits for a node, otherwise the rejection."""
+        """Return no labels if the claim's class delays binding, otherwise a rejection."""
         name = class_name(claim)
         if not name:
             return unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
@@ -132,7 +135,7 @@ class VolumeZone:
         return unresolvable("PersistentVolume had no name")
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject nodes whose labels do not match those of a volume."""
+        """Reject a node whose zone or region labels do not match the labels of a volume."""
         labels = node.labels
         if not any(key in labels for key in _KEYS):
             return None
@@ -147,12 +150,12 @@ class VolumeZone:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for all `rows`."""
+        """Return the Filter verdict for each node in `rows`."""
         conflicts = state.read(_Topologies).in_conflict(table)
         return Verdicts(conflicts[rows].astype(np.int32), _STATUSES)
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return True if an object that the pod's claims depend on may have changed."""
+        """Return whether `event` concerns an object on which the pod's volumes depend."""
         old, new = event.old, event.new
         match new:
             case StorageClass():
@@ -167,7 +170,7 @@ class VolumeZone:
 
 
 def topologies_of(volume: PersistentVolume) -> list[VolumeTopology]:
-    """Return the labels that `volume` requires; a label with an empty zone requires nothing."""
+    """Return the zone and region labels of `volume`; a label with an empty value is left out."""
     labels = volume.metadata.labels
     found = []
     for key in _KEYS:

@@ -1,10 +1,10 @@
-"""Allocator: allocates devices for a pod's claims on a node, and caches the results by row.
+"""Allocator: allocates devices on a node for a pod's claims, and caches the result of each node.
 
 A result depends on the requests of the claims, on the devices that the node can use and on which of
-them are allocated. It is valid until the node's labels or devices change (see the logs) or a
-DeviceClass changes. Claims with equal requests share their results.
+these devices are allocated. A cached result is valid until the change logs show that the node's
+labels or devices changed, or until a DeviceClass changes. Claims with equal requests share results.
 
-`allocation_of` writes the chosen devices as status.allocation: results, configuration and node
+`allocation_of` builds status.allocation for the chosen devices: results, configuration and node
 selector (allocator_stable.go: the second half of Allocate, createNodeSelector).
 """
 
@@ -63,7 +63,11 @@ PENDING_SHARE: Final = "pending"
 
 
 class _CachedResults:
-    """Results by row for one set of requests; `codes[row]` indexes `statuses` (_OPEN: unknown)."""
+    """The cached allocation results of one set of requests, by node row.
+
+    `codes[row]` is an index into `statuses`. Code 0 means that `allocations[row]` holds the
+    allocations, and _OPEN means that no result is cached for the row.
+    """
 
     def __init__(self) -> None:
         self.codes: npt.NDArray[np.int32] = np.zeros(0, np.int32)
@@ -94,7 +98,7 @@ class Demand:
 
 
 class Allocator:
-    """Reads devices, classes and nodes of `cluster`; changes nothing."""
+    """Allocates devices of `cluster`; it does not change objects or the device ledger."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Start with an empty cache."""
@@ -110,7 +114,7 @@ class Allocator:
         return self._related.get(DeviceClass, name)
 
     def demand(self, claims: Sequence[ResourceClaim]) -> Demand:
-        """Return the requests of `claims`. Raises AllocationError."""
+        """Resolve the requests of `claims`. Raises AllocationError if a claim is invalid."""
         resolved = tuple(resolve_claim(claim, self.find_class) for claim in claims)
         if self._class_version != self._ledger.class_version or len(self._kinds) >= _KINDS_MAX:
             self._class_version = self._ledger.class_version
@@ -124,7 +128,7 @@ class Allocator:
     # --- cached results --------------------------------------------------------------------
 
     def allocate(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
-        """Return an allocation for each claim on `node`, or the reason why there is none."""
+        """Return one allocation per claim on `node`, or a status if a claim gets none."""
         answers = demand.answers
         self._catch_up(answers)
         code = int(answers.codes[node.row])
@@ -133,7 +137,7 @@ class Allocator:
         return answers.allocations[node.row] if code == 0 else answers.statuses[code]
 
     def verdicts(self, demand: Demand, rows: Rows) -> Verdicts:
-        """Return the result of `allocate` for all `rows`, as Filter verdicts."""
+        """Return the Filter verdict for each node in `rows`: whether `allocate` succeeds there."""
         answers = demand.answers
         self._catch_up(answers)
         broken: dict[int, Status] = {}
@@ -153,7 +157,10 @@ class Allocator:
         return Verdicts(np.array(filled, np.int32), statuses)
 
     def _find(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
-        """Search and cache the result; errors are not cached, because they name the claim."""
+        """Search the devices of `node` and cache the result.
+
+        Errors are not cached, because their messages name the claim.
+        """
         try:
             found = self._search(demand, node)
         except AllocationError as cause:
@@ -162,7 +169,7 @@ class Allocator:
         return found
 
     def _catch_up(self, answers: _CachedResults) -> None:
-        """Drop cached results that may have changed."""
+        """Drop the cached results of nodes whose labels or devices have changed."""
         devices, nodes = self._ledger.pools.log, self._table.node_log
         position = (devices.position, nodes.position)
         if answers.position == position:
@@ -195,7 +202,10 @@ class Allocator:
 
 
 def allocation_of(claim: ResolvedClaim, taken: Sequence[Taken], node: str) -> ClaimAllocation:
-    """Return the allocation for the devices in `taken` on `node`. Raises AllocationError."""
+    """Build the allocation of `claim` from the devices in `taken`, for a pod on `node`.
+
+    Raises AllocationError if a device's node selector has several terms.
+    """
     results = tuple(
         AllocatedDevice(
             request=request.full_name,
@@ -221,9 +231,10 @@ def _texts(consumption: Consumption | None) -> dict[str, QuantityText]:
 
 
 def with_share_ids(claim: ResourceClaim, allocation: ClaimAllocation) -> ClaimAllocation:
-    """Return `allocation` with a share ID of its own for each share.
+    """Return `allocation` with a unique share ID for each allocated share of a device.
 
-    Upstream draws random IDs; here they follow from the claim's version and the position.
+    Upstream uses random IDs. Fairlead derives each ID from the claim's UID and resourceVersion and
+    the share's position.
     """
     results = allocation.devices.results
     if not any(one.share_id for one in results):
@@ -245,9 +256,9 @@ def _uuid(text: str) -> str:
 
 
 def _chosen(claim: ResolvedClaim, taken: Sequence[Taken]) -> list[ResolvedRequest]:
-    """Return the alternative chosen for each request.
+    """Return the chosen alternative of each request.
 
-    A request without devices gets its first alternative.
+    For a request that got no devices, this is its first alternative.
     """
     got = {request.parent: request for request, _, _ in taken}
     return [
@@ -258,7 +269,7 @@ def _chosen(claim: ResolvedClaim, taken: Sequence[Taken]) -> list[ResolvedReques
 
 
 def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
-    """Yield the configurations of each class once, then the claim's own that apply."""
+    """Yield the configurations of each class, then the claim's own for chosen requests."""
     chosen = _chosen(claim, taken)
     by_class: dict[str, list[ResolvedRequest]] = {}
     for request in chosen:
@@ -277,14 +288,14 @@ def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
 
 
 def _config(source: str, names: Sequence[str], config: Json, requests: int) -> Json:
-    """Return one configuration; its `requests` are left out if it applies to every request."""
+    """Return one configuration; its `requests` field is omitted if it applies to every request."""
     own = {key: value for key, value in config.items() if key != "requests"}
     named = {"requests": list(names)} if names and len(names) != requests else {}
     return {"source": source, **named, **own}
 
 
 def _node_selector(devices: Sequence[PoolDevice], node: str) -> NodeSelector | None:
-    """Return a selector of the nodes that can use `devices` once `node` does; None: all nodes."""
+    """Return a selector for the nodes that can use `devices` from `node`; None means all nodes."""
     expressions: list[NodeSelectorRequirement] = []
     fields: list[NodeSelectorRequirement] = []
     for one in devices:

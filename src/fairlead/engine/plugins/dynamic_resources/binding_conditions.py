@@ -1,9 +1,9 @@
 """Binding conditions: devices that must be prepared before a pod may be bound.
 
-A device may name `bindingConditions`, which its driver or another controller sets in
-`status.devices` of the claim. PreBind waits until all of them are True. It fails if one of the
-`bindingFailureConditions` becomes True, or when the binding timeout is over; the next attempt then
-deallocates the claim.
+A device may list `bindingConditions`, which its driver or another controller sets in
+`status.devices` of the claim. PreBind waits until all of them are True. PreBind fails if one of the
+`bindingFailureConditions` becomes True or the binding timeout expires. The pod's next scheduling
+attempt then deallocates the claim.
 
 upstream: plugins/dynamicresources/dynamicresources.go: isClaimReadyForBinding, isClaimTimeout,
 hasBindingConditions
@@ -19,11 +19,11 @@ from fairlead.engine.core.instant import DurationNs, Instant
 
 
 class DeviceBindingFailedError(Exception):
-    """The claim cannot be bound; the text gives the reason."""
+    """Raised if a binding failure condition of a claim's device is True; the message names it."""
 
 
 def has_binding_conditions(claim: ResourceClaim) -> bool:
-    """Return whether the claim is allocated a device with binding conditions."""
+    """Return whether any device allocated to the claim has binding conditions."""
     return any(one.binding_conditions for one in _results(claim))
 
 
@@ -54,7 +54,7 @@ def is_ready_for_binding(claim: ResourceClaim) -> bool:
 
 
 def has_timed_out(claim: ResourceClaim, timeout: DurationNs, now: Instant) -> bool:
-    """Return whether the devices were allocated longer than `timeout` ago."""
+    """Return whether the claim has binding conditions and was allocated more than `timeout` ago."""
     allocation = claim.status.allocation
     if allocation is None or not allocation.allocation_timestamp:
         return False
@@ -68,7 +68,7 @@ def _results(claim: ResourceClaim) -> tuple[AllocatedDevice, ...]:
 
 
 def _conditions(claim: ResourceClaim, result: AllocatedDevice) -> dict[str, Json] | None:
-    """Return the conditions of a device in the claim's status, None if it has no status."""
+    """Return the device's conditions by type, None if status.devices does not list it."""
     wanted = (result.driver, result.pool, result.device)
     for one in claim.status.devices:
         if (one.get("driver"), one.get("pool"), one.get("device")) == wanted:

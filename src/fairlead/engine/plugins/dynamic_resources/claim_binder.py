@@ -1,4 +1,4 @@
-"""The API writes for a placement: finalizers, allocations and reservations of claims.
+"""Commands that write a placement to its claims: finalizers, allocations and reservations.
 
 upstream: dynamicresources.go: PreBind, bindClaim
 """
@@ -27,7 +27,7 @@ Writes = tuple[PreparationCommand, ...]
 
 
 class ClaimBinder:
-    """Reads the current version of claims and records pending reservations."""
+    """Builds the commands that write allocations and reservations of claims to the API."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Read the claims and devices of `cluster`."""
@@ -42,9 +42,10 @@ class ClaimBinder:
         assumed: Sequence[ClaimAllocation],
         pod: PodInfo,
     ) -> Writes | Status:
-        """Return the writes that give `claims` to `pod`.
+        """Return the commands that allocate and reserve `claims` for `pod`.
 
-        `pending` claims get the allocations in `assumed`.
+        `pending` are claims without an allocation, and `assumed` are their new allocations in that
+        order.
         """
         keys = (claim.key for claim in pending)
         allocations = dict(zip(keys, assumed, strict=True))
@@ -79,12 +80,12 @@ class ClaimBinder:
 
 
 def with_timestamp(allocation: ClaimAllocation, now: Instant) -> ClaimAllocation:
-    """Return `allocation` with the time at which it is written."""
+    """Return `allocation` with `now` as its allocation timestamp."""
     return structs.replace(allocation, allocation_timestamp=format_timestamp(now))
 
 
 def _protection(claim: ResourceClaim) -> Writes:
-    """Return the patch that adds the finalizer of an allocated claim."""
+    """Return the patch that adds the finalizer to the claim; () if the claim has it."""
     finalizers = claim.metadata.finalizers
     if FINALIZER in finalizers:
         return ()

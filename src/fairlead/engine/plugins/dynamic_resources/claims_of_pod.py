@@ -1,4 +1,4 @@
-"""A pod's claims: those that the pod names, and those created from templates for it.
+"""A pod's claims: claims that the pod names, and claims generated from templates for the pod.
 
 upstream: dynamicresources.go: foreachPodResourceClaim; resourceclaim/claim.go: Name, IsForPod
 """
@@ -15,7 +15,7 @@ RESERVED_FOR_MAX = 256
 
 
 class ClaimError(Exception):
-    """A claim cannot be used, so the pod cannot run; the text gives the reason."""
+    """Raised if the pod cannot use one of its claims; the message is the reason."""
 
 
 def claims_of(pod: Pod, related: RelatedObjects) -> tuple[ResourceClaim, ...]:
@@ -26,9 +26,9 @@ def claims_of(pod: Pod, related: RelatedObjects) -> tuple[ResourceClaim, ...]:
 
 
 def _claim_names(pod: Pod) -> Iterator[tuple[str, bool]]:
-    """Yield the name of each claim, and whether the pod must own it.
+    """Yield the name of each claim, and whether the claim must be owned by the pod.
 
-    The name is "" for an entry of spec.resourceClaims that needs no claim, by the pod's status.
+    The name is "" if the pod's status says that an entry of spec.resourceClaims needs no claim.
     """
     for wanted in pod.spec.resource_claims:
         if wanted.resource_claim_name:
@@ -65,16 +65,16 @@ def _usable(pod: Pod, name: str, related: RelatedObjects, *, is_own: bool) -> Re
 
 
 def is_made_for(claim: ResourceClaim, pod: Pod) -> bool:
-    """Return True if the claim belongs to this pod, not to an earlier one of the same name."""
+    """Return whether this pod owns the claim, rather than an earlier pod of the same name."""
     owners = claim.metadata.owner_references
     return any(owner.controller and owner.uid == pod.metadata.uid for owner in owners)
 
 
 def is_reserved_for(claim: ResourceClaim, pod: Pod, ledger: DeviceLedger) -> bool:
-    """Return True if the claim is reserved for the pod, or the reservation is assumed."""
+    """Return whether the claim is reserved for the pod, in the API or only as an assumption."""
     return any(one.uid == pod.metadata.uid for one in ledger.consumers(claim))
 
 
 def can_be_reserved(claim: ResourceClaim, ledger: DeviceLedger) -> bool:
-    """Return True if one more pod may be added to the claim's reservedFor."""
+    """Return whether status.reservedFor of the claim has room for one more pod."""
     return len(ledger.consumers(claim)) < RESERVED_FOR_MAX

@@ -1,9 +1,9 @@
 """Consumable capacity: how much of a device's capacity a request consumes.
 
-A device with `allowMultipleAllocations` is shared: every allocation consumes a part of each of its
-capacities, and the parts add up to the device's capacity at most. A request policy rounds requests
-up and refuses amounts that it does not allow. A request that does not mention a capacity consumes
-the policy's default, or all of the capacity if there is no default.
+Several requests can share a device with `allowMultipleAllocations`. Each allocation consumes a part
+of each of the device's capacities, and the total must not exceed the capacity. A request policy
+rounds requested amounts up and rejects invalid amounts. A request that does not mention a capacity
+consumes the policy's default amount, or the whole capacity if there is no default.
 
 Example: a network card has 10G of `bandwidth`, in a range from 1G in steps of 500M. A request for
 1200M consumes 1500M, so six such requests fit and leave 1G.
@@ -31,10 +31,10 @@ _NOTHING: Final[Mapping[str, int]] = {}
 
 
 def consumption_of(wanted: CapacityRequirements | None, device: Device) -> Consumption | None:
-    """Return what a request consumes of the device; None if the device cannot provide it.
+    """Return the amounts that a request consumes of the device's capacities.
 
-    It cannot if the request names a capacity that the device does not have, or an amount that the
-    policy refuses.
+    Returns None if the request names a capacity that the device does not have, or an amount that
+    the policy does not allow.
 
     upstream: requestsContainNonExistCapacity, GetConsumedCapacityFromRequest, violatesPolicy
     """
@@ -57,9 +57,10 @@ def is_left(
     allocated: Mapping[str, int] | None,
     allocating: Mapping[str, int] | None,
 ) -> bool:
-    """Return whether the device still has what `consumption` needs.
+    """Return whether the device has enough capacity left for `consumption`.
 
-    `allocated` and `allocating` are the amounts, in nanos, that claims and the current search hold.
+    `allocated` are the amounts, in nanos, that allocated claims consume; `allocating` are the
+    amounts that the current search consumes.
 
     upstream: CmpRequestOverCapacity
     """
@@ -72,7 +73,7 @@ def is_left(
 
 
 def _consumed(wanted: Quantity | None, capacity: DeviceCapacity) -> Quantity:
-    """Return how much of a capacity a request consumes; `wanted` None takes the default.
+    """Return the amount that a request consumes of a capacity; None for `wanted` means the default.
 
     upstream: calculateConsumedCapacity, fillEmptyRequest.
     """
@@ -101,7 +102,7 @@ def _next_step(wanted: Quantity, least: Quantity, valid: CapacityRange) -> Quant
 
 
 def _is_refused(amount: Quantity, policy: CapacityRequestPolicy | None) -> bool:
-    """Return whether the policy refuses to consume `amount`.
+    """Return whether the policy does not allow a request to consume `amount`.
 
     upstream: violatesPolicy, violateValidRange, violateValidValues.
     """

@@ -1,4 +1,4 @@
-"""CEL selectors of devices: their compilation, the variable `device`, and their result.
+"""Compiles CEL selectors of devices and evaluates them with the variable `device`.
 
 upstream: dynamic-resource-allocation/cel/compile.go: CompileCELExpression, DeviceMatches
 """
@@ -25,7 +25,7 @@ Maps = dict[str, dict[str, Any]]
 
 
 def compiled(expression: str) -> Program | str:
-    """Return the program of a selector, or why it does not compile."""
+    """Compile a selector; return its program, or the error message if it does not compile."""
     if len(expression) > LENGTH_MAX:
         return f"may not be longer than {LENGTH_MAX}"
     try:
@@ -39,7 +39,7 @@ def compiled(expression: str) -> Program | str:
 
 
 def evaluated(program: Program, device: PoolDevice) -> bool | str:
-    """Return whether `program` selects `device`, or why that is unknown."""
+    """Return whether `program` selects `device`, or the error message if the evaluation fails."""
     try:
         described = _described(device)
     except ValueError as cause:
@@ -56,9 +56,10 @@ def evaluated(program: Program, device: PoolDevice) -> bool | str:
 
 
 def _described(one: PoolDevice) -> dict[str, Any]:
-    """Return the CEL variable `device`. Raises ValueError for invalid values.
+    """Return the value of the CEL variable `device`. Raises ValueError for invalid values.
 
-    In both maps, a domain that the device does not have reads as empty.
+    In `attributes` and `capacity`, the entry of a domain that the device does not have is an empty
+    map.
     """
     driver = one.id[0]
     attributes: Maps = {}
@@ -78,7 +79,7 @@ def _described(one: PoolDevice) -> dict[str, Any]:
 
 
 def qualified(name: str, driver: str) -> tuple[str, str]:
-    """Return the domain and name; the domain defaults to the driver."""
+    """Split `name` into its domain and its own name; the default domain is the driver's name."""
     domain, separator, own_name = name.partition("/")
     return (domain, own_name) if separator else (driver, name)
 
@@ -97,5 +98,5 @@ def _value(name: str, attribute: DeviceAttribute) -> Any:
 
 
 def _one_line(text: str) -> str:
-    """Return the message of a CEL error without the quoted expression."""
+    """Return the first line of a CEL error message, without the quoted expression."""
     return _NOISE.sub("", text.splitlines()[0])

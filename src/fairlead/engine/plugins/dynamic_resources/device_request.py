@@ -1,6 +1,6 @@
-"""The requests of claims, validated and resolved for the search.
+"""The requests of claims, validated and resolved for the device search.
 
-Errors here are errors in the claim or class; as in upstream, they fail the scheduling attempt.
+An invalid claim or class raises AllocationError, which fails the scheduling attempt as in upstream.
 
 upstream: structured/internal/stable/allocator_stable.go: validateDeviceRequest
 """
@@ -30,12 +30,12 @@ FindClass = Callable[[str], DeviceClass | None]
 
 
 class AllocationError(Exception):
-    """A claim or class is invalid; the text gives the reason."""
+    """Raised if a claim or its class is invalid; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A CEL expression; `origin` names its place in messages."""
+    """A CEL expression; `origin` says in error messages which selector it is."""
 
     expression: str
     origin: str
@@ -43,9 +43,10 @@ class Selector:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResolvedRequest:
-    """A request without alternatives, or one of the alternatives of a request.
+    """A request without alternatives, or one alternative of a request.
 
-    `place` is the position among the alternatives, None for a request without alternatives.
+    `parent` is the name of the request and `place` the position among its alternatives. `place` is
+    None for a request without alternatives.
     """
 
     parent: str
@@ -57,17 +58,17 @@ class ResolvedRequest:
 
     @property
     def full_name(self) -> str:
-        """The name `request`, or `request/alternative` for an alternative."""
+        """The name `request`, or `request/alternative` if this is an alternative."""
         return self.parent if self.place is None else f"{self.parent}/{self.name}"
 
     def is_meant_by(self, names: Iterable[str]) -> bool:
-        """Return True if `names` contains the name of the request or of this alternative."""
+        """Return whether `names` contains `parent` or `full_name`."""
         return any(name in (self.parent, self.full_name) for name in names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResolvedClaim:
-    """The requests of one claim: for each, its alternatives in order of preference."""
+    """The resolved requests of one claim; each is a tuple of alternatives, most preferred first."""
 
     claim: ResourceClaim
     requests: tuple[tuple[ResolvedRequest, ...], ...]
@@ -79,7 +80,7 @@ class ResolvedClaim:
 
 
 def refusal_of(claim: ResourceClaim, find_class: FindClass) -> Status | None:
-    """Return why `claim` is rejected for all nodes without a search; None if it is not.
+    """Return the status that rejects `claim` on every node without a search, or None.
 
     upstream: dynamicresources.go: PreFilter
     """
@@ -111,7 +112,7 @@ def _alternatives(request: DeviceRequest) -> Iterator[tuple[str, ExactDeviceRequ
 
 
 def resolve_claim(claim: ResourceClaim, find_class: FindClass) -> ResolvedClaim:
-    """Return the resolved requests of `claim`. Raises AllocationError."""
+    """Return `claim` with resolved requests. Raises AllocationError if the claim is invalid."""
     requests = tuple(
         tuple(_resolve_alternatives(claim, request, find_class))
         for request in claim.spec.devices.requests

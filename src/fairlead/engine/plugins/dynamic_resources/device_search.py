@@ -1,9 +1,9 @@
 """DeviceSearch: finds devices for all claims of a pod on one node.
 
-A depth-first search over claims, requests and devices, in this order. It tries combinations of
-devices for each request until all requests of all claims are satisfied; the first solution is the
-result. The devices of one request are interchangeable, so it tries combinations in ascending order;
-the first solution among them is also the first among upstream's permutations.
+The search is depth-first, over claims, then over their requests, then over devices. For each
+request it tries combinations of devices until all requests of all claims are satisfied. The result
+is the first solution. The devices of one request are interchangeable, so the search tries
+combinations in ascending order; its first solution is also the first among upstream's permutations.
 
 Example: a claim has requests r1 (count 2) and r2 (count 1); the candidates of both are a, b, c, and
 a constraint requires r1 and r2 to have the same `numa` attribute, which is 0 for a and 1 for b, c.
@@ -15,11 +15,11 @@ a constraint requires r1 and r2 to have the same `numa` attribute, which is 0 fo
     r1: b          no candidate after c: `b` is given back, then nothing is left: no solution
 
 Invariant: `_results`, `_taking`, `_counters`, `_capacity` and the constraints contain exactly the
-devices on the current path of the search; `_take` and `_give_back` are each other's inverse.
-Upstream does not return the counters of a shared device when it goes back.
+devices on the current path of the search. `_take` adds a device to all of them, and `_give_back`
+reverts `_take` exactly. Upstream differs: it does not release the counters of a shared device.
 
-A device with `allowMultipleAllocations` is not `_taking`: other requests may take further shares of
-it while its capacity lasts. Its counters are consumed once, with the first share.
+A device with `allowMultipleAllocations` is not in `_taking`: other requests may take further shares
+of the device while it has enough capacity. Its counters are consumed once, with the first share.
 
 upstream: structured/internal/stable/allocator_stable.go: allocateOne, allocateDevice, isSelectable,
 taintPreventsAllocation, matchAttributeConstraint; resourceclaim/devicetoleration.go: ToleratesTaint
@@ -78,9 +78,9 @@ class SearchTooLongError(Exception):
 
 
 class _Outcome(Enum):
-    """How a step of the search ended.
+    """The outcome of a step of the search: a solution (DONE), or no solution (NONE, TOO_MANY).
 
-    TOO_MANY: no combination can help, because a claim would exceed DEVICES_MAX.
+    TOO_MANY: no combination of devices can help, because the claim would exceed DEVICES_MAX.
     """
 
     DONE = auto()
@@ -99,7 +99,7 @@ class DeviceSearch:
         ledger: DeviceLedger,
         selectors: DeviceSelectors,
     ) -> None:
-        """Search for `claims` on `node`, which can use the devices of `pools`."""
+        """Prepare a search for `claims` on `node`, which can use the devices of `pools`."""
         self._claims = claims
         self._pools = pools
         self._node = node
@@ -118,7 +118,7 @@ class DeviceSearch:
     def run(self) -> list[list[Taken]] | None:
         """Return the devices of each claim, or None if there is no solution.
 
-        Raises AllocationError and SearchTooLongError.
+        Raises AllocationError if a claim is invalid, SearchTooLongError after STEPS_MAX steps.
         """
         for at, claim in enumerate(self._claims):
             least = sum(min(map(self._count, request), default=0) for request in claim.requests)
@@ -132,11 +132,11 @@ class DeviceSearch:
         return self._results if self._claim(0) is _Outcome.DONE else None
 
     def _lacks_devices(self) -> bool:
-        """Return whether the requests with a count need more devices than there are candidates.
+        """Return whether the requests need more devices in total than there are free candidates.
 
-        Requests with alternatives or adminAccess do not count. This is a shortcut for full nodes,
-        on which the search would try all combinations without success. Where it returns True, no
-        solution exists.
+        Only requests with a fixed count are considered, without alternatives and without
+        adminAccess. On a full node, this check avoids a search through all combinations. If it
+        returns True, there is no solution.
         """
         simple = [
             alternatives[0]
@@ -158,7 +158,7 @@ class DeviceSearch:
         return _Outcome.DONE if at == len(self._claims) else self._request(at, 0)
 
     def _request(self, at: int, index: int) -> _Outcome:
-        """Satisfy the requests of claim `at` from `index` on, then all later claims."""
+        """Satisfy the requests of claim `at` from request `index` on, then all later claims."""
         requests = self._claims[at].requests
         if index == len(requests):
             outcome = self._claim(at + 1)
@@ -183,10 +183,10 @@ class DeviceSearch:
     def _pick(
         self, at: int, index: int, request: ResolvedRequest, picked: int, start: int
     ) -> _Outcome:
-        """Pick the remaining devices of `request` from candidate `start` on, then continue.
+        """Pick the remaining devices of `request`, then satisfy the next request.
 
-        `picked` is the number of devices picked for it so far. Candidates before `start` were tried
-        in this position, so a combination is never tried twice.
+        `picked` is the number of devices already picked for `request`. Only the candidates from
+        index `start` on are tried, so that no combination is tried twice.
         """
         self._steps += 1
         if self._steps > STEPS_MAX:
@@ -210,13 +210,13 @@ class DeviceSearch:
     def _openings(
         self, request: ResolvedRequest, lacking: int, start: int
     ) -> Iterator[tuple[int, PoolDevice]]:
-        """Yield the candidates from `start` on that may be picked next.
+        """Yield (index, device) of the candidates from `start` on that may be picked next.
 
-        Yields none if too few are left.
+        Yields nothing if fewer than `lacking` candidates remain. With allocationMode All, there is
+        only one combination, so only the candidate at `start` is yielded.
 
-        With allocationMode All there is only one combination, so only the next candidate is
-        yielded. If a selector is broken, its error must be raised when the search reaches it, so
-        too few candidates are yielded as well.
+        A candidate with a broken selector raises its error when the search reaches it. Candidates
+        before it are therefore yielded even if fewer than `lacking` remain.
         """
         is_all = request.spec.allocation_mode == ALL
         candidates = self._all(request) if is_all else self._free(request)
@@ -231,7 +231,7 @@ class DeviceSearch:
             yield position, one
 
     def _take(self, at: int, request: ResolvedRequest, one: PoolDevice) -> bool:
-        """Add the device to the path if that is allowed; undone by `_give_back`."""
+        """Add the device to the path and return True if allowed; `_give_back` reverts it."""
         if self._is_taken(at, request, one):
             return False
         has_share = _is_shared(one) and self._capacity.is_in_use(one)
@@ -294,7 +294,7 @@ class DeviceSearch:
     # --- candidates ------------------------------------------------------------------------
 
     def _free(self, request: ResolvedRequest) -> list[Candidate]:
-        """Return the available devices that match, from complete and valid pools."""
+        """Return the free devices that match `request`, from complete and valid pools."""
         found = self._candidates.get(request)
         if found is None:
             is_taken = self._ledger.is_taken
@@ -311,9 +311,10 @@ class DeviceSearch:
         return found
 
     def _all(self, request: ResolvedRequest) -> list[Candidate]:
-        """Return every device that matches, in use or not; requires that all pools are complete.
+        """Return every device that matches `request`, free or in use.
 
-        A device whose capacity does not suffice does not match.
+        Raises AllocationError if a pool is incomplete or invalid. A device that does not have the
+        requested capacity does not match.
         """
         found = self._candidates.get(request)
         if found is None:
@@ -339,7 +340,7 @@ class DeviceSearch:
         )
 
     def _consider(self, request: ResolvedRequest, one: PoolDevice, found: list[Candidate]) -> None:
-        """Add the device to `found` if it matches; add the error if the selector is broken."""
+        """Add the device to `found` if it matches, or the error if a selector is broken."""
         try:
             if self._is_selectable(request, one):
                 found.append(one)
@@ -401,7 +402,7 @@ def _constraint_of(constraint: DeviceConstraint) -> Constraint:
 
 
 class SharedCapacity:
-    """The capacity of shared devices that the path of the search consumes.
+    """The capacity of shared devices that the current path of the search consumes.
 
     upstream: allocator_incubating.go: CmpRequestOverCapacity, deviceCapacityInUse
     """
@@ -409,17 +410,17 @@ class SharedCapacity:
     __slots__ = ("_allocating", "_ledger", "_shares")
 
     def __init__(self, ledger: DeviceLedger) -> None:
-        """Start empty; `ledger` has the capacity that allocated claims consume."""
+        """Start with an empty path; `ledger` has the capacity that allocated claims consume."""
         self._ledger = ledger
         self._allocating: dict[DeviceId, dict[str, int]] = {}
         self._shares: dict[DeviceId, int] = {}
 
     def is_in_use(self, one: PoolDevice) -> bool:
-        """Return whether a share of the device is allocated or on the path."""
+        """Return whether a share of the device is allocated or on the current path."""
         return one.id in self._shares or self._ledger.consumed(one.id) is not None
 
     def consumption(self, request: ResolvedRequest, one: PoolDevice) -> Consumption | None:
-        """Return what the request consumes of the device; None if that is not available."""
+        """Return the amounts that the request consumes; None if they are not available."""
         wanted = request.spec.capacity
         if wanted is None and not _is_shared(one):
             return {}
@@ -430,12 +431,12 @@ class SharedCapacity:
         return found if is_left(found, one.device, allocated, allocating) else None
 
     def take(self, one: PoolDevice, consumption: Consumption) -> None:
-        """Consume a share of the device; undone by `give_back`."""
+        """Add a share of the device to the path; `give_back` reverts it."""
         self._shares[one.id] = self._shares.get(one.id, 0) + 1
         self._add(one, consumption, 1)
 
     def give_back(self, one: PoolDevice, consumption: Consumption) -> None:
-        """Undo `take`."""
+        """Remove a share of the device from the path."""
         self._shares[one.id] -= 1
         self._add(one, consumption, -1)
         if not self._shares[one.id]:
@@ -448,19 +449,22 @@ class SharedCapacity:
 
 
 class AttributeMatch:
-    """Requires equal attribute values for all devices of the named (or all) requests."""
+    """Requires the same value of an attribute for all devices of some requests of a claim.
+
+    `requests` names these requests; if it is empty, the constraint applies to all requests.
+    """
 
     __slots__ = ("_attribute", "_count", "_requests", "_value")
 
     def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
-        """Start without devices; `attribute` is a name with its domain."""
+        """Start without devices; `attribute` is the attribute's name with its domain."""
         self._requests = requests
         self._attribute = attribute
         self._value: DeviceAttribute | None = None
         self._count = 0
 
     def add(self, request: ResolvedRequest, one: PoolDevice) -> bool:
-        """Add the device and return True if it satisfies the constraint. Undone by `remove`."""
+        """Add the device and return True if the constraint stays satisfied; `remove` reverts it."""
         if not self._concerns(request):
             return True
         value = _attribute_of(one, self._attribute)
@@ -482,7 +486,9 @@ class AttributeMatch:
 
 
 class DistinctAttribute:
-    """Requires distinct attribute values for all devices of the named (or all) requests.
+    """Requires different values of an attribute for all devices of some requests of a claim.
+
+    `requests` names these requests; if it is empty, the constraint applies to all requests.
 
     upstream: structured/internal/incubating/constraint.go: distinctAttributeConstraint
     """
@@ -490,13 +496,13 @@ class DistinctAttribute:
     __slots__ = ("_attribute", "_requests", "_values")
 
     def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
-        """Start without devices; `attribute` is a name with its domain."""
+        """Start without devices; `attribute` is the attribute's name with its domain."""
         self._requests = requests
         self._attribute = attribute
         self._values: list[DeviceAttribute] = []
 
     def add(self, request: ResolvedRequest, one: PoolDevice) -> bool:
-        """Add the device and return True if it satisfies the constraint. Undone by `remove`."""
+        """Add the device and return True if the constraint stays satisfied; `remove` reverts it."""
         if not self._concerns(request):
             return True
         value = _attribute_of(one, self._attribute)
@@ -518,7 +524,11 @@ Constraint = AttributeMatch | DistinctAttribute
 
 
 def _attribute_of(one: PoolDevice, name: str) -> DeviceAttribute | None:
-    """Return the attribute's value; a driver may omit its own domain in the name."""
+    """Return the device's value of attribute `name`, or None.
+
+    If the domain of `name` is the device's driver, the device may list the attribute without a
+    domain.
+    """
     found = one.device.attributes.get(name)
     domain, _, own_name = name.partition("/")
     if found is None and domain == one.id[0]:

@@ -1,7 +1,8 @@
-"""DeviceSelectors: compiles and evaluates CEL selectors of devices.
+"""DeviceSelectors: compiles and evaluates CEL selectors of devices, and caches the results.
 
 An expression is compiled once. Its result depends only on a device's driver, attributes and
-capacity, so it is evaluated once per distinct combination. The cost of an evaluation is bounded.
+capacity, so it is evaluated once per distinct combination of them. The cost of an evaluation is
+limited.
 
 upstream: dynamic-resource-allocation/cel/compile.go: CompileCELExpression, DeviceMatches
 """
@@ -19,15 +20,15 @@ _ANSWERS_MAX: Final = 1 << 18
 
 
 class CompileError(Exception):
-    """An expression does not compile; the text gives the reason."""
+    """Raised if an expression does not compile; the message is the compiler's error."""
 
 
 class EvaluationError(Exception):
-    """An expression failed for a device; the text gives the reason."""
+    """Raised if the evaluation of an expression for a device fails; the message is the reason."""
 
 
 class DeviceSelectors:
-    """Compiles and evaluates selectors, caching programs and results."""
+    """Compiles and evaluates selectors; caches programs and results."""
 
     def __init__(self) -> None:
         """Start with empty caches."""
@@ -35,7 +36,7 @@ class DeviceSelectors:
         self._answers: dict[tuple[str, bytes], bool | str] = {}
 
     def matches(self, expression: str, device: PoolDevice) -> bool:
-        """Evaluate `expression` for `device`. Raises CompileError and EvaluationError."""
+        """Return whether `expression` selects `device`. Raises CompileError and EvaluationError."""
         key = (expression, device.make)
         answer = self._answers.get(key)
         if answer is None:

@@ -1,12 +1,14 @@
-"""The special claim for extended resources that DeviceClasses back.
+"""The special claim for a pod's extended resources that devices provide.
 
-A pod can request devices as an extended resource, such as `example.com/gpu: 2`. On a node that does
-not list the resource, DynamicResources allocates devices of the class that is mapped to it
-(`engine.state.devices.extended_resources`) to a special ResourceClaim, which exists only in memory
-until the pod is placed. PreBind creates it and writes its name into the pod's status.
+A pod can request devices as an extended resource, such as `example.com/gpu: 2`. A DeviceClass can
+be mapped to that resource (`engine.state.devices.extended_resources`). On a node that does not list
+the resource, DynamicResources allocates devices of the class to a special ResourceClaim, which
+exists only in memory until the pod is placed. PreBind creates the claim and writes its name into
+the pod's status.
 
-Each container gets a request of its own. Init containers that end before others start reuse the
-devices of later containers, and share one request for what they need beyond these.
+Each container gets its own request. Init containers that terminate before later containers start
+reuse the devices of those later containers. They share one request for the devices that they need
+in addition.
 
 Example: init container i needs 3 GPUs; containers a and b need 1 each. The requests are
 `container-1-request-0` (a: 1), `container-2-request-0` (b: 1) and `container-0-request-0` (1 more
@@ -74,9 +76,9 @@ _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"  # of generateName
 
 @dataclass(frozen=True, slots=True)
 class SpecialClaim:
-    """The special claim of a pod, as a node needs it.
+    """The special claim of a pod, for nodes that do not list the same extended resources.
 
-    `mappings` say which container uses which request.
+    `mappings` contains the requests that each container uses.
     """
 
     claim: ResourceClaim
@@ -84,19 +86,20 @@ class SpecialClaim:
 
 
 class ExtendedResourceRequests:
-    """The extended resources of a pod, at least one of which a DeviceClass backs."""
+    """A pod's extended resources; a DeviceClass is mapped to at least one of them."""
 
     def __init__(self, pod: Pod, columns: Mapping[str, int], classes: ExtendedResources) -> None:
-        """Take the requests of `pod`; `columns` are its extended resources."""
+        """Store the pod; `columns` maps its extended resources to their resource columns."""
         self._pod = pod
         self._columns = columns
         self._classes = classes
         self._claims: dict[tuple[str, ...], SpecialClaim] = {}
 
     def claim_for(self, node: NodeInfo) -> SpecialClaim | Status | None:
-        """Return the claim for the resources that `node` must provide as devices.
+        """Return the special claim for the resources that `node` must provide as devices.
 
-        Returns None if there are none; a Status if the node lacks a resource that no class backs.
+        Returns None if the node lists all resources, or a Status if it does not list a resource to
+        which no DeviceClass is mapped.
 
         upstream: filterExtendedResources
         """
@@ -118,7 +121,9 @@ class ExtendedResourceRequests:
 def extended_requests(
     pod: PodInfo, resources: ResourceColumns, classes: ExtendedResources
 ) -> ExtendedResourceRequests | None:
-    """Return the extended resources of `pod`, None if no DeviceClass backs any of them.
+    """Return the extended resources that `pod` requests.
+
+    Returns None if no DeviceClass is mapped to any of them.
 
     upstream: preFilterExtendedResources, hasDeviceClassMappedExtendedResource
     """
@@ -132,7 +137,10 @@ def extended_requests(
 
 
 def _is_extended(name: str) -> bool:
-    """Return whether a DeviceClass may back the resource (upstream: IsDRAExtendedResourceName)."""
+    """Return whether a DeviceClass can be mapped to the resource.
+
+    upstream: IsDRAExtendedResourceName
+    """
     return is_extended_resource(name) or name.startswith(IMPLICIT_PREFIX)
 
 
@@ -140,7 +148,7 @@ def _is_extended(name: str) -> bool:
 
 
 def _special_claim(pod: Pod, names: Sequence[str], classes: ExtendedResources) -> SpecialClaim:
-    """Return the special claim for the resources `names` (upstream: createRequestsAndMappings)."""
+    """Build the special claim for the resources `names` (upstream: createRequestsAndMappings)."""
     requests: list[DeviceRequest] = []
     mappings: list[ContainerExtendedResourceRequest] = []
     for name in names:
@@ -156,7 +164,7 @@ def _special_claim(pod: Pod, names: Sequence[str], classes: ExtendedResources) -
 
 
 class _ResourceRequests:
-    """The requests of one resource by all containers, and which container uses which request."""
+    """The requests of one resource by all containers, and the requests that each container uses."""
 
     def __init__(self, pod: Pod, resource: str, class_name: str) -> None:
         self._resource = resource
@@ -177,7 +185,10 @@ class _ResourceRequests:
     def _add(
         self, index: int, container: Container, reusable: Sequence[DeviceRequest | None]
     ) -> DeviceRequest | None:
-        """Return the request for the devices that `reusable` does not cover, None if it covers all.
+        """Return a request for the devices that the container needs beyond those in `reusable`.
+
+        Maps the container to the requests that it uses. Returns None if `reusable` has enough
+        devices.
 
         upstream: createResourceRequestAndMappings
         """
@@ -209,9 +220,9 @@ class _ResourceRequests:
         )
 
     def _share_largest(self, passing: Sequence[DeviceRequest], first: int) -> DeviceRequest | None:
-        """Return the largest request of the init containers that end; map it to all of them.
+        """Return the largest request of the terminating init containers, and map them all to it.
 
-        `first` is the first mapping of these containers.
+        `first` is the index of their first mapping.
         """
         if not passing:
             return None
@@ -232,9 +243,10 @@ class _ResourceRequests:
 
 
 def named_in_api(special: SpecialClaim, pod: Pod) -> SpecialClaim:
-    """Return `special` under the name that it is created with, which has no uid yet.
+    """Return `special` with the name under which it is created; it has no UID yet.
 
-    Upstream lets the API server generate the suffix; here it follows from the pod's version.
+    In upstream, the API server generates a random name suffix. Fairlead derives the suffix from the
+    pod's UID and resourceVersion.
     """
     meta = pod.metadata
     digest = hashlib.sha256(f"{meta.uid}/{meta.resource_version}".encode()).digest()
@@ -255,7 +267,7 @@ def is_special_claim_of(claim: ResourceClaim, pod: Pod) -> bool:
 def creation_of(
     special: SpecialClaim, allocation: ClaimAllocation, pod: Pod, now: Instant
 ) -> Writes:
-    """Return the writes that create the claim for `pod` and store its name in the pod's status.
+    """Return the commands that create the claim for `pod` and store its name in the pod's status.
 
     upstream: dynamicresources.go: bindClaim, patchPodExtendedResourceClaimStatus
     """
@@ -280,7 +292,7 @@ def creation_of(
 
 
 def deletion_of(claim: ResourceClaim) -> Writes:
-    """Return the writes that delete the claim (upstream: deleteClaim)."""
+    """Return commands that remove the finalizer and delete the claim (upstream: deleteClaim)."""
     others = [one for one in claim.metadata.finalizers if one != FINALIZER]
     target = claim_ref(claim)
     return (

@@ -1,13 +1,13 @@
 """DynamicResources: the plugin's arguments, extension points and QueueingHints.
 
-Its PostFilter runs before preemption and is part of every message. If PreFilter did not run,
-PostFilter fails with upstream's error "not found", and preemption is not attempted
-(dynamicresources.go: getStateData).
+The plugin's PostFilter runs before preemption, and its message is part of every failure message. If
+PreFilter did not run, PostFilter fails with upstream's error "not found", and preemption is not
+attempted (dynamicresources.go: getStateData).
 
-Differs from upstream: a reservation and a special claim that were written for a pod whose binding
-then failed stay until the pod is tried again or deleted. A pod that has claims of its own, and
-whose extended resources are all provided by the node, needs no special claim; upstream 1.36 fails
-to bind it, because it creates an empty one.
+There are two differences from upstream. If the binding of a pod fails, its reservations and special
+claim stay in the API until the pod is tried again or deleted. A pod that has claims of its own, and
+extended resources that the node lists, needs no special claim; upstream 1.36 fails to bind such a
+pod because it creates an empty claim.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ from fairlead.engine.state.related_objects import RelatedObjects
 
 
 class DynamicResourcesArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The plugin's timeouts as Go durations.
+    """The plugin's timeouts, as Go durations.
 
-    `filter_timeout` is accepted without effect, because allocation takes no time.
+    `filter_timeout` has no effect, because allocation takes no virtual time.
 
     upstream: apis/config/types_pluginargs.go, validation/validation_pluginargs.go
     """
@@ -96,7 +96,7 @@ class DynamicResourcesArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     binding_timeout: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError naming the first invalid field."""
+        """Validate the fields; raises ValueError that names the first invalid one."""
         if _is_below("filterTimeout", self.filter_timeout, 0):
             problem = invalid(self.filter_timeout, "must be zero or positive")
             raise ValueError(f"filterTimeout: {problem}")
@@ -136,16 +136,17 @@ EVENTS: Final = frozenset(
 
 
 class _PreFilterRan:
-    """Marker in the CycleState: PreFilter has run."""
+    """Marks in the CycleState that PreFilter has run."""
 
 
 class _Claims:
-    """One pod's claims in one cycle.
+    """One pod's claims in one scheduling cycle.
 
-    `all` are the claims that the pod names, `pending` those without allocation. `extended` are its
-    extended resources that DeviceClasses back; `stale` is the special claim for them from an
-    earlier attempt. `unready` are the positions of allocated claims whose binding conditions failed
-    or timed out. `assumed` holds the allocations of the `placed` claims, `special` among them.
+    `all` are the claims that the pod names, and `pending` those of them without an allocation.
+    `extended` are the pod's extended resources to which DeviceClasses are mapped. `stale` is the
+    special claim of an earlier attempt. `unready` are the indexes in `all` of claims whose binding
+    conditions failed or timed out. `placed` are the claims, including `special`, that Reserve
+    allocated; `assumed` holds their allocations in the same order.
     """
 
     __slots__ = (
@@ -179,13 +180,16 @@ class _Claims:
         self.assumed: Allocations = ()
 
     def special_for(self, node: NodeInfo) -> SpecialClaim | Status | None:
-        """Return the special claim that the pod needs on `node`, if any."""
+        """Return the special claim that the pod needs on `node`, None if it needs none.
+
+        Returns the status STALE if a special claim of an earlier attempt exists.
+        """
         if self.stale is not None:
             return STALE
         return None if self.extended is None else self.extended.claim_for(node)
 
     def selectors(self) -> list[tuple[int, NodeSelector]]:
-        """Yield the node selectors of the allocated claims, each with the claim's position."""
+        """Return (index in `all`, node selector) of each claim allocated with a selector."""
         return [
             (i, claim.status.allocation.node_selector)
             for i, claim in enumerate(self.all)
@@ -216,13 +220,13 @@ class DynamicResources:
         self._binder = ClaimBinder(handle.cluster)
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return True if `event` may make the pod schedulable."""
+        """Return whether `event` may make the pod schedulable."""
         return is_schedulable_after(pod, event, self._related)
 
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """Return the rejection of the pod until its claims exist, then None."""
+        """Reject the pod until all claims that it names exist and can be used."""
         if not pod.shape.spec.resource_claims:
             return None
         try:
@@ -232,7 +236,7 @@ class DynamicResources:
         return None
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP for pods without claims and without extended resources of DeviceClasses."""
+        """Return SKIP if the pod has no claims and no extended resources of DeviceClasses."""
         state.write(_PreFilterRan())
         extended = extended_requests(pod, self._table.resources, self._ledger.extended)
         if extended is None and not pod.shape.spec.resource_claims:
@@ -254,7 +258,7 @@ class DynamicResources:
         return None
 
     def _cannot_bind(self, claim: ResourceClaim) -> bool:
-        """Return whether the binding conditions of an allocated claim failed or timed out."""
+        """Return whether a binding condition of an allocated claim failed or timed out."""
         if not has_binding_conditions(claim):
             return False
         try:
@@ -264,7 +268,10 @@ class DynamicResources:
         return not is_ready and has_timed_out(claim, self._timeout, self._cluster.now)
 
     def _special_claim(self, pod: PodInfo) -> ResourceClaim | None:
-        """Return the special claim of an earlier attempt (upstream: findExtendedResourceClaim)."""
+        """Return the pod's special claim of an earlier attempt.
+
+        upstream: findExtendedResourceClaim
+        """
         key = self._ledger.special_claim_of(pod.uid)
         return None if key is None else self._related.get(ResourceClaim, key)
 
@@ -307,7 +314,7 @@ class DynamicResources:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for all `rows`."""
+        """Return the Filter verdict for each node in `rows`."""
         claims = state.read(_Claims)
         is_simple = claims.pending and claims.extended is None
         demand = self._demand(claims, None) if is_simple else None
@@ -319,9 +326,9 @@ class DynamicResources:
         return Verdicts(np.array(codes, np.int32), list(statuses))
 
     def _demand(self, claims: _Claims, special: SpecialClaim | None) -> Demand | Status:
-        """Return the requests of the pending claims, or the status of an invalid one.
+        """Return the resolved requests of the pending claims, or an error status if one is invalid.
 
-        `special` is one object for all nodes that need the same resources.
+        `special` must be the same object for all nodes that need the same devices.
         """
         found = claims.demands.get(id(special))
         if found is None:
@@ -342,10 +349,10 @@ class DynamicResources:
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> PostFilterResult:
-        """Deallocate a claim that excludes the pod from every node, if no pod uses it.
+        """Deallocate a claim that makes nodes unavailable, if no other pod uses the claim.
 
-        Delete a special claim of an earlier attempt. Of several claims, upstream picks any;
-        Fairlead picks the first.
+        If there is no such claim, delete the special claim of an earlier attempt. If several claims
+        make nodes unavailable, upstream picks one at random; Fairlead picks the first.
         """
         if state.find(_PreFilterRan) is None:
             return PostFilterResult(error("not found"))
@@ -369,7 +376,7 @@ class DynamicResources:
         return not pod.shape.spec.resource_claims
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return the score; an alternative scores higher the earlier it is listed in its request.
+        """Return the node's score, which is higher if earlier alternatives of requests were chosen.
 
         upstream: computeScore, which in 1.36 mistakes one claim's alternatives for another's if
         some claims are already allocated.
@@ -392,7 +399,7 @@ class DynamicResources:
     # --- bindings --------------------------------------------------------------------------
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Record the allocations as assumed."""
+        """Assume the allocations found for `node` in the device ledger."""
         claims = state.find(_Claims)
         if claims is None:
             return None
@@ -414,7 +421,7 @@ class DynamicResources:
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        """Drop assumed allocations that the API does not show yet."""
+        """Revert the assumed allocations and reservations that the API does not show yet."""
         claims = state.find(_Claims)
         if claims is None:
             return
@@ -425,9 +432,9 @@ class DynamicResources:
             self._ledger.revert_reservation(claim.key, pod.uid)
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
-        """Return the commands that write allocations and reservations.
+        """Return the commands that write the pod's allocations and reservations.
 
-        The pod then waits for the binding conditions of its devices.
+        If devices have binding conditions, the pod then waits for them.
         """
         claims = state.find(_Claims)
         if claims is None:
@@ -445,7 +452,7 @@ class DynamicResources:
         return Preparation(commands, interval=0, timeout=_WRITTEN) if commands else None
 
     def _must_wait(self, claims: _Claims) -> bool:
-        """Return whether binding conditions are not True yet; new allocations have none."""
+        """Return whether any binding condition of the claims is not yet True."""
         if any(r.binding_conditions for one in claims.assumed for r in one.devices.results):
             return True
         try:
@@ -456,7 +463,7 @@ class DynamicResources:
             return True
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Return None once the binding conditions of all claims are True.
+        """Return None if all binding conditions are True, else a status to wait or to fail.
 
         upstream: isPodReadyForBinding
         """
@@ -506,9 +513,10 @@ def _is_below(field: str, given: str | None, least: int) -> bool:
 
 
 def is_schedulable_after(pod: PodInfo, event: ClusterEvent, related: RelatedObjects) -> bool:
-    """Return True for changes of the pod's own claims, and for claims that release devices.
+    """Return whether `event` changes a claim of the pod, or a claim that releases devices.
 
-    The deletion of its special claim counts as well: upstream deletes it when the binding fails.
+    The deletion of the pod's special claim counts: upstream deletes that claim when a binding
+    fails.
     """
     match event.old, event.new:
         case ResourceClaim() as gone, None:

@@ -1,7 +1,7 @@
 """SharedCounters: capacity that devices of a pool share, such as the memory of a partitioned GPU.
 
-A slice of a pool names counter sets with amounts; a device consumes some of them while it is
-allocated. A device can be allocated if enough of each counter is left.
+A slice of a pool defines counter sets with amounts. A device consumes amounts of some counters
+while it is allocated, and can be allocated only if enough of each counter is left.
 
 Example: the set `gpu-0` has 40 GiB of memory. Its devices are `whole` (40 GiB), `half-0` and
 `half-1` (20 GiB each). Once `half-0` is allocated, `whole` no longer fits, but `half-1` does.
@@ -21,21 +21,21 @@ CounterId = tuple[str, str]  # counter set, counter
 
 
 class SharedCounters:
-    """The available counters of all pools in one search; `give_back` reverts `take`."""
+    """The available counters of all pools during one search."""
 
     def __init__(self, pools: Sequence[NodeDevicePool], ledger: DeviceLedger) -> None:
-        """Start empty.
+        """Use the counters of `pools` and the allocations in `ledger`.
 
-        The counters of a pool are summed up when one of its devices first consumes them.
+        The available counters of a pool are computed when a device of the pool is first examined.
         """
         self._pools: dict[PoolId, Pool] = {one.pool.id: one.pool for one in pools}
         self._ledger = ledger
         self._available: dict[PoolId, dict[CounterId, int]] = {}
 
     def suffice(self, one: PoolDevice) -> bool:
-        """Return whether the counters that the device consumes are available.
+        """Return whether enough is left of each counter that the device consumes.
 
-        A counter that the pool does not have is not available.
+        Returns False if the device consumes a counter that its pool does not define.
         """
         if not one.device.consumes_counters:
             return True
@@ -47,7 +47,7 @@ class SharedCounters:
         self._add(one, -1)
 
     def give_back(self, one: PoolDevice) -> None:
-        """Undo `take`."""
+        """Release the device's counters; reverts `take`."""
         self._add(one, 1)
 
     def _add(self, one: PoolDevice, sign: int) -> None:
@@ -57,7 +57,7 @@ class SharedCounters:
                 available[counter] += sign * amount
 
     def _of(self, pool_id: PoolId) -> dict[CounterId, int]:
-        """Return how much of the pool's counters allocated devices leave, in thousandths."""
+        """Return how much is left of each counter of the pool, in thousandths."""
         found = self._available.get(pool_id)
         if found is None:
             found = self._available[pool_id] = _totals(self._pools[pool_id])

@@ -1,6 +1,7 @@
 """InterPodAffinity: pods attract and repel each other within topology domains.
 
-Upstream's plugins/interpodaffinity, by phase: `plugin` has the extension points, `affinity_terms`
-counts pods that match the incoming pod's terms and placed pods whose terms match the incoming pod,
-and `filter` and `score` decide.
+Modules: `plugin` has the extension points. `affinity_terms` counts the pods that match the incoming
+pod's terms, and the placed pods whose terms match the incoming pod. `filter` and `score` evaluate
+nodes by these counts.
+upstream: plugins/interpodaffinity
 """

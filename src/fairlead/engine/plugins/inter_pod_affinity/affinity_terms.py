@@ -1,18 +1,18 @@
-"""Counts of placed pods by affinity terms: the incoming pod's terms, and those of placed pods.
+"""Counts of placed pods by affinity terms: terms of the incoming pod and terms of placed pods.
 
-`OwnTerms` counts the placed pods that match the incoming pod's terms. Required affinity counts the
-pods that match all terms at once, per distinct topology key; required anti-affinity and preferences
-count per term (interpodaffinity/filtering.go: updateWithAffinityTerms,
-updateWithAntiAffinityTerms).
+`OwnTerms` counts the placed pods that match the incoming pod's terms. For required affinity, it
+counts the pods that match all terms together, per distinct topology key. For required anti-affinity
+and preferences, it counts the matching pods per term (interpodaffinity/filtering.go:
+updateWithAffinityTerms, updateWithAntiAffinityTerms).
 
 `ExistingTerms` finds the terms of placed pods that match the incoming pod, and counts the pods that
-have them. The set of matching terms is computed once per distinct namespace and labels; pods with
-the same set share the counts.
+have these terms. The set of matching terms is computed once per distinct namespace and labels. Pods
+with the same set of matching terms share the counts.
 
-`NamespaceLabels` has the labels that namespace selectors match. A namespace without an object has
-no labels. Selectors of placed pods may still match it (for example DoesNotExist); selectors of the
-incoming pod pick from existing objects only (interpodaffinity/plugin.go:
-GetNamespaceLabelsSnapshot, mergeAffinityTermNamespacesIfNotEmpty).
+`NamespaceLabels` provides the labels for namespace selectors. A namespace without a Namespace
+object has no labels. The selectors of placed pods can still match such a namespace, for example
+with DoesNotExist. The selectors of the incoming pod match only namespaces that have an object
+(interpodaffinity/plugin.go: GetNamespaceLabelsSnapshot, mergeAffinityTermNamespacesIfNotEmpty).
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _MATCHES_MAX: Final = 1 << 14
 
 
 class OwnTerms:
-    """The terms shared by some incoming pods, with live counts.
+    """The affinity terms that some incoming pods share, with live counts of the matching pods.
 
-    `affinity` selects the pods that match all required affinity terms and `attracted` counts them;
-    `anti_affinity` holds selector and topology key of each required anti-affinity term and
-    `repelled` counts its matches; `preferred` sums weights.
+    `affinity` selects the pods that match all required affinity terms, and `attracted` counts them.
+    `anti_affinity` holds (selector, topology key) of each required anti-affinity term, and
+    `repelled` counts the pods that match. `preferred` sums the weights of the preferred terms.
     """
 
     __slots__ = (
@@ -76,11 +76,11 @@ class OwnTerms:
 
     @property
     def is_required(self) -> bool:
-        """True if there is a required term."""
+        """True if there is a required affinity or anti-affinity term."""
         return bool(self.attracted.by_key or self.anti_affinity)
 
     def drop(self, pod_index: PodIndex) -> None:
-        """Stop counting."""
+        """Stop counting and unregister the counts from `pod_index`."""
         for counts in (self.attracted, self.repelled, self.preferred):
             counts.drop(pod_index)
 
@@ -95,7 +95,7 @@ def _selector(terms: Sequence[AffinityTerm], namespaces: NamespaceLabels) -> Pod
 
 
 class OwnTermsCache:
-    """The `OwnTerms` of recently used pods; pods with equal terms share them."""
+    """Caches the `OwnTerms` of recently scheduled pods; pods with equal terms share an entry."""
 
     def __init__(self, table: NodeTable, namespaces: NamespaceLabels) -> None:
         """Count the pods on the nodes of `table`."""
@@ -104,7 +104,7 @@ class OwnTermsCache:
         self._cache: CountsCache[tuple[PlacedTerm, ...], OwnTerms] = CountsCache(table)
 
     def of(self, pod: PodInfo) -> OwnTerms:
-        """Return the `OwnTerms` of `pod`; their counts are not yet refreshed."""
+        """Return the `OwnTerms` of `pod`; the caller must refresh their counts."""
         placed = self._table.pod_index.terms_of(pod)
         found = self._cache.get(placed)
         if found is None or found.namespace_version != self._namespaces.refresh():
@@ -116,7 +116,7 @@ class OwnTermsCache:
 class NamespaceLabels:
     """The labels of each namespace.
 
-    `version` grows when the labels of a namespace change; call `refresh` first.
+    Call `refresh` before reading. `version` is increased when the labels of a namespace change.
     """
 
     def __init__(self, related: RelatedObjects) -> None:
@@ -127,7 +127,7 @@ class NamespaceLabels:
         self.version = 0
 
     def refresh(self) -> int:
-        """Read the objects again if any has changed; return `version`."""
+        """Read the Namespace objects again if one has changed; return `version`."""
         if self._read != self._related.version:
             self._read = self._related.version
             found: dict[str, Mapping[str, str]] = {
@@ -143,7 +143,7 @@ class NamespaceLabels:
         return self._labels.get(namespace, _NO_LABELS)
 
     def meant_by(self, term: AffinityTerm) -> Namespaces:
-        """Return the namespaces that a term of the incoming pod covers, None for all."""
+        """Return the namespaces to which `term` applies; None means all namespaces."""
         selector = term.namespace_selector
         if selector is None:
             return term.namespaces
@@ -155,7 +155,10 @@ class NamespaceLabels:
 
 @dataclass(slots=True)
 class _Match:
-    """The terms that match one PodClass, their counts, and the versions for which they hold."""
+    """The placed pods' terms that match one PodClass, with their counts.
+
+    The entry is valid for `term_version` and `namespace_version`.
+    """
 
     term_version: int
     namespace_version: int
@@ -164,7 +167,7 @@ class _Match:
 
 
 class ExistingTerms:
-    """Some kinds of terms of the placed pods, matched against incoming pods."""
+    """The terms of placed pods, of some kinds, that match an incoming pod."""
 
     def __init__(
         self,
@@ -173,7 +176,7 @@ class ExistingTerms:
         weigh: Callable[[AffinityTerm], int],
         kinds: tuple[TermKind, ...],
     ) -> None:
-        """Match terms of `kinds`; a pod with a matching term adds `weigh(term)` to the sums."""
+        """Match terms of `kinds`; each pod with a matching term adds `weigh(term)` to sums."""
         self._table = table
         self._namespaces = namespaces
         self._weigh = weigh
@@ -182,7 +185,7 @@ class ExistingTerms:
         self._counts: CountsCache[tuple[PlacedTerm, ...], KeyedCounts] = CountsCache(table)
 
     def meaning(self, pods: PodClass) -> KeyedCounts:
-        """Return up-to-date counts of the terms that match `pods`, keyed by topology key."""
+        """Return refreshed counts of the pods whose terms match `pods`, by topology key."""
         match = self._match(pods)
         if match.counts.dropped:
             match.counts = self._count(match.terms)
@@ -207,7 +210,7 @@ class ExistingTerms:
         return found
 
     def _count(self, terms: tuple[PlacedTerm, ...]) -> KeyedCounts:
-        """Return the counts of exactly these terms, shared by all pods that match them."""
+        """Return the counts of the pods that have `terms`; equal `terms` share one object."""
         found = self._counts.get(terms)
         if found is None:
             found = KeyedCounts(self._table, [placed.term.topology_key for placed in terms])

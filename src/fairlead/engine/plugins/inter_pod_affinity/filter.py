@@ -1,15 +1,18 @@
 """Filters nodes by the required pod affinity and anti-affinity (InterPodAffinity).
 
-A node is rejected, in this order, if
-1. the pod's required affinity is not met: a topology key is absent, or the domain has no pod that
-   matches all terms - unless no such pod exists anywhere and the pod matches its own terms;
-2. a pod in one of its domains matches a required anti-affinity term of the pod;
-3. a pod in one of its domains has a required anti-affinity term that matches the pod.
+A node is rejected in the following cases, which are checked in this order:
+1. The pod's required affinity is not met: the node lacks a topology key, or one of its domains has
+   no pod that matches all terms. Exception: the domains are not checked if no pod in the cluster
+   matches all terms and the incoming pod matches its own terms.
+2. A pod in one of the node's domains matches a required anti-affinity term of the incoming pod.
+3. A pod in one of the node's domains has a required anti-affinity term that matches the incoming
+   pod.
 upstream: interpodaffinity/filtering.go: Filter
 
-The result depends only on whether each domain's count is positive. Most placements do not change
-that, and if the topology key is the hostname they change it for one node only. So `CachedCodes`
-caches the results for all rows, and pods with the same terms reuse nearly all of them.
+The result depends only on whether the count of each domain is positive. Most placements do not
+change that. If the topology key is the hostname, a placement changes it for one node at most. So
+`CachedCodes` caches the results for all rows, and pods with the same terms reuse nearly all of
+them.
 """
 
 from __future__ import annotations
@@ -53,16 +56,16 @@ _RECOMPUTE_ALL_FROM: Final = 16
 
 
 class IncomingPodTerms:
-    """The incoming pod: its own terms, its pod_class and the labels of its namespace.
+    """The incoming pod: its own terms, its PodClass and the labels of its namespace.
 
-    `is_first_of_its_kind` is True if the pod matches its own required affinity. Caches the matches
-    with other pods during one cycle.
+    `is_first_of_its_kind` is True if the pod matches its own required affinity. Matches with other
+    pods are cached for one scheduling cycle.
     """
 
     __slots__ = ("_known", "is_first_of_its_kind", "namespace_labels", "own", "pods")
 
     def __init__(self, own: OwnTerms, pods: PodClass, namespace_labels: Mapping[str, str]) -> None:
-        """Store `own`, the terms of the incoming pod, which is one of `pods`."""
+        """Store `own`, the incoming pod's terms; `pods` is the PodClass of the incoming pod."""
         self.own = own
         self.pods = pods
         self.namespace_labels = namespace_labels
@@ -70,7 +73,7 @@ class IncomingPodTerms:
         self._known: dict[PodClass, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
     def keys_of(self, others: PodClass) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the topology keys of the affinity and anti-affinity terms that match `others`."""
+        """Return (keys of affinity terms, keys of anti-affinity terms) that match `others`."""
         known = self._known.get(others)
         if known is None:
             own = self.own
@@ -80,7 +83,7 @@ class IncomingPodTerms:
         return known
 
     def keys_repelling(self, terms: Iterable[PlacedTerm]) -> Iterator[str]:
-        """Yield the topology keys of those anti-affinity terms among `terms` that match the pod."""
+        """Yield the topology keys of anti-affinity terms in `terms` that match the pod."""
         for placed in terms:
             term = placed.term
             if term.kind is _ANTI and term.matches(self.pods, self.namespace_labels):
@@ -88,11 +91,12 @@ class IncomingPodTerms:
 
 
 class AffinityState:
-    """The data of PreFilter, and the changes of a hypothesis.
+    """The data that PreFilter computes, including the changes of a hypothesis.
 
-    `attracted` counts pods that match all required affinity terms, `repelled` those that match an
-    anti-affinity term, `existing` anti-affinity terms of placed pods that match the incoming one;
-    each by topology key and domain.
+    Each field counts pods by topology key and domain. `attracted` counts the pods that match all
+    required affinity terms of the incoming pod. `repelled` counts the pods that match one of its
+    required anti-affinity terms. `existing` counts the placed pods with a required anti-affinity
+    term that matches the incoming pod.
     """
 
     __slots__ = ("asker", "attracted", "existing", "repelled")
@@ -119,17 +123,14 @@ class AffinityState:
     def reach(self) -> frozenset[str] | None:
         """Return the topology keys whose domains contain all pods that can affect a node's verdict.
 
-        Returns None if pods on all nodes can; see `InterPodAffinity.reach`.
+        Returns None if any pod in the cluster can affect it; see `InterPodAffinity.reach`.
         """
         if self.asker.own.attracted.by_key:
             return None
         return frozenset((*self.repelled.keys, *self.existing.keys))
 
     def sources(self) -> tuple[KeyedCounts, ...] | None:
-        """Return the counts that this state was copied from.
-
-        Returns None once a hypothesis has changed the state.
-        """
+        """Return the live counts that this state is based on; None if it has been changed."""
         attracted, repelled = self.attracted.source, self.repelled.source
         existing = self.existing.source
         if attracted is None or repelled is None or existing is None:
@@ -137,7 +138,7 @@ class AffinityState:
         return attracted, repelled, existing
 
     def move(self, pods: PodClass, terms: Iterable[PlacedTerm], row: int, by: int) -> None:
-        """Assume that a pod of `pods` with `terms` was added to (1) or removed from (-1) `row`."""
+        """Assume that a pod of `pods` with `terms` is added to (1) or removed from (-1) `row`."""
         near, far = self.asker.keys_of(pods)
         for key in near:
             self.attracted.change(key, row, by)
@@ -155,9 +156,9 @@ class AffinityState:
         return REPELLED_BY_EXISTING if _is_met(self.existing, row) else FITS
 
     def codes(self, rows: Rows) -> npt.NDArray[np.int32]:
-        """Return the result of `code` for all `rows`.
+        """Return the verdict for each of `rows` as an index into STATUSES.
 
-        The rule with the highest precedence is written last.
+        The rule with the highest precedence is applied last, so that it overwrites the other rules.
         """
         codes = np.zeros(len(rows), np.int32)
         _mark(codes, self.existing, rows, REPELLED_BY_EXISTING)
@@ -181,7 +182,10 @@ class AffinityState:
         return met or self.may_be_first()
 
     def may_be_first(self) -> bool:
-        """Return whether the pod is the first one of a group (satisfyPodAffinity)."""
+        """Return whether the pod matches its own affinity terms and no placed pod does.
+
+        upstream: satisfyPodAffinity
+        """
         return self.asker.is_first_of_its_kind and self.attracted.total() == 0
 
 
@@ -197,7 +201,7 @@ def _mark(codes: npt.NDArray[np.int32], counts: SupposedKeyedCounts, rows: Rows,
 
 
 class CachedCodes:
-    """The verdicts for all rows, for pods whose counts are `sources`."""
+    """The cached verdicts on all rows, shared by pods whose counts are `sources`."""
 
     def __init__(self, table: NodeTable, sources: tuple[KeyedCounts, ...]) -> None:
         """Start without verdicts."""
@@ -210,15 +214,14 @@ class CachedCodes:
 
     @property
     def is_usable(self) -> bool:
-        """False once one of the counts is no longer maintained."""
+        """False if one of the counts in `sources` is no longer updated."""
         return not any(source.dropped for source in self._sources)
 
     def codes(self, state: AffinityState) -> Codes:
         """Return the verdict on every row of the node table, as an index into STATUSES.
 
-        The array is never changed afterwards.
-
-        `state` must hold the current counts of `sources`.
+        `state` must be based on the current counts of `sources`. The returned array is never
+        changed later.
         """
         table = self._table
         basis = (table.pod_index.nodes.value, table.size, state.may_be_first())
@@ -234,7 +237,11 @@ class CachedCodes:
         return self._codes
 
     def _changed_rows(self) -> dict[int, None] | None:
-        """Return the rows whose domains changed since the last call; None if they are unknown."""
+        """Return the rows in domains that changed since the last call of `codes`.
+
+        Returns None if so many rows changed that computing all rows is faster, or if they are
+        unknown.
+        """
         rows: dict[int, None] = {}
         for (key, counts), seen in zip(self._counted, self._seen, strict=True):
             domains = counts.turned_since(seen)
@@ -251,7 +258,7 @@ class CachedCodes:
 
 
 class CodesCache:
-    """Keeps the most recently used `CachedCodes`."""
+    """A cache of the most recently used `CachedCodes`."""
 
     def __init__(self, table: NodeTable) -> None:
         """Start without entries, for the nodes of `table`."""
@@ -259,7 +266,10 @@ class CodesCache:
         self._cache: dict[tuple[object, ...], CachedCodes] = {}
 
     def of(self, state: AffinityState, sources: tuple[KeyedCounts, ...]) -> Codes:
-        """Return the codes of all rows for the pod whose `state` was built from `sources`."""
+        """Return the verdicts on all rows for the pod of `state`, as indexes into STATUSES.
+
+        `state` must be based on the current counts of `sources`.
+        """
         key = (*sources, state.asker.is_first_of_its_kind)
         cached = self._cache.pop(key, None)
         if cached is None or not cached.is_usable:

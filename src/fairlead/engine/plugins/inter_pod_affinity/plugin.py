@@ -1,8 +1,9 @@
 """InterPodAffinity: the plugin's arguments, extension points and QueueingHints.
 
-As upstream, QueueingHints match namespace selectors against empty labels: a term that selects
-namespaces by label is not woken by pods in them, and waits for another event or the regular flush
-(interpodaffinity/plugin.go: isSchedulableAfterPodChange, isSchedulableAfterNodeChange).
+As in upstream, QueueingHints treat namespaces as having no labels. So a pod with a term that
+selects namespaces by label is not requeued when a pod in these namespaces changes. It waits for
+another event or the periodic flush (interpodaffinity/plugin.go: isSchedulableAfterPodChange,
+isSchedulableAfterNodeChange).
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class InterPodAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     ignore_preferred_terms_of_existing_pods: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError naming the first invalid field."""
+        """Validate the fields; raises ValueError that names the first invalid one."""
         weight = self.hard_pod_affinity_weight
         if not 0 <= weight <= 100:
             problem = invalid(weight, "not in valid range [0, 100]")
@@ -84,7 +85,7 @@ class InterPodAffinity:
     events = EVENTS
 
     def __init__(self, handle: Handle, args: InterPodAffinityArgs = _NO_ARGS) -> None:
-        """Count with the pod index of the cluster."""
+        """Use the pod index of the cluster to count pods."""
         self._args = args
         self._table = table = handle.cluster.table
         self._pod_index = table.pod_index
@@ -110,9 +111,9 @@ class InterPodAffinity:
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP if the pod requires nothing and no placed pod's anti-affinity matches it.
+        """Return SKIP if the pod has no required terms and no placed pod's term repels it.
 
-        After a SKIP, nominated pods are not evaluated either.
+        After SKIP, this plugin does not evaluate nominated pods either.
         """
         own, existing = self._own_terms(pod), self._none
         if self._pod_index.repelling:
@@ -136,19 +137,19 @@ class InterPodAffinity:
         state.read(AffinityState).move(pods, terms, node.row, 1)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """Assume that `removed` is gone from `node`."""
+        """Assume that `removed` is no longer on `node`."""
         pods, terms = self._pod_index.pod_class_of(removed), self._pod_index.terms_of(removed)
         state.read(AffinityState).move(pods, terms, node.row, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Return the first rule that the node violates."""
+        """Return the rejection by the first violated rule, None if the node violates none."""
         code = state.read(AffinityState).code(node.row)
         return STATUSES[code] if code else None
 
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for all `rows`."""
+        """Return the Filter verdict for each node in `rows`."""
         found = state.read(AffinityState)
         sources = found.sources()
         if sources is None or 2 * len(rows) < table.size:
@@ -162,8 +163,9 @@ class InterPodAffinity:
     def reach(self, state: CycleState) -> frozenset[str] | None:
         """Return the topology keys whose domains contain all pods that can affect a node's verdict.
 
-        Returns None if pods on all nodes can: with required affinity, a pod may be the first of its
-        group, which every node accepts.
+        Returns None if the pod has required affinity. Then any pod in the cluster can affect the
+        verdict: if no pod matches the affinity, the incoming pod may be the first, which every node
+        with the topology keys accepts.
         """
         return state.read(AffinityState).reach()
 
@@ -176,7 +178,7 @@ class InterPodAffinity:
     # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True for pods without preferences that no term of a placed pod matches."""
+        """Return True if the pod has no preferences and no scored term of another pod matches."""
         if pod.shape.spec.affinity is not None and self._own_terms(pod).preferred.by_key:
             return False
         if not self._pod_index.attracting or self._args.ignore_preferred_terms_of_existing_pods:
@@ -184,14 +186,14 @@ class InterPodAffinity:
         return not self._attracting.meaning(self._pod_index.pod_class_of(pod)).pods()
 
     def preferences(self, pod: PodInfo) -> tuple[KeyedCounts, KeyedCounts]:
-        """Return the weights by domain, from the pod's own terms and those of placed pods."""
+        """Return the sums of weights by domain: (of the pod's terms, of placed pods' terms)."""
         existing = self._none
         if self._pod_index.attracting:
             existing = self._attracting.meaning(self._pod_index.pod_class_of(pod))
         return self._own_terms(pod).preferred, existing
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Return SKIP if no term matches any pod."""
+        """Return SKIP if the scored terms match no pods."""
         wished = self._own_terms(pod).preferred.refresh()
         if not wished.by_key and self._args.ignore_preferred_terms_of_existing_pods:
             return SKIP
@@ -204,13 +206,13 @@ class InterPodAffinity:
         return None
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return the sum of weights in the node's domains."""
+        """Return the sum of the weights in the node's domains."""
         return state.read(PreferenceState).score(node.row)
 
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the scores of `score` for all `rows`."""
+        """Return the score of each node in `rows`."""
         return state.read(PreferenceState).scores(rows)
 
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
@@ -219,7 +221,7 @@ class InterPodAffinity:
 
 
 def _scoring(hard_weight: int) -> tuple[Callable[[AffinityTerm], int], tuple[TermKind, ...]]:
-    """Return the weights of placed pods' terms, and the kinds of terms that are scored."""
+    """Return the function that weighs placed pods' terms, and the kinds of terms that it weighs."""
     if not hard_weight:
         return (lambda term: term.weight), (TermKind.PREFERRED,)
     kinds = (TermKind.REQUIRED_AFFINITY, TermKind.PREFERRED)
@@ -261,7 +263,11 @@ def _match_all(terms: Terms, pods: PodClass) -> bool:
 
 
 def _moves(near: Terms, apart: Terms, before: Labels, after: Labels) -> bool:
-    """Return True if a node enters a domain with affinity or leaves a domain with anti-affinity."""
+    """Return whether the node entered a domain of `near` or left a domain of `apart`.
+
+    `near` are required affinity terms and `apart` required anti-affinity terms; `before` and
+    `after` are the node's labels.
+    """
     entered = (term.topology_key for term in near if term.topology_key in after)
     left = (term.topology_key for term in apart if term.topology_key in before)
     return any(before.get(key) != after.get(key) for key in (*entered, *left))

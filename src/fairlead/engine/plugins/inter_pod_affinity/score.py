@@ -1,10 +1,11 @@
 """Scores nodes by the preferred pod affinity and anti-affinity (InterPodAffinity).
 
-Raw score: the sum over the node's domains of the weights of
-- the pod's preferred terms, for each placed pod they match;
-- preferred terms of placed pods that match the pod;
-- required affinity terms of placed pods that match the pod.
-Anti-affinity counts negative. Lowest to highest become 0 to 100 (interpodaffinity/scoring.go).
+The raw score is the sum of these weights over all domains of the node:
+- the pod's preferred terms, once for each placed pod that they match;
+- preferred terms of placed pods that match the incoming pod;
+- required affinity terms of placed pods that match the incoming pod.
+Weights of anti-affinity terms count as negative. Normalisation maps the lowest raw score to 0 and
+the highest to 100 (interpodaffinity/scoring.go).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from fairlead.engine.state.topology_counts import KeyedCounts
 
 
 class PreferenceState:
-    """The weights by domain, per topology key; valid within the cycle that computed them."""
+    """The sums of weights by domain, per topology key; valid within one scheduling cycle."""
 
     __slots__ = ("_sums",)
 
@@ -45,7 +46,7 @@ class PreferenceState:
 
 
 def normalize(raw: Scores) -> Scores:
-    """Scale to 0..100 with upstream's order of float operations; equal scores become 0."""
+    """Scale to 0..100 with upstream's order of float operations; if all are equal, to 0."""
     lowest, highest = raw.min(), raw.max()
     if lowest == highest:
         return np.zeros_like(raw)

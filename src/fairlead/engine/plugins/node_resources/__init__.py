@@ -1,1 +1,1 @@
-"""NodeResourcesFit and NodeResourcesBalancedAllocation (plugins/noderesources)."""
+"""The plugins NodeResourcesFit and NodeResourcesBalancedAllocation (plugins/noderesources)."""

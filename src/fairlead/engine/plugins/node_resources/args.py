@@ -1,4 +1,4 @@
-"""NodeResourcesFitArgs and NodeResourcesBalancedAllocationArgs.
+"""The plugin arguments NodeResourcesFitArgs and NodeResourcesBalancedAllocationArgs.
 
 upstream: apis/config/types_pluginargs.go, v1/defaults.go, validation/validation_pluginargs.go
 """
@@ -25,14 +25,14 @@ Problems = Iterator[str]
 
 
 class ResourceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One resource; a `weight` of 0 means that it was not set, and then 1 applies."""
+    """A resource and its weight in the score; a `weight` of 0 means the default weight, 1."""
 
     name: str
     weight: int = 0
 
     @property
     def effective_weight(self) -> int:
-        """The weight with its default."""
+        """The weight, or the default weight 1 if `weight` is 0."""
         return self.weight or 1
 
 
@@ -53,7 +53,7 @@ class RatioParam(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScoringStrategy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The field scoringStrategy; without `resources`, cpu and memory have equal weights."""
+    """The field scoringStrategy; by default, cpu and memory are scored with weight 1."""
 
     type: str = ""
     resources: tuple[ResourceSpec, ...] = ()
@@ -61,7 +61,7 @@ class ScoringStrategy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
 
     @property
     def effective_resources(self) -> tuple[ResourceSpec, ...]:
-        """The resources that are scored."""
+        """The resources to score, cpu and memory by default."""
         return self.resources or CPU_AND_MEMORY
 
 
@@ -73,7 +73,7 @@ class FitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
     ignored_resource_groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise ValueError naming the first invalid field."""
+        """Validate the fields; raises ValueError that names the first invalid one."""
         for problem in (*self._ignored_problems(), *_strategy_problems(self.scoring_strategy)):
             raise ValueError(problem)
 
@@ -90,11 +90,11 @@ class FitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
 
     @property
     def ignores_anything(self) -> bool:
-        """True if any resource is left to extenders."""
+        """True if the scheduler ignores some resources because extenders manage them."""
         return bool(self.ignored_resources or self.ignored_resource_groups)
 
     def ignores(self, name: str) -> bool:
-        """Return True if resource `name` is left to extenders; native resources never are."""
+        """Return whether the plugin ignores resource `name`; it never ignores native resources."""
         if not is_extended_resource(name):
             return False
         group, _, _ = name.partition("/")
@@ -107,7 +107,7 @@ class BalancedAllocationArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=
     resources: tuple[ResourceSpec, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise ValueError naming the first invalid field."""
+        """Validate the fields; raises ValueError that names the first invalid one."""
         names = [resource.name for resource in self.resources]
         for index, resource in enumerate(self.resources):
             if resource.name in names[:index]:
@@ -118,7 +118,7 @@ class BalancedAllocationArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The resources to balance."""
+        """The names of the resources to balance, cpu and memory by default."""
         return tuple(resource.name for resource in self.resources or CPU_AND_MEMORY)
 
 

@@ -1,9 +1,9 @@
 """NodeResourcesBalancedAllocation: prefers nodes on which the pod balances the use of resources.
 
-balance(x) = int((1 - deviation) × 100), where deviation is the standard deviation of the used
-fractions of the resources (each at most 1); by default of cpu and memory. The score is how much the
-pod improves the balance, shifted so that a neutral placement scores 75
-(plugins/noderesources/balanced_allocation.go).
+The balance is int((1 - deviation) × 100), where deviation is the standard deviation of the used
+fractions of the resources. The resources are cpu and memory by default, and a fraction is at most
+1. The score is 75 if the pod does not change the balance, higher if the pod improves it, and lower
+otherwise (plugins/noderesources/balanced_allocation.go).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class NodeResourcesBalancedAllocation:
         return None if pod.shape.milli_cpu or pod.shape.memory else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return a score from 0 to 100, from the actual requests (without defaults)."""
+        """Return a score from 0 to 100, computed from the actual requests without defaults."""
         cpu, memory = node.allocatable[CPU], node.allocatable[MEMORY]
         if not cpu or not memory:
             return 75  # with at most one resource the balance is always 100
@@ -55,9 +55,9 @@ class NodeResourcesBalancedAllocation:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the scores of `score` for all `rows`.
+        """Return the score of each node in `rows`.
 
-        The operations and their order on float64 are the same.
+        The float operations and their order are the same as in `score`.
         """
         offered = table.values(table.allocatable[CPU_AND_MEMORY_ROWS], rows)
         used = table.values(table.requested[CPU_AND_MEMORY_ROWS], rows)
@@ -73,7 +73,7 @@ class NodeResourcesBalancedAllocation:
         return scores if is_offered else np.where((offered > 0).all(axis=0), scores, 75)
 
     def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
-        """Return the scores of `score` for all `shapes`; None for a node without cpu or memory."""
+        """Return the node's score for each of `shapes`; None for a node without cpu or memory."""
         node, at = table.at(row), slice(row, row + 1)
         cpu, memory = node.allocatable[CPU], node.allocatable[MEMORY]
         if not cpu or not memory:
@@ -88,25 +88,25 @@ class NodeResourcesBalancedAllocation:
 
 
 class BalancedAllocationOf:
-    """Prefers nodes where the pod balances the use of the given resources (PreScore, Score)."""
+    """Prefers nodes where the pod balances the use of configured resources (PreScore, Score)."""
 
     name = NAME
     locality = Locality.ROW
 
     def __init__(self, handle: Handle, resources: Sequence[str]) -> None:
-        """Balance the use of `resources`."""
+        """Balance the use of the resources named in `resources`."""
         columns = handle.cluster.table.resources
         self._columns = tuple(columns.column(name) for name in resources)
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Return SKIP for pods that request none of the resources."""
+        """Return SKIP if the pod requests none of the balanced resources."""
         requests = dict(pod.shape.requests)
         return None if any(requests.get(column) for column in self._columns) else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return a score from 0 to 100, from the actual requests.
+        """Return a score from 0 to 100, computed from the actual requests.
 
-        Added resources count only if the pod requests them.
+        An extended resource counts only if the pod requests it.
         """
         requests = dict(pod.shape.requests)
         before: list[float] = []
@@ -121,7 +121,7 @@ class BalancedAllocationOf:
 
 
 def balanced_allocation(handle: Handle, args: BalancedAllocationArgs) -> Plugin:
-    """Return the plugin for `args`."""
+    """Return the plugin that balances the resources in `args`."""
     if sorted(args.names) == sorted(spec.name for spec in CPU_AND_MEMORY):
         return NodeResourcesBalancedAllocation()
     return BalancedAllocationOf(handle, args.names)
@@ -139,9 +139,9 @@ def _evenness(fractions: list[float]) -> int:
 
 
 def _total(parts: list[float]) -> float:
-    """Return the sum, adding one value at a time as upstream does.
+    """Return the sum of `parts`, added one after the other.
 
-    `sum` is more exact since Python 3.12.
+    Upstream adds them this way. The built-in `sum` is more precise since Python 3.12.
     """
     total = 0.0
     for part in parts:
@@ -156,7 +156,10 @@ def _balance(cpu: float, memory: float) -> int:
 
 
 def _balances(used: Scores, offered: Scores) -> Scores:
-    """Return `_balance` of the fractions `used` / `offered`, whose first axis is (cpu, memory)."""
+    """Return the balance of each node from the fractions `used` / `offered`.
+
+    The first axis of both arrays is (cpu, memory).
+    """
     fractions: Floats = used / offered
     np.minimum(fractions, 1.0, out=fractions)
     spread = fractions[0]

@@ -1,9 +1,9 @@
 """NodeResourcesFit: the pod's requests must be free on the node (plugins/noderesources/fit.go).
 
 Filter reports every insufficient resource. If the pod would not even fit the empty node, the
-rejection is UnschedulableAndUnresolvable. An extended resource that a DeviceClass provides does not
-count on nodes that do not list it: there, DynamicResources allocates devices
-(shouldDelegateResourceToDRA).
+rejection is UnschedulableAndUnresolvable. On a node that does not list an extended resource to
+which a DeviceClass is mapped, this plugin ignores the resource, and DynamicResources allocates
+devices instead (shouldDelegateResourceToDRA).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class NodeResourcesFit:
-    """Rejects nodes without room for the pod's requests; scores nodes by use (Filter, Score)."""
+    """Rejects nodes that lack free resources for the pod; scores nodes by use (Filter, Score)."""
 
     name = NAME
     locality = Locality.ROW
@@ -70,7 +70,7 @@ class NodeResourcesFit:
         self._args = args or FitArgs()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Return None if the pod fits, else the insufficient resources."""
+        """Return None if the pod fits, else a rejection naming the insufficient resources."""
         wanted = pod.shape.wanted
         requested, allocatable = node.requested, node.allocatable
         short: list[int] = []
@@ -91,7 +91,10 @@ class NodeResourcesFit:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for all `rows`; only rejections need reasons."""
+        """Return the Filter verdict for each node in `rows`.
+
+        Reasons are computed only for the nodes that are rejected.
+        """
         wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
         fits = table.values(table.pod_count, rows) < table.values(table.allowed_pods, rows)
         for column, amount in wanted:
@@ -108,10 +111,11 @@ class NodeResourcesFit:
     def _reasons(
         self, table: NodeTable, rows: Rows, wanted: list[tuple[int, int]]
     ) -> tuple[npt.NDArray[np.int64], list[Status]]:
-        """Return codes from 1 and statuses for nodes at `rows`, on which the pod does not fit.
+        """Return (codes, statuses) for the nodes at `rows`, which do not have room for the pod.
 
-        Codes are first bit sets: bit 0 too many pods, bit 1 beyond allocatable, bit 2 + i the i-th
-        requested resource is insufficient. Then they are numbered.
+        A node's code is the index of its status and at least 1. Nodes are first grouped by a bit
+        set: bit 0 means too many pods, bit 1 a request above allocatable, and bit 2 + i that the
+        i-th requested resource is insufficient.
         """
         bits = (table.pod_count[rows] + 1 > table.allowed_pods[rows]).astype(np.int64)
         for i, (column, amount) in enumerate(wanted):
@@ -125,9 +129,9 @@ class NodeResourcesFit:
         return codes + 1, [SUCCESS, *statuses]
 
     def filter_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Mask | None:
-        """Return, for each of `shapes`, whether a pod of this shape fits the node at `row`.
+        """Return, for each of `shapes`, whether a pod of that shape fits the node at `row`.
 
-        Returns None if all of them fit.
+        Returns None if pods of all `shapes` fit.
         """
         node, wanted = table.at(row), shapes.wanted
         if len(node.pods) < node.allowed_pods and all(
@@ -151,10 +155,10 @@ class NodeResourcesFit:
     def spare_after(
         self, gone: Iterable[PodInfo], come: Iterable[PodInfo], pod: PodInfo, node: NodeInfo
     ) -> tuple[tuple[int, ...], list[int]]:
-        """Return what stays free on `node` with `pod` and the pods `come`, without the pods `gone`.
+        """Return the resources left on `node` after `gone` leave and `come` and `pod` arrive.
 
-        The first list has the columns of the resources that count for `pod`, the second the amount
-        that stays free of each; negative if the pod would not fit.
+        Returns (resource columns that count for `pod`, amount left of each). A negative amount
+        means that `pod` does not fit.
         """
         wanted = [
             entry
@@ -184,16 +188,20 @@ class NodeResourcesFit:
         *,
         crowded: bool,
     ) -> Status:
-        """Return the rejection for the result of `spare_after`."""
+        """Return the rejection for a negative amount in `spare`, the result of `spare_after`.
+
+        `crowded` is True if the node would have too many pods.
+        """
         amounts = dict(pod.shape.wanted)
         short = tuple(c for c, amount in zip(columns, spare, strict=True) if amount < 0)
         beyond = any(amounts[column] > node.allocatable_of(column) for column in short)
         return self._rejection(short, crowded=crowded, beyond=beyond)
 
     def counted_requests(self, pod: PodInfo) -> list[tuple[int, int]] | None:
-        """Return the column and amount of each resource of `pod` that counts on every node.
+        """Return (column, amount) of each requested resource, if it counts on every node.
 
-        None if it depends on the node whether a resource counts.
+        Returns None if a DeviceClass is mapped to one of the resources. Such a resource counts only
+        on nodes that list it.
         """
         wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
         return None if any(self._is_delegated(column) for column, _ in wanted) else wanted
@@ -201,10 +209,10 @@ class NodeResourcesFit:
     def rejections_after(
         self, wanted: list[tuple[int, int]], spare: Sequence[Ints], crowded: Mask, rows: Rows
     ) -> tuple[Ints, list[Status]]:
-        """Return codes and statuses for nodes at `rows`, on which the pod leaves `spare`.
+        """Return (codes, statuses) for the nodes at `rows`; code 0 means that the pod fits.
 
-        `wanted` are the `counted_requests`, and `spare` has what is left of each. Nodes on which
-        the pod fits have code 0.
+        `wanted` is the result of `counted_requests`. `spare` has, for each of these resources, the
+        amount left on each node after the pod was added.
         """
         bits = crowded.astype(np.int64)
         for i, ((column, amount), left) in enumerate(zip(wanted, spare, strict=True)):
@@ -216,7 +224,10 @@ class NodeResourcesFit:
         return (codes, statuses) if SUCCESS in statuses else (codes + 1, [SUCCESS, *statuses])
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return True for every pod removal, and for a node that could hold the pod."""
+        """Return whether `event` removes or shrinks a pod, or adds room on a suitable node.
+
+        A DeviceClass counts if it is newly mapped to a resource that the pod requests.
+        """
         old, new = event.old, event.new
         if isinstance(new, Node):
             return self._could_hold(pod, new) and (
@@ -233,7 +244,7 @@ class NodeResourcesFit:
         return True
 
     def _is_provided_by(self, pod: PodInfo, old: object, new: DeviceClass) -> bool:
-        """Return True if the class newly provides a resource that the pod requests.
+        """Return whether the class is newly mapped to a resource that the pod requests.
 
         upstream: isSchedulableAfterDeviceClassEvent
         """
@@ -246,7 +257,7 @@ class NodeResourcesFit:
         return any(self._resources.names[column] in provided for column, _ in pod.shape.requests)
 
     def _could_hold(self, pod: PodInfo, node: Node) -> bool:
-        """Return True if the pod would fit the empty node (fit.go: isFit)."""
+        """Return whether the pod would fit the node if the node were empty (fit.go: isFit)."""
         offered = node.status.allocatable
         names = self._resources.names
         return whole_value(offered.get(PODS, 0)) >= 1 and all(
@@ -256,9 +267,10 @@ class NodeResourcesFit:
         )
 
     def _gained(self, pod: PodInfo, old: Node, new: Node) -> bool:
-        """Return True if the node has more of any requested resource than before.
+        """Return whether the node has more of any requested resource than before.
 
-        Devices may have been added without a trace in the node.
+        Returns True if devices may provide a requested resource, because the Node object does not
+        show new devices.
         """
         wanted = [self._resources.names[column] for column, _ in pod.shape.wanted]
         if any(
@@ -284,7 +296,7 @@ class NodeResourcesFit:
         return rejection(names[:fixed], scalars, crowded=crowded, beyond=beyond)
 
     def _is_delegated(self, column: int) -> bool:
-        """Return True if a DeviceClass provides the resource where nodes do not list it."""
+        """Return whether a DeviceClass provides the resource on nodes that do not list it."""
         if column < FIRST_SCALAR or not self._extended:
             return False
         return self._extended.class_of(self._resources.names[column]) is not None
@@ -299,7 +311,7 @@ class NodeResourcesFit:
 def rejection(
     fixed: tuple[str, ...], scalars: tuple[str, ...], *, crowded: bool, beyond: bool
 ) -> Status:
-    """Return the verdict that names all insufficient resources, in upstream's order."""
+    """Return the rejection that names all insufficient resources in upstream's order."""
     reasons: tuple[str, ...] = (TOO_MANY_PODS,) if crowded else ()
     reasons += tuple(INSUFFICIENT.format(name) for name in (*fixed, *scalars))
     code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if beyond else Code.UNSCHEDULABLE

@@ -1,10 +1,10 @@
 """The scoring strategies of NodeResourcesFit.
 
 LeastAllocated, MostAllocated and RequestedToCapacityRatio score each resource by its allocatable
-amount and its use, including the pod; the node's score is the weighted mean by integer division.
-cpu and memory count upstream's non-zero requests (100m and 200 MiB for containers without
-requests), other resources the actual requests. Extended resources that the pod does not request do
-not count.
+amount and by its requested amount, including the pod's requests. The node's score is the weighted
+mean of these scores, by integer division. For cpu and memory, a container without a request counts
+as requesting 100m and 200 MiB, as in upstream. Other resources count the actual requests. Extended
+resources that the pod does not request are not scored.
 upstream: plugins/noderesources/{resource_allocation,least_allocated,most_allocated,
 requested_to_capacity_ratio}.go
 """
@@ -40,7 +40,7 @@ EXACT_BELOW: Final = 1 << 45
 
 
 class Strategy(Protocol):
-    """Scores nodes, one at a time or over columns."""
+    """Scores one node, many nodes, or one node for many shapes."""
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return a score from 0 to 100."""
@@ -49,37 +49,40 @@ class Strategy(Protocol):
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the scores of `score` for all `rows`."""
+        """Return the score of each node in `rows`."""
         ...
 
     def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
-        """Return the scores of `score` for all `shapes`; None if it must be called for each."""
+        """Return the score of the node at `row` for each of `shapes`.
+
+        Returns None if `score` must be called for each shape instead.
+        """
         ...
 
 
 def least_allocated(used: int, offered: int) -> int:
-    """Return 100 for an empty node, 0 for a full or overcommitted one."""
+    """Return 100 if nothing is used, 0 if everything is used or the node is overcommitted."""
     return 0 if used > offered else (offered - used) * SCORE_MAX // offered
 
 
 def most_allocated(used: int, offered: int) -> int:
-    """Return 100 for a full node; non-zero defaults may push `used` above `offered`."""
+    """Return 100 if everything is used. Default requests may make `used` exceed `offered`."""
     return min(used, offered) * SCORE_MAX // offered
 
 
 class RequestedToCapacityRatio:
     """A score that is piecewise linear over utilisation.
 
-    It is constant beyond its first and last point.
+    Below the first point and above the last point, it is constant.
     """
 
     def __init__(self, points: tuple[UtilizationShapePoint, ...]) -> None:
-        """Use `points`, with ascending utilisation; their scores 0..10 are scaled to 0..100."""
+        """Use `points`, sorted by utilisation; their scores from 0 to 10 are scaled to 0..100."""
         scale = SCORE_MAX // _SHAPE_SCORE_MAX
         self._points = [(point.utilization, point.score * scale) for point in points]
 
     def __call__(self, used: int, offered: int) -> int:
-        """Return the score at this utilisation; an overcommitted node counts as 100 %."""
+        """Return the score for utilisation `used` / `offered`, which counts as at most 100 %."""
         at = SCORE_MAX if used > offered else used * SCORE_MAX // offered
         before_x, before_y = self._points[0]
         if at <= before_x:
@@ -94,7 +97,7 @@ class RequestedToCapacityRatio:
 
 
 class ByNode:
-    """Any scoring strategy, evaluated node by node."""
+    """Applies any scoring strategy to one node after the other."""
 
     def __init__(
         self,
@@ -134,16 +137,16 @@ class ByNode:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the scores of `score` for all `rows`."""
+        """Return the score of each node in `rows`."""
         scores = [self.score(state, pod, table.at(row)) for row in rows.tolist()]
         return np.array(scores, np.int64)
 
     def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> None:
-        """Return None: each shape is scored on its own."""
+        """Return None, because each shape is scored separately."""
 
 
 class LeastAllocatedCpuMemory:
-    """The default strategy, specialised because it is the most expensive score."""
+    """LeastAllocated for cpu and memory with equal weights, the default strategy, optimised."""
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return a score from 0 to 100."""
@@ -165,7 +168,7 @@ class LeastAllocatedCpuMemory:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the scores of `score` for all `rows`."""
+        """Return the score of each node in `rows`."""
         cpu, memory = pod.shape.nonzero_requests
         offered = table.values(table.allocatable[CPU : MEMORY + 1], rows)
         total = _least(offered[0], table.values(table.nonzero_cpu, rows) + cpu)
@@ -177,7 +180,10 @@ class LeastAllocatedCpuMemory:
         return scores
 
     def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
-        """Return the scores of `score` for all `shapes`; None for a node without cpu or memory."""
+        """Return the score of the node at `row` for each of `shapes`.
+
+        Returns None if the node has no cpu or no memory.
+        """
         node, at = table.at(row), slice(row, row + 1)
         cpu, memory = node.allocatable[CPU], node.allocatable[MEMORY]
         if not (0 < cpu < EXACT_BELOW and 0 < memory < EXACT_BELOW):
@@ -194,11 +200,11 @@ class LeastAllocatedCpuMemory:
 
 
 def _least(offered: Ints, used: Ints) -> Ints:
-    """Return `least_allocated` of every node; overwrites `used`.
+    """Return the `least_allocated` score of every node; overwrites `used`.
 
-    Up to 2^45, the float quotient of a numerator that a float holds exactly is as good as integer
-    division and five times faster: a quotient up to 100 that is not whole is at least 2^-45 below
-    the next whole number, more than rounding can add (2^-47).
+    The function divides floats, which is five times faster than integer division. The result is
+    exact for numerators up to 2^45, which a float holds exactly. A quotient up to 100 that is not
+    whole is at least 2^-45 below the next whole number, and rounding adds less than 2^-47.
     """
     free = np.subtract(offered, used, out=used)
     np.maximum(free, 0, out=free)
@@ -227,7 +233,7 @@ def _used(node: NodeInfo, column: int) -> int:
 
 
 def scoring_strategy(args: FitArgs, handle: Handle) -> Strategy:
-    """Return the strategy for `args`."""
+    """Return the implementation of the scoring strategy in `args`."""
     strategy = args.scoring_strategy
     ratio = strategy.requested_to_capacity_ratio
     if ratio is not None:

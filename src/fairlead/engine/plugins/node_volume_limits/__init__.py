@@ -1,5 +1,6 @@
-"""NodeVolumeLimits: limits the volumes of a CSI driver that are attached to a node.
+"""NodeVolumeLimits: limits the number of attached volumes per CSI driver and node.
 
-Law: a volume counts once per node, by driver and handle, however many pods on the node use it.
+Law: a volume is identified by driver and handle, and counts once per node, even if several pods on
+the node use it.
 upstream: plugins/nodevolumelimits/csi.go
 """

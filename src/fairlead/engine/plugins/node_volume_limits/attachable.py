@@ -1,8 +1,9 @@
-"""The attachable volumes of a pod: the driver and a unique name of each.
+"""The attachable volumes of a pod: the driver and a unique name of each volume.
 
-A claim counts under its volume's driver and handle; without a volume, under its class's provisioner
-and a handle of its own. In-tree volumes count under their CSI driver. This is correct on every node
-with limits, because such a node has a CSINode, so its volumes are migrated.
+A claim counts under the driver and handle of its volume. A claim without a volume counts under the
+provisioner of its storage class, with a handle made from the claim's name. In-tree volumes count
+under the CSI driver to which they are migrated. This is correct on every node with limits: such a
+node has a CSINode, so its in-tree volumes are migrated.
 upstream: csi.go: filterAttachableVolumes, getCSIDriverInfo
 """
 
@@ -35,21 +36,19 @@ _UNBOUND: Final = "unbound"
 
 
 class Attachables:
-    """Finds a pod's attachable volumes in claims, volumes and classes.
-
-    `note`, if given, is called with each object that a result depends on.
-    """
+    """Finds the attachable volumes of pods."""
 
     def __init__(self, lookup: VolumeLookup) -> None:
-        """Start with an empty cache."""
+        """Read claims, volumes and storage classes through `lookup`."""
         self._lookup = lookup
 
     def of(
         self, pod: PodInfo, note: Note | None = None, *, is_new: bool
     ) -> dict[str, str] | Status:
-        """Return the driver of each volume of `pod`, keyed by unique name, or a rejection.
+        """Return the driver of each attachable volume of `pod` by unique name, or a rejection.
 
-        An unknown claim is an error only for a pod that is to be scheduled (`is_new`).
+        `note`, if given, is called with the key of each claim, volume and class that the result
+        depends on. `is_new` is True for a pod to schedule; only then is a missing claim an error.
         """
         found: dict[str, str] = {}
         for volume in pod.pod.spec.volumes:

@@ -1,8 +1,8 @@
-"""AttachedVolumes: live counts of the attached volumes of each driver on every node.
+"""AttachedVolumes: live counts of attached volumes by driver and node.
 
-It counts the volumes of the pods on the node, and volumes that are attached without a pod that uses
-them. A row is recounted when its pods change, or a claim, volume or class that its count depends
-on; an index maps these objects to rows.
+It counts the volumes of the pods on the node, and volumes that are attached although no pod on the
+node uses them. A row is recounted when the pods on it change, or when a claim, volume or class
+changes on which its count depends. An index maps these objects to rows.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ _Key = TypeVar("_Key")
 
 
 class Attached:
-    """One node's attached volumes: the driver of each, keyed by unique name.
+    """The attached volumes of one node.
 
-    `used` are the volumes of its pods, `left` are attached without a pod. `failure` says why the
-    volumes cannot be determined.
+    `used` are the volumes of the node's pods, and `left` are volumes that are attached although no
+    pod uses them. Both map unique names to drivers. `failure` is set if the volumes cannot be
+    determined.
     """
 
     __slots__ = ("failure", "left", "used")
@@ -39,7 +40,7 @@ class Attached:
         self.failure: Status | None = None
 
     def count(self, driver: str) -> int:
-        """Return the number of volumes of `driver`."""
+        """Return the number of attached volumes of `driver`."""
         names = (*self.used.values(), *self.left.values())
         return sum(one == driver for one in names)
 
@@ -47,7 +48,7 @@ class Attached:
 class AttachedVolumes:
     """The attached volumes of every node; call `refresh` before reading.
 
-    `of_node` includes the changes of hypotheses.
+    Only `of_node` includes the changes of a hypothesis.
     """
 
     def __init__(self, cluster: Cluster, attachables: Attachables) -> None:
@@ -77,15 +78,15 @@ class AttachedVolumes:
         return self._counts.get(driver)
 
     def rows_using(self, name: str) -> list[int]:
-        """Return the rows whose pods use the volume with the unique name `name`."""
+        """Return the rows on which a pod uses the volume with the unique name `name`."""
         return list(self._rows_using.get(name, ()))
 
     def at(self, row: int) -> Attached:
-        """Return the volumes on a row, as of the last `refresh`."""
+        """Return the attached volumes on `row` at the last `refresh`."""
         return self._rows[row]
 
     def of_node(self, node: NodeInfo) -> Attached:
-        """Return the volumes on `node`, hypothetical changes included."""
+        """Return the attached volumes on `node`, including the changes of a hypothesis."""
         return self._read(node, None)
 
     # --- updates ---------------------------------------------------------------------------

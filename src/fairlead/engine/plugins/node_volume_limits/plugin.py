@@ -1,4 +1,4 @@
-"""NodeVolumeLimits: the plugin's extension points."""
+"""The extension points and QueueingHints of NodeVolumeLimits."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TOO_MANY: Final = 1
 
 
 class _PodVolumes:
-    """The incoming pod's volumes: their drivers keyed by unique name, or why they are unknown."""
+    """The incoming pod's volumes: driver by unique name, or a status if they are unknown."""
 
     __slots__ = ("volumes",)
 
@@ -76,16 +76,16 @@ class NodeVolumeLimits:
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP for pods without claims and in-tree disks."""
+        """Return SKIP if the pod has neither claims nor in-tree volumes with a CSI driver."""
         if not any(is_claimed(one) or is_migratable(one) for one in pod.pod.spec.volumes):
             return SKIP
         state.write(_PodVolumes(self._attachables.of(pod, is_new=True)))
         return None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject nodes where the pod's new volumes exceed a limit.
+        """Reject the node if the pod's additional volumes would exceed a limit.
 
-        Volumes in use by pods on the node are attached already and not counted twice.
+        A volume that another pod on the node uses is already attached, so it is not counted again.
         """
         wanted = state.read(_PodVolumes).volumes
         if isinstance(wanted, Status):
@@ -106,7 +106,7 @@ class NodeVolumeLimits:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for all `rows`."""
+        """Return the Filter verdict for each node in `rows`."""
         wanted = state.read(_PodVolumes).volumes
         if isinstance(wanted, Status):
             return Verdicts(np.ones(len(rows), np.int32), (SUCCESS, wanted.by(NAME)))
@@ -122,9 +122,9 @@ class NodeVolumeLimits:
         return Verdicts(codes, (SUCCESS, TOO_MANY))
 
     def _is_exceeded(self, driver: str, names: list[str], limits: np.ndarray) -> np.ndarray:
-        """Return the rows on which the volumes called `names` would exceed the limit.
+        """Return, for every row, whether the volumes `names` would exceed the driver's limit.
 
-        `limits` has the limit of each row.
+        `limits` has the limit of each row, or NO_LIMIT.
         """
         needed = np.full(len(limits), len(names), np.int64)
         for name in names:
@@ -135,9 +135,9 @@ class NodeVolumeLimits:
         return found
 
     def _with_failures(self, codes: np.ndarray, rows: Rows) -> Verdicts:
-        """Set the error for nodes with limits whose volumes cannot be determined.
+        """Return verdicts in which nodes with limits get an error if their volumes are unknown.
 
-        The error fails the cycle.
+        An error fails the scheduling cycle.
         """
         statuses = [SUCCESS, TOO_MANY]
         for row in self._attached.failing:
@@ -154,7 +154,7 @@ class NodeVolumeLimits:
     # --- queueing hint ---------------------------------------------------------------------
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return True if `event` may have made room for volumes, or concerns a claim of the pod."""
+        """Return whether `event` may make room for volumes, or concerns a claim of the pod."""
         old, new = event.old, event.new
         match old, new:
             case _, PersistentVolumeClaim():
@@ -179,7 +179,7 @@ def _by_driver(volumes: dict[str, str]) -> dict[str, list[str]]:
 
 
 def _has_more_room(old: CSINode, new: CSINode) -> bool:
-    """Return True if a limit grew or a new limit appeared.
+    """Return whether a limit was raised or added.
 
     upstream: isSchedulableAfterCSINodeUpdated
     """
@@ -188,7 +188,7 @@ def _has_more_room(old: CSINode, new: CSINode) -> bool:
 
 
 def _may_need(pod: PodInfo, driver: str) -> bool:
-    """Return True if a volume of the pod might use the room released by a volume of `driver`."""
+    """Return whether a volume of the pod may belong to `driver`, of which one was detached."""
     for volume in pod.pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             return True

@@ -1,4 +1,4 @@
-"""Constraint: one topology spread constraint, compiled; and the plugin's arguments.
+"""Constraint: one compiled topology spread constraint. Also the plugin's arguments.
 
 upstream: plugins/podtopologyspread/common.go: filterTopologySpreadConstraints
 """
@@ -34,10 +34,11 @@ SYSTEM_CONSTRAINTS: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constraint:
-    """One topology spread constraint: matching pods may differ by `max_skew` between domains.
+    """One topology spread constraint, which limits the difference between domains to `max_skew`.
 
-    With fewer than `min_domains` domains, the lowest count is 0. Nodes excluded by the pod's node
-    affinity (`honors_affinity`) or by taints (`honors_taints`) do not count.
+    If there are fewer than `min_domains` domains, the lowest count is taken to be 0. A node does
+    not count if the pod's node affinity excludes it (`honors_affinity`) or the pod does not
+    tolerate its taints (`honors_taints`).
     """
 
     max_skew: int
@@ -49,7 +50,7 @@ class Constraint:
 
     @property
     def counts_existing(self) -> bool:
-        """True if placed pods count; an empty selector matches all pods but counts none.
+        """True if placed pods are counted; with an empty selector, no placed pods are counted.
 
         upstream: common.go: countPodsMatchSelector
         """
@@ -59,7 +60,7 @@ class Constraint:
 def compile_constraint(
     constraint: TopologySpreadConstraint, selector: LabelSelector | None
 ) -> Constraint:
-    """Return `constraint`, compiled with `selector` in place of its own."""
+    """Compile `constraint` with `selector` instead of the constraint's own selector."""
     return Constraint(
         max_skew=constraint.max_skew,
         topology_key=constraint.topology_key,
@@ -73,7 +74,7 @@ def compile_constraint(
 def own_constraints(
     constraints: Iterable[TopologySpreadConstraint], action: str, labels: Mapping[str, str]
 ) -> tuple[Constraint, ...]:
-    """Return the constraints of a pod with `labels` whose whenUnsatisfiable is `action`."""
+    """Return the constraints with whenUnsatisfiable `action`, compiled for a pod with `labels`."""
     return tuple(
         compile_constraint(one, with_label_keys(one, labels))
         for one in constraints
@@ -84,10 +85,11 @@ def own_constraints(
 def with_label_keys(
     constraint: TopologySpreadConstraint, labels: Mapping[str, str]
 ) -> LabelSelector | None:
-    """Return the selector with the pod's own values of matchLabelKeys added.
+    """Return the selector with a requirement added for each of matchLabelKeys.
 
-    Newer API servers store the merged selector already; adding the values twice changes nothing. A
-    selector that matches nothing stays unchanged (common.go: mergeLabelSetWithSelector).
+    The pod must have the same values as in `labels`. New API servers already store the merged
+    selector; adding the requirements again changes nothing. A selector of None, which matches no
+    pods, is returned unchanged (common.go: mergeLabelSetWithSelector).
     """
     selector, keys = constraint.label_selector, constraint.match_label_keys
     if selector is None or not keys:
@@ -104,15 +106,16 @@ def with_label_keys(
 
 
 class DefaultConstraint(TopologySpreadConstraint, frozen=True, forbid_unknown_fields=True):
-    """One entry of defaultConstraints; the selector is derived for each pod."""
+    """One entry of defaultConstraints; its selector is derived for each pod."""
 
 
 class PodTopologySpreadArgs(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"
 ):
-    """The plugin arguments of PodTopologySpread: constraints for pods that have none.
+    """The plugin arguments of PodTopologySpread: constraints for pods that have none of their own.
 
-    They are the system's defaults, or those in the arguments.
+    The constraints are upstream's defaults or `default_constraints`, depending on
+    `defaulting_type`.
 
     upstream: apis/config/types_pluginargs.go, validation/validation_pluginargs.go
     """
@@ -121,7 +124,7 @@ class PodTopologySpreadArgs(
     defaulting_type: str = SYSTEM
 
     def __post_init__(self) -> None:
-        """Raise ValueError naming the first invalid field."""
+        """Validate the fields; raises ValueError that names the first invalid one."""
         problem = next(self._problems(), None)
         if problem is not None:
             raise ValueError(problem)
@@ -144,7 +147,7 @@ class PodTopologySpreadArgs(
 
     @property
     def constraints(self) -> tuple[TopologySpreadConstraint, ...]:
-        """The constraints for pods that have none."""
+        """The constraints for pods that have none of their own."""
         return SYSTEM_CONSTRAINTS if self.defaulting_type == SYSTEM else self.default_constraints
 
 

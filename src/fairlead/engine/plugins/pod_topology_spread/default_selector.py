@@ -1,8 +1,9 @@
 """The selector of default constraints, derived from Services and the pod's owner.
 
-It combines the selectors of all Services that select the pod with that of its controller, if the
-controller is an existing ReplicationController, ReplicaSet or StatefulSet
-(plugins/helper/spread.go: DefaultSelector). A pod without any of these gets no default constraints.
+It combines the selectors of all Services that select the pod. The selector of the pod's controller
+is added if the controller is an existing ReplicationController, ReplicaSet or StatefulSet
+(plugins/helper/spread.go: DefaultSelector). A pod that has neither such a Service nor such a
+controller gets no default constraints.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _CONTROLLER: Final = ("v1", "ReplicationController")
 class DefaultSelector:
     """The selector of default constraints for some pods.
 
-    `key` is equal for equal selectors.
+    Two objects have the same `key` if their selectors are equal.
     """
 
     selector: LabelSelector
@@ -49,17 +50,17 @@ class DefaultSelector:
 
 
 class DefaultSelectors:
-    """The default selectors by namespace, labels and owner, until a related object changes."""
+    """Caches default selectors by namespace, labels and owner until a related object changes."""
 
     def __init__(self, related: RelatedObjects) -> None:
-        """Read Services and workloads in `related`."""
+        """Read Services and workloads from `related`."""
         self._related = related
         self._read = -1
         self._services: dict[str, AnchorIndex[Selecting]] = {}
         self._found: dict[object, DefaultSelector | None] = {}
 
     def of(self, pod: PodInfo) -> DefaultSelector | None:
-        """Return the selector of `pod`, None if nothing selects it."""
+        """Return the default selector of `pod`; None if it has no Service and no workload."""
         if self._read != self._related.version:
             self._read_services()
         services = self._services.get(pod.namespace)
@@ -109,7 +110,7 @@ class DefaultSelectors:
     def _workload_requirements(
         self, namespace: str, owner: OwnerReference
     ) -> tuple[LabelSelectorRequirement, ...]:
-        """Return the requirements of the workload's selector.
+        """Return the requirements of the selector of the owner's workload.
 
         They may contradict the selectors of Services.
         """

@@ -1,8 +1,8 @@
-"""Filters nodes by the spread constraints with DoNotSchedule (PodTopologySpread).
+"""Filters nodes by the DoNotSchedule constraints (PodTopologySpread).
 
 A node fits if count(domain) + self - lowest count <= maxSkew, where self is 1 if the pod matches
-its own selector. The constraints are evaluated in order and the first violated one is reported; a
-node without the topology key never fits (podtopologyspread/filtering.go: Filter).
+its own selector. Constraints are evaluated in order, and the first violated constraint is reported.
+A node without the topology key never fits (podtopologyspread/filtering.go: Filter).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STATUSES: Final[tuple[Status, ...]] = (
 
 
 class _SupposedSpread:
-    """One constraint's counts under a hypothesis."""
+    """The counts of one constraint, including the changes of a hypothesis."""
 
     __slots__ = ("_counts", "_live", "_own")
 
@@ -68,7 +68,7 @@ class _SupposedSpread:
         return by_domain.take(self._live.labels.take(rows))
 
     def _limit(self) -> int:
-        """Return the highest count of a domain that can take the pod."""
+        """Return the highest count that a domain may have to accept the pod."""
         constraint, present = self._live.constraint, self._live.present
         lowest = 0
         if len(present) >= max(constraint.min_domains, 1):
@@ -77,11 +77,11 @@ class _SupposedSpread:
 
 
 class SpreadState:
-    """The data of PreFilter for the hard constraints, and the changes of a hypothesis.
+    """The data that PreFilter computes for hard constraints, including the changes of a hypothesis.
 
-    A moved pod counts if namespace and labels match, even if it is terminating or the selector is
-    empty. The initial count leaves such pods out, as upstream's does, so a count can become
-    negative (filtering.go: updateWithPod).
+    A pod that a hypothesis adds or removes counts if its namespace and labels match, even if it is
+    terminating or the selector is empty. The initial counts exclude such pods. As in upstream, a
+    count can therefore become negative (filtering.go: updateWithPod).
     """
 
     __slots__ = ("_constraints", "_known", "_namespace")
@@ -92,9 +92,9 @@ class SpreadState:
         constraints: list[_SupposedSpread],
         known: dict[PodClass, tuple[bool, ...]],
     ) -> None:
-        """Start without hypothesis; `known` caches which constraints select which pods.
+        """Start without a hypothesis; create instances with `suppose_spread`.
 
-        Call `suppose_spread` instead.
+        `known` caches, by PodClass, which constraints select its pods.
         """
         self._namespace = namespace
         self._constraints = constraints
@@ -106,7 +106,7 @@ class SpreadState:
         return SpreadState(self._namespace, constraints, self._known)
 
     def move(self, pods: PodClass, row: int, by: int) -> None:
-        """Assume that one of `pods` was added to (1) or removed from (-1) `row`."""
+        """Assume that a pod of `pods` is added to (1) or removed from (-1) `row`."""
         if pods.namespace != self._namespace:
             return
         selecting = self._known.get(pods)
@@ -135,7 +135,7 @@ class SpreadState:
 
 
 def suppose_spread(live: SpreadCounts, namespace: str, labels: Mapping[str, str]) -> SpreadState:
-    """Return the state for a pod with `labels`; `live` must be refreshed."""
+    """Return the state for a pod with `labels` in `namespace`; `live` must be refreshed."""
     constraints = [
         _SupposedSpread(
             one, one.counts.supposed(), selector_matches(one.constraint.selector, labels)

@@ -73,7 +73,7 @@ class PodTopologySpread:
     events = EVENTS
 
     def __init__(self, handle: Handle, args: PodTopologySpreadArgs = _NO_ARGS) -> None:
-        """Count with the pod index of the cluster."""
+        """Use the pod index of the cluster to count pods."""
         self._table = handle.cluster.table
         self._defaults = {
             action: tuple(c for c in args.constraints if c.when_unsatisfiable == action)
@@ -89,7 +89,7 @@ class PodTopologySpread:
     # --- constraints -----------------------------------------------------------------------
 
     def _counts(self, pod: PodInfo, action: str) -> SpreadCounts | None:
-        """Return the pod's constraints with `action`, refreshed; None if there are none."""
+        """Return refreshed counts for the pod's constraints with `action`, None without any."""
         own = pod.shape.spec.topology_spread_constraints
         default = None
         if own:
@@ -107,7 +107,7 @@ class PodTopologySpread:
         return found.refresh()
 
     def _scope(self, shape: Shape) -> bytes:
-        """Return a key that is equal for shapes with equal constraints and eligible nodes."""
+        """Return a key that is equal for shapes with the same constraints and eligible nodes."""
         found = self._scopes.get(shape.id)
         if found is None:
             # bounds the cache, since shapes are dropped and created again
@@ -152,19 +152,19 @@ class PodTopologySpread:
         state.read(SpreadState).move(pods, node.row, 1)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """Assume that `removed` is gone from `node`."""
+        """Assume that `removed` is no longer on `node`."""
         pods = self._table.pod_index.pod_class_of(removed)
         state.read(SpreadState).move(pods, node.row, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Return the first constraint that the pod would violate on the node."""
+        """Return the rejection by the first constraint that the pod would violate on the node."""
         code = state.read(SpreadState).code(node.row)
         return STATUSES[code] if code else None
 
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for all `rows`."""
+        """Return the Filter verdict for each node in `rows`."""
         return Verdicts(state.read(SpreadState).codes(rows), STATUSES)
 
     # --- queueing hint ---------------------------------------------------------------------
@@ -193,17 +193,17 @@ class PodTopologySpread:
         return None
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return the raw score; until it is normalised, lower is better."""
+        """Return the raw score; before normalisation, lower is better."""
         return state.read(SpreadScoreState).score(node.row)
 
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the scores of `score` for all `rows`."""
+        """Return the score of each node in `rows`."""
         return state.read(SpreadScoreState).scores(rows)
 
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
-        """Return the scores in reversed order, scaled to at most 100."""
+        """Return scores from 0 to 100; the lowest raw score becomes the highest score."""
         return state.read(SpreadScoreState).normalize(scores)
 
 
@@ -228,7 +228,10 @@ def is_schedulable_after(
 
 
 def _selecting(constraints: Sequence[Constraint], pod: PodInfo) -> list[bool]:
-    """Return the constraints whose selector matches the labels of `pod`, terminating or not."""
+    """Return, for each of `constraints`, whether its selector matches `pod`.
+
+    A terminating pod matches as well.
+    """
     return [selector_matches(one.selector, pod.labels) for one in constraints]
 
 
@@ -237,7 +240,7 @@ def _has_all_keys(constraints: Sequence[Constraint], node: Node) -> bool:
 
 
 def _changes_counting(constraints: Sequence[Constraint], before: Node, after: Node) -> bool:
-    """Return True if the node starts or stops to count, or changes its domain or taints."""
+    """Return whether the node starts or stops counting, or changes its domain or taints."""
     if _has_all_keys(constraints, before) != _has_all_keys(constraints, after):
         return True
     old, new = before.metadata.labels, after.metadata.labels

@@ -1,10 +1,10 @@
 """The Score of PodTopologySpread, for soft constraints.
 
-Raw score, lower is better: the rounded sum, over constraints whose key the node has, of
-count(domain) × ln(domains + 2) + (maxSkew - 1). Only domains of feasible nodes count; for
-kubernetes.io/hostname every feasible node is a domain, and the count is that of the node itself.
-Nodes that lack a key score 0, except with the system's default constraints, which then use the
-other key (podtopologyspread/scoring.go).
+The raw score is a sum over the constraints whose topology key the node has, rounded; lower is
+better. Each constraint adds count(domain) × ln(domains + 2) + (maxSkew - 1). Only domains that
+contain feasible nodes count. For kubernetes.io/hostname, every feasible node is its own domain. A
+node that lacks a topology key scores 0. The exception are the system's default constraints, for
+which the sum over the other keys is used (podtopologyspread/scoring.go).
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ Mask = npt.NDArray[np.bool_]
 
 
 class SpreadScoreState:
-    """The data of PreScore; valid within the cycle that computed it.
+    """The data that PreScore computes; valid within one scheduling cycle.
 
-    `_by_domain` holds, for each constraint, the amount that each domain adds to the score (the last
-    entry, 0.0, is for ABSENT). `_ignored` marks the feasible rows that lack
-    a key; None if no row does. With a single constraint, the scores follow from the domains, which
-    are few: `_single` holds the scores that `scores` returned, the domain of each, and the score of
-    each domain.
+    `_by_domain` holds, for each constraint, the amount that each domain adds to the score. The last
+    entry, 0.0, is for ABSENT. `_ignored` marks the feasible rows that lack a key; it is None if no
+    row lacks a key. With a single constraint, scores are computed per domain, of which there are
+    few. `_single` then holds the scores that `scores` returned, the domain of each row, and the
+    score of each domain.
     """
 
     __slots__ = ("_by_domain", "_ignored", "_single")
 
     def __init__(self, live: SpreadCounts, rows: Rows) -> None:
-        """Compute the amount that each domain adds for the feasible `rows`.
+        """Compute the amount that each domain adds to the score of the feasible `rows`.
 
         `live` must be refreshed.
         """
@@ -46,11 +46,11 @@ class SpreadScoreState:
         self._single: tuple[Scores, Ids, Scores] | None = None
 
     def score(self, row: int) -> int:
-        """Return the raw score of one feasible row."""
+        """Return the raw score of a feasible row."""
         return int(self.scores(np.array([row]))[0])
 
     def scores(self, rows: Rows) -> Scores:
-        """Return the raw scores of feasible rows."""
+        """Return the raw scores of the feasible `rows`."""
         if len(self._by_domain) == 1 and self._ignored is None:
             counts, added = self._by_domain[0]
             domains, by_domain = counts.labels_of(rows)[0], _rounded(added)
@@ -65,7 +65,7 @@ class SpreadScoreState:
         return _rounded(total)
 
     def normalize(self, raw: Scores) -> Scores:
-        """Scale the scores: the best node gets 100, the worst 100 × lowest ÷ highest."""
+        """Scale `raw`: the lowest becomes 100 and the highest becomes 100 × lowest ÷ highest."""
         if self._single is not None and raw is self._single[0]:
             _, domains, by_domain = self._single
             return _reverse(by_domain, int(raw.min()), int(raw.max())).take(domains)
@@ -80,7 +80,7 @@ class SpreadScoreState:
 
 
 def _rounded(amounts: Floats) -> Scores:
-    """Round half away from zero, as math.Round; the amounts are never negative."""
+    """Round half away from zero, like Go's math.Round, for amounts that are not negative."""
     whole = np.floor(amounts)
     whole += amounts - whole >= 0.5
     return whole.astype(np.int64)
@@ -99,7 +99,7 @@ def _without_key(live: SpreadCounts, rows: Rows) -> Mask | None:
 
 
 def _added(one: ConstraintCounts, kept: Rows) -> Floats:
-    """Return each domain's contribution to the score."""
+    """Return the amount that each domain adds to the score."""
     constraint = one.constraint
     is_by_node = constraint.topology_key == HOSTNAME
     domains = len(kept) if is_by_node else one.number_of_domains(kept)

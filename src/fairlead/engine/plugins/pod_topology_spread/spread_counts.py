@@ -1,8 +1,9 @@
 """SpreadCounts: live counts of pods per domain for a set of constraints.
 
-A node counts for a constraint if it has the topology keys of all constraints of the set (unless the
-set is the system's default one) and passes the constraint's node inclusion policies. That depends
-on Node objects only and is recomputed only when nodes change; the counts are updated with each pod.
+A node counts for a constraint if it has the topology keys of all constraints in the set and passes
+the constraint's node inclusion policies. The keys are not required for the system's default
+constraints. Which nodes count depends only on Node objects and is recomputed only when nodes
+change. The pod counts are updated with each pod.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ Mask = npt.NDArray[np.bool_]
 
 
 class ConstraintCounts:
-    """One constraint and the pods it counts.
+    """One constraint and its pod counts by domain; valid after `SpreadCounts.refresh`.
 
-    `labels` are the domains of all rows by label (ABSENT without the label), `ids` the domains used
-    for counting. `included` is `ids` with ABSENT for rows whose pods do not count. `present` are
-    the domains with an included node, ascending. Valid after `SpreadCounts.refresh`.
+    `labels` is the domain of each row by its label, ABSENT for rows without the label. `ids` is the
+    domain of each row for counting. `included` equals `ids`, with ABSENT for rows whose pods do not
+    count. `present` lists the domains that have an included node, in ascending order.
     """
 
     __slots__ = (
@@ -48,7 +49,7 @@ class ConstraintCounts:
     )
 
     def __init__(self, constraint: Constraint, counts: DomainCounts) -> None:
-        """Start without domains; `take` stores them whenever nodes have changed."""
+        """Start without domains; `take` sets them whenever nodes have changed."""
         self.constraint = constraint
         self.counts = counts
         nothing: Ids = np.zeros(0, np.int64)
@@ -57,16 +58,16 @@ class ConstraintCounts:
         self._number: tuple[Rows, int] | None = None
 
     def take(self, labels: Ids, ids: Ids, included: Ids, size: int) -> Domains:
-        """Store the domains computed from the nodes."""
+        """Store the domains that were computed from the nodes; `size` is the number of domains."""
         self.labels, self.ids, self.included = labels, ids, included
         self._labels = self._number = None
         self.present = np.flatnonzero(np.bincount(included[included >= 0], minlength=size))
         return Domains(included, size)
 
     def labels_of(self, rows: Rows) -> tuple[Ids, bool]:
-        """Return the domain of each row by label, and whether a row has none.
+        """Return (domain of each of `rows` by its label, whether any of `rows` lacks the label).
 
-        Kept for an array that cannot change, such as that of all rows; so is `number_of_domains`.
+        The result is cached if `rows` is a read-only array.
         """
         if self._labels is not None and self._labels[0] is rows:
             return self._labels[1:]
@@ -77,7 +78,10 @@ class ConstraintCounts:
         return labels, lacks
 
     def number_of_domains(self, rows: Rows) -> int:
-        """Return the number of domains used for counting in which one of `rows` is."""
+        """Return the number of distinct domains of `rows`, by the domains used for counting.
+
+        The result is cached if `rows` is a read-only array.
+        """
         if self._number is not None and self._number[0] is rows:
             return self._number[1]
         number = int(np.count_nonzero(np.bincount(self.ids.take(rows))))
@@ -87,9 +91,9 @@ class ConstraintCounts:
 
 
 class SpreadCounts:
-    """The counts for a set of constraints, all with the same whenUnsatisfiable.
+    """The counts for a set of constraints that have the same whenUnsatisfiable.
 
-    Pods of one namespace with equal constraints share it.
+    Pods in the same namespace with equal constraints share one instance.
     """
 
     def __init__(
@@ -101,7 +105,7 @@ class SpreadCounts:
         requires_all_keys: bool,
         node_key: str = "",
     ) -> None:
-        """Count for pods like `pod`; each node is its own domain of `node_key`."""
+        """Count for pods like `pod`; each node is its own domain of topology key `node_key`."""
         self._table = table
         self._pod = pod
         self.requires_all_keys = requires_all_keys
@@ -118,13 +122,13 @@ class SpreadCounts:
         return ConstraintCounts(constraint, counts)
 
     def refresh(self) -> SpreadCounts:
-        """Update everything; return self."""
+        """Bring all counts up to date; return self."""
         for one in self.constraints:
             one.counts.refresh()
         return self
 
     def drop(self, pod_index: PodIndex) -> None:
-        """Stop counting."""
+        """Stop counting and unregister the counts from `pod_index`."""
         for one in self.constraints:
             pod_index.unwatch(one.counts)
 
@@ -146,7 +150,10 @@ class SpreadCounts:
         return one.take(column.ids, ids, included, len(column.values))
 
     def _inclusion(self, constraint: Constraint) -> Mask:
-        """Return the rows that count for `constraint` (common.go: matchNodeInclusionPolicies)."""
+        """Return, for each row, whether it counts for `constraint`.
+
+        upstream: common.go: matchNodeInclusionPolicies
+        """
         table, pod = self._table, self._pod
         rows = np.flatnonzero(table.alive)
         fits = np.ones(len(rows), np.bool_)

@@ -1,7 +1,7 @@
-"""InterPodAffinityPriority: scores 0..10, counting only the pods on feasible nodes.
+"""InterPodAffinityPriority: scores from 0 to 10 that count only the pods on feasible nodes.
 
-1.16 iterates over the feasible nodes only; the current plugin counts pods on all nodes. The range
-of scores always includes 0 (priorities/interpod_affinity.go).
+1.16 iterates over the feasible nodes only, while the current plugin counts pods on all nodes. The
+range of raw scores always includes 0 (priorities/interpod_affinity.go).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class InterPodAffinityPriority:
-    """Scores nodes by preferred pod affinity as 1.16 does (Score)."""
+    """Scores nodes by preferred pod affinity as Kubernetes 1.16 does (Score)."""
 
     name = "InterPodAffinityPriority"
     locality = Locality.CLUSTER
@@ -35,7 +35,7 @@ class InterPodAffinityPriority:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the sum of weights in each node's domains; only pods on `rows` count."""
+        """Return the sum of weights in each node's domains, counting only pods on `rows`."""
         counted: npt.NDArray[np.bool_] = np.zeros(table.capacity, np.bool_)
         counted[rows] = True
         total = np.zeros(len(rows), np.int64)
@@ -46,7 +46,7 @@ class InterPodAffinityPriority:
         return total
 
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
-        """Return the scores scaled to 0..10 in 1.16's order of float operations."""
+        """Return the scores scaled to 0..10, with the float operations in 1.16's order."""
         lowest, highest = min(int(scores.min()), 0), max(int(scores.max()), 0)
         if lowest == highest:
             return np.zeros_like(scores)

@@ -38,17 +38,17 @@ class NodeAffinityPriority:
         return self._today.pre_score(state, pod, rows)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return the weights of the preferred terms that match."""
+        """Return the sum of the weights of the preferred terms that match the node."""
         return self._today.score(state, pod, node)
 
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the scores of `score` for all `rows`."""
+        """Return the score of each node in `rows`."""
         return self._today.score_columns(state, pod, table, rows)
 
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
-        """Scale the scores: the highest becomes 10 (priorities/reduce.go: NormalizeReduce)."""
+        """Scale scores so that the highest becomes 10 (priorities/reduce.go: NormalizeReduce)."""
         highest = int(scores.max()) if len(scores) else 0
         if not highest:
             return np.zeros_like(scores)

@@ -1,4 +1,4 @@
-"""Filters by node conditions, which 1.16 reads directly; current versions read taints instead.
+"""Filters by node conditions, which 1.16 reads directly; current versions use taints instead.
 
 upstream: predicates.go: CheckNodeConditionPredicate, CheckNodeMemoryPressurePredicate, …
 """
@@ -35,7 +35,10 @@ class CheckNodeCondition:
     locality = Locality.NODE
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject a node that is not ready; a node without a Ready condition counts as ready."""
+        """Reject a node that is not ready, has no network or is cordoned.
+
+        A node without a Ready condition counts as ready.
+        """
         if _is_not(node.node, "Ready", "True"):
             return NOT_READY
         if _is_not(node.node, "NetworkUnavailable", "False"):
@@ -48,19 +51,19 @@ def _is_not(node: Node, kind: str, status: str) -> bool:
 
 
 class CheckNodePressure:
-    """Rejects nodes with one pressure condition (Filter)."""
+    """Rejects nodes that have a certain pressure condition (Filter)."""
 
     locality = Locality.NODE
 
     def __init__(self, condition: str, *, only_best_effort: bool = False) -> None:
-        """Reject nodes with `condition`; memory pressure rejects only best-effort pods."""
+        """Reject nodes with `condition`; if `only_best_effort`, only for best-effort pods."""
         self.name = f"CheckNode{condition}"
         self._condition = condition
         self._only_best_effort = only_best_effort
         self._rejection = unresolvable(_PRESSURE_REASONS[condition]).by(self.name)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject a node that has the condition."""
+        """Reject a node whose condition is True."""
         if self._only_best_effort and not _is_best_effort(pod.shape.spec):
             return None
         found = node.node.status.conditions

@@ -1,4 +1,4 @@
-"""The plugins that replace or extend the in-tree ones in a 1.16 profile."""
+"""The plugins of a 1.16 profile that replace the in-tree plugins or are added to them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Scores 0..10 by requested resources: least requested, most requested, balanced.
+"""Scores nodes from 0 to 10 by requested resources: least requested, most requested, balanced.
 
-All three use cpu and memory requests with the non-zero defaults (100m, 200 MiB), of the incoming
-pod and the placed pods.
+All three scores use the cpu and memory requests of the incoming pod and the placed pods. A
+container without a request counts as requesting 100m and 200 MiB.
 upstream: priorities/{resource_allocation,least_requested,most_requested,
 balanced_resource_allocation}.go
 """
@@ -26,39 +26,43 @@ Ints = npt.NDArray[np.int64]
 
 
 class Sums(Protocol):
-    """Computes requests, by pod and by node, as (milli cpu, memory bytes) with defaults."""
+    """Computes the requests of a pod or a node as (millicores, memory bytes) with defaults."""
 
     def requested(self, pod: PodInfo) -> tuple[int, int]:
-        """Return what the incoming pod requests."""
+        """Return the incoming pod's (millicores, memory bytes)."""
         ...
 
     def used(self, node: NodeInfo) -> tuple[int, int]:
-        """Return the sum of what the pods on `node` request."""
+        """Return the sum of the requests of the pods on `node`, as (millicores, memory bytes)."""
         ...
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
-        """Return the sums of the nodes at `rows`, one array per resource."""
+        """Return the sums of requests on the nodes at `rows`: arrays (millicores, memory bytes)."""
         ...
 
 
 class NodeSums:
-    """Reads the sums that `NodeInfo` and the node table keep."""
+    """Reads the sums of requests that `NodeInfo` and the node table maintain."""
 
     def requested(self, pod: PodInfo) -> tuple[int, int]:
-        """Return the pod's requests, with defaults for containers without requests."""
+        """Return the pod's requests with defaults, as (millicores, memory bytes)."""
         return pod.shape.nonzero_requests
 
     def used(self, node: NodeInfo) -> tuple[int, int]:
-        """Return the sum of the requests of the placed pods."""
+        """Return the sum of the requests of the pods on `node`, as (millicores, memory bytes)."""
         return node.nonzero_cpu, node.nonzero_memory
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
-        """Return the sums of the nodes at `rows`, one array per resource."""
+        """Return the sums of requests on the nodes at `rows`: arrays (millicores, memory bytes)."""
         return table.nonzero_cpu[rows], table.nonzero_memory[rows]
 
 
 class Rating(Protocol):
-    """A scoring rule; `one` and `many` return the same scores."""
+    """A scoring rule; `one` and `many` return the same scores.
+
+    `cpu` and `memory` are the requested amounts, `cpu_offered` and `memory_offered` the node's
+    allocatable amounts.
+    """
 
     def one(self, cpu: int, cpu_offered: int, memory: int, memory_offered: int) -> int:
         """Return the score of one node, from 0 to 10."""
@@ -70,7 +74,7 @@ class Rating(Protocol):
 
 
 class _ByMean:
-    """Scores by the mean over cpu and memory; a resource that the node lacks scores 0."""
+    """Scores a node by the mean of its cpu and memory scores; a resource that it lacks scores 0."""
 
     def __init__(self, one: Callable[[int, int], int], many: Callable[[Ints, Ints], Ints]) -> None:
         self._one = one
@@ -104,7 +108,7 @@ def _most_many(used: Ints, offered: Ints) -> Ints:
 
 
 class _Balanced:
-    """Scores 10 if equal fractions of cpu and memory are used, 0 if one of them is used up."""
+    """Scores 10 if equal fractions of cpu and memory are used, 0 if cpu or memory is used up."""
 
     def one(self, cpu: int, cpu_offered: int, memory: int, memory_offered: int) -> int:
         cpu_fraction = cpu / (cpu_offered or 1)
@@ -129,12 +133,12 @@ balanced: Final[Rating] = _Balanced()
 
 
 class Requested:
-    """Scores nodes by the `sums` of requests (Score)."""
+    """Scores nodes by the sums of requests (Score)."""
 
     locality = Locality.ROW
 
     def __init__(self, name: str, rating: Rating, sums: Sums) -> None:
-        """Rate nodes by `rating` over `sums`; `name` is the name of the priority."""
+        """Apply `rating` to the requests computed by `sums`; `name` is the priority's name."""
         self.name = name
         self._rating = rating
         self._sums = sums
@@ -149,7 +153,7 @@ class Requested:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the scores of `score` for all `rows`."""
+        """Return the score of each node in `rows`."""
         cpu, memory = self._sums.requested(pod)
         used_cpu, used_memory = self._sums.used_columns(table, rows)
         offered = table.allocatable

@@ -1,7 +1,8 @@
 """NodeResourcesBalancedAllocation of 1.19: prefers equal used fractions of cpu and memory.
 
-score = int((1 - |cpu fraction - memory fraction|) × 100), 0 if either is used up. Requests count
-with the non-zero defaults (100m, 200 MiB). The current plugin rates the improvement instead.
+The score is int((1 - |cpu fraction - memory fraction|) × 100), or 0 if cpu or memory is used up. A
+container without a request counts as requesting 100m and 200 MiB. The current plugin instead scores
+how much the pod improves the balance.
 upstream: v1.19 noderesources/balanced_allocation.go: balancedResourceScorer
 """
 
@@ -35,9 +36,9 @@ class BalancedFractions:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the scores of `score` for all `rows`.
+        """Return the score of each node in `rows`.
 
-        The operations and their order on float64 are the same.
+        The float operations and their order are the same as in `score`.
         """
         cpu, memory = table.allocatable[CPU, rows], table.allocatable[MEMORY, rows]
         asked_cpu, asked_memory = pod.shape.nonzero_requests

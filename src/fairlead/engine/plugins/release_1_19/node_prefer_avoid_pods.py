@@ -1,7 +1,7 @@
-"""NodePreferAvoidPods of 1.19: annotated nodes are avoided by the pods of some controllers.
+"""NodePreferAvoidPods of 1.19: pods of some controllers avoid nodes with an annotation.
 
-A node's annotation scheduler.alpha.kubernetes.io/preferAvoidPods names ReplicaSets and
-ReplicationControllers by kind and UID. The weight 10000 outvotes all other plugins.
+The annotation scheduler.alpha.kubernetes.io/preferAvoidPods of a node names ReplicaSets and
+ReplicationControllers by kind and UID. The plugin's weight of 10000 outweighs all other plugins.
 upstream: v1.19 nodepreferavoidpods/node_prefer_avoid_pods.go
 """
 
@@ -28,7 +28,7 @@ class NodePreferAvoidPods:
     locality = Locality.CLUSTER
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return 0 or 100."""
+        """Return 0 if the node's annotation names the pod's controller, otherwise 100."""
         text = node.node.metadata.annotations.get(ANNOTATION)
         owner = controller_of(pod.pod.metadata)
         if text is None or owner is None or owner.kind not in _KINDS:
@@ -37,7 +37,7 @@ class NodePreferAvoidPods:
         return 0 if (owner.kind, owner.uid) in avoided else SCORE_MAX
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True for pods without such a controller."""
+        """Return True if no ReplicaSet or ReplicationController controls the pod."""
         owner = controller_of(pod.pod.metadata)
         return owner is None or owner.kind not in _KINDS
 

@@ -1,6 +1,7 @@
 """TaintToleration and NodeAffinity of 1.19, whose rejection reasons differ from the current ones.
 
-A reason names the taint, so that nodes with different taints are counted separately.
+The reason of TaintToleration contains the taint, so nodes with different taints are counted
+separately in messages.
 upstream: v1.19 tainttoleration/taint_toleration.go: Filter, nodeaffinity/node_affinity.go: Filter
 """
 
@@ -36,9 +37,9 @@ class NamedTaintToleration(TaintToleration):
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for all `rows`.
+        """Return the Filter verdict for each node in `rows`.
 
-        Untainted nodes are skipped, and equal taints are evaluated once.
+        Nodes without taints are skipped, and equal taints are evaluated once.
         """
         codes = np.zeros(len(rows), np.int32)
         statuses: dict[Status, int] = {}
@@ -60,17 +61,17 @@ def _untolerated(taint: Taint) -> Status:
 
 
 class SelectorNodeAffinity(NodeAffinity):
-    """NodeAffinity with one reason for node selectors and affinity."""
+    """NodeAffinity that gives the same reason for a node selector and for required affinity."""
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject a node that the pod's selector or required affinity does not match."""
+        """Reject a node that does not match the pod's node selector or required affinity."""
         status = super().filter(state, pod, node)
         return _UNMATCHED if status is MISMATCH else status
 
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for all `rows`."""
+        """Return the Filter verdict for each node in `rows`."""
         found = super().filter_columns(state, pod, table, rows)
         statuses = tuple(_UNMATCHED if one is MISMATCH else one for one in found.statuses)
         return Verdicts(found.codes, statuses)

@@ -1,7 +1,7 @@
-"""RELEASE_1_19: the plugins that replace or extend the in-tree ones in a 1.19 profile.
+"""RELEASE_1_19: the plugins of a 1.19 profile that replace the in-tree plugins or are added.
 
-The CheckNode… plugins come from 1.16; the feature gate TaintNodesByCondition needs them. Plugins
-are imported when they are built, because few runs use this version.
+The CheckNode… plugins come from 1.16; they are used if the feature gate TaintNodesByCondition is
+off. Each plugin is imported when it is built, because few runs use this version.
 """
 # ruff: noqa: PLC0415
 

@@ -1,8 +1,8 @@
 """SelectorSpread of 1.19: spreads the pods of a Service, ReplicaSet or StatefulSet.
 
-A node's count is the number of its pods that match the pod's selector (`DefaultSelectors`); fewer
-is better. With zones, a third of the score is for the node and two thirds for its zone. Pods with
-topology spread constraints of their own are left to PodTopologySpread.
+The count of a node is the number of its pods that match the pod's selector (`DefaultSelectors`);
+fewer is better. If nodes have zones, the node's count makes up one third of the score and the
+zone's count two thirds. The plugin ignores pods that have topology spread constraints of their own.
 upstream: v1.19 selectorspread/selector_spread.go: Score, NormalizeScore
 """
 
@@ -42,13 +42,13 @@ class SelectorSpread:
         self._selectors = DefaultSelectors(handle.cluster.related)
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True if nothing selects the pod, or it has constraints of its own."""
+        """Return True if the pod has no default selector, or has topology spread constraints."""
         return bool(pod.shape.spec.topology_spread_constraints) or self._selectors.of(pod) is None
 
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the scores of the feasible `rows`, from 0 to 100."""
+        """Return the score of each of the feasible `rows`, from 0 to 100."""
         found = self._selectors.of(pod)
         if found is None or pod.shape.spec.topology_spread_constraints:
             return np.zeros(len(rows), np.int64)
@@ -77,7 +77,7 @@ class SelectorSpread:
 
 
 def _reversed(counts: Iterable[int]) -> Floats:
-    """Return 100 × (max - count) ÷ max, 100 if max is 0."""
+    """Return 100 × (max - count) ÷ max for each of `counts`, or 100 for each if max is 0."""
     values = np.array(list(counts), np.float64)
     highest = values.max(initial=0.0)
     if not highest:
@@ -87,7 +87,7 @@ def _reversed(counts: Iterable[int]) -> Floats:
 
 
 def _zone(node: NodeInfo) -> str:
-    """Return the region and zone, "" if the node has neither."""
+    """Return a key of the node's region and zone, "" if the node has neither label."""
     labels = node.node.metadata.labels
     region = next((labels[key] for key in _REGIONS if key in labels), "")
     zone = next((labels[key] for key in _ZONES if key in labels), "")

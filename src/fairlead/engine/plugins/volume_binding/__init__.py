@@ -1,6 +1,6 @@
 """VolumeBinding: a pod runs where its volumes are, or where they can be provisioned.
 
-Law: the results for nodes depend on claims, volumes and nodes, never on pods. So they are computed
-for all nodes at once and hold for the whole cycle, hypotheses included.
+Law: the result for a node depends on claims, volumes and nodes, never on pods. So the results are
+computed for all nodes together and are valid for the whole scheduling cycle, including hypotheses.
 upstream: plugins/volumebinding/{volume_binding,binder}.go
 """

@@ -1,8 +1,9 @@
-"""ClassCapacities: the largest volume of a class that can be provisioned on each node.
+"""ClassCapacities: the largest volume of a storage class that can be provisioned on each node.
 
 Each CSIStorageCapacity object covers the nodes of one topology, usually a single node or zone.
-These are stored as the largest limit per label value; the few others are kept separately. Neither
-the capacities of several objects nor the claims of a pod are added up.
+If the topology is a single label, the largest limit per label value is stored. The few other
+objects are stored separately. Neither the capacities of several objects nor the sizes of a pod's
+claims are added up.
 upstream: binder.go: hasEnoughCapacity
 """
 
@@ -26,8 +27,9 @@ _NOTHING: Final = -1
 class _Limits:
     """The capacity limits of one storage class.
 
-    `by_value[key][id]` is the largest limit (bytes) for nodes whose label `key` has that value. The
-    last entry is for nodes without the label. `others` are (mask, limit).
+    `by_value[key][id]` is the largest limit in bytes for nodes whose label `key` has the value with
+    that id. The last entry is for nodes without the label. `others` holds (node mask, limit in
+    bytes) of the other CSIStorageCapacity objects.
     """
 
     by_value: dict[str, npt.NDArray[np.int64]]
@@ -46,9 +48,9 @@ class ClassCapacities:
         self._epoch = self._position = -1
 
     def enough(self, provisioner: str, class_name: str, size: int) -> Mask | None:
-        """Return, by row, whether `size` bytes can be provisioned; None if they can on all rows.
+        """Return, by row, whether a volume of `size` bytes can be provisioned.
 
-        Only drivers that publish their capacity are checked.
+        Returns None if the driver does not publish its capacity, so that no node is excluded.
         """
         driver = self._related.get(CSIDriver, provisioner)
         if driver is None or not driver.spec.storage_capacity:
@@ -108,6 +110,6 @@ def _raise_to(limits: dict[str, dict[str, int]], topology: LabelSelector, limit:
 
 
 def volume_limit(one: CSIStorageCapacity) -> int | None:
-    """Return the largest size of a volume (bytes), None if not given (binder.go: volumeLimit)."""
+    """Return the largest size of a volume in bytes, None if not set (binder.go: volumeLimit)."""
     said = one.capacity if one.maximum_volume_size is None else one.maximum_volume_size
     return None if said is None else parse_quantity(said).whole

@@ -1,12 +1,12 @@
-"""ClassVolumes: the free volumes of one storage class, in the order in which they are tried.
+"""ClassVolumes: the free volumes of one storage class, in the order in which claims try them.
 
-Smaller volumes come first, equal sizes by name. Volumes that only one node can reach (usually local
-disks) are matched all at once; the others are grouped by the nodes that can reach them.
+Volumes are sorted by size, then by name. Volumes that only one node can reach, usually local disks,
+are matched in one array operation. The other volumes are grouped by the nodes that can reach them.
 
-    capacities[i], volumes[i]   ascending; position i names the volume
-    is_free[i]                  Available and neither bound, assumed nor being deleted
-    home[i]                     the only row that can reach it; NO_HOME for the others
-    reach                       for the others: by group, the rows (None for all) and the positions
+    capacities[i], volumes[i]   sorted; position i identifies the volume
+    is_free[i]                  the volume is Available and not bound, assumed or being deleted
+    _home[i]                    the only row that can reach the volume, else NO_HOME
+    _reaches                    groups of the other volumes: rows (None for all) and positions
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ Traits = tuple[str, str, frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """Volumes at `positions` (ascending) that the same `rows` can reach; None for all rows."""
+    """Volumes at `positions` (ascending) that nodes at `rows` can reach; None means all rows."""
 
     rows: Mask | None
     positions: Ints
 
 
 class ClassVolumes:
-    """The volumes of one class; rebuilt when more than `is_free` changes."""
+    """The volumes of one class; rebuilt if anything except `is_free` changes."""
 
     def __init__(self, volumes: list[PersistentVolume], table: NodeTable) -> None:
-        """Index `volumes`; `set_free` marks those that are free."""
+        """Index `volumes` by size; all start as not free (see `set_free`)."""
         keyed = sorted(((size_of(one), one.key, one) for one in volumes), key=lambda k: k[:2])
         self.capacities = [size for size, _, _ in keyed]
         self.volumes = [one for _, _, one in keyed]
@@ -63,15 +63,16 @@ class ClassVolumes:
         self._traits = _interned([traits_of(one) for one in self.volumes])
 
     def set_free(self, position: int, *, free: bool) -> None:
-        """Update whether the volume at `position` may be chosen."""
+        """Set whether claims may take the volume at `position`."""
         self.is_free[position] = free
 
     # --- selection -------------------------------------------------------------------------
 
     def smallest(self, claim: PersistentVolumeClaim, taken: list[Ints]) -> Ints:
-        """Return, by row, the position of the smallest volume that fits `claim`; NONE if none fits.
+        """Return, by row, the position of the smallest volume that fits `claim`, NONE if none fits.
 
-        `taken` are earlier results for the same pod: a volume serves one claim only.
+        `taken` are earlier results for other claims of the same pod; their volumes are not chosen
+        again on the same row.
         """
         if not self.volumes:
             return np.full(self._table.capacity, NONE, np.int64)
@@ -96,7 +97,7 @@ class ClassVolumes:
         return best
 
     def _suitable(self, claim: PersistentVolumeClaim) -> Mask:
-        """Return the positions of the volumes that fit `claim`, regardless of the node."""
+        """Return, by position, whether the volume fits `claim` on some node."""
         suitable = self.is_free.copy()
         suitable[: bisect_left(self.capacities, size_of(claim))] = False
         index, ids = self._traits
@@ -111,7 +112,7 @@ class ClassVolumes:
     # --- locations -------------------------------------------------------------------------
 
     def _locate(self) -> None:
-        """Recompute which rows reach which volumes if nodes changed."""
+        """Recompute the rows that can reach each volume if nodes have changed."""
         if self._epoch == self._table.pod_index.nodes.value:
             return
         self._epoch = self._table.pod_index.nodes.value
@@ -143,16 +144,16 @@ class ClassVolumes:
 
 
 class _RowsByLabel:
-    """Rows by label value, computed on first use."""
+    """The rows by label value, computed for a label key on first use."""
 
     def __init__(self, table: NodeTable) -> None:
         self._table = table
         self._by_key: dict[str, dict[int, list[int]]] = {}
 
     def only(self, selector: NodeSelector) -> int | None:
-        """Return the only row that matches `selector`, None if there is no single one.
+        """Return the row if exactly one row matches `selector`, else None.
 
-        Only selectors of a simple form are examined.
+        Selectors other than `key In [value]` are not examined and return None.
         """
         simple = simple_values(selector)
         if simple is None or len(simple[1]) != 1:
@@ -172,13 +173,13 @@ class _RowsByLabel:
 
 
 def selector_of(volume: PersistentVolume) -> NodeSelector | None:
-    """Return the node affinity of `volume`; None for all nodes."""
+    """Return the node affinity of `volume`; None means that all nodes can reach it."""
     affinity = volume.spec.node_affinity
     return None if affinity is None else affinity.required
 
 
 def size_of(one: PersistentVolume | PersistentVolumeClaim) -> int:
-    """Return a volume's capacity or a claim's request in nano bytes; 0 if not set."""
+    """Return a volume's capacity or a claim's request in nano-bytes; 0 if not set."""
     amount: QuantityText = 0
     if isinstance(one, PersistentVolume):
         amount = one.spec.capacity.get("storage", 0)
@@ -188,7 +189,7 @@ def size_of(one: PersistentVolume | PersistentVolumeClaim) -> int:
 
 
 def traits_of(volume: PersistentVolume) -> Traits:
-    """Return the traits that a claim must match: volume mode, attributes class and access modes."""
+    """Return (volume mode, attributes class, access modes), which must match a claim."""
     spec = volume.spec
     return spec.volume_mode, spec.volume_attributes_class_name, frozenset(spec.access_modes)
 
@@ -199,7 +200,7 @@ def _suit(claim: PersistentVolumeClaim, traits: Traits) -> bool:
 
 
 def has_kind(claim: PersistentVolumeClaim, traits: Traits) -> bool:
-    """Return True if `traits` have the volume mode and attributes class of `claim`."""
+    """Return whether `traits` has the volume mode and the attributes class of `claim`."""
     mode, attributes_class, _ = traits
     spec = claim.spec
     return (mode, attributes_class) == (spec.volume_mode, spec.volume_attributes_class_name)

@@ -1,7 +1,7 @@
-"""find_volumes: computes the `NodeVolumes` of all rows at once, in the steps described there.
+"""VolumeFinder: computes the `NodeVolumes` of a pod's claims for all rows together.
 
-`FreeVolumes` is the live index of the free volumes by storage class. A volume that is finally bound
-is removed from its class, so that a class whose volumes are provisioned dynamically stays small.
+`FreeVolumes` is the live index of free volumes by storage class. A volume that is bound is removed
+from its class. So the list stays small for a class whose volumes are provisioned dynamically.
 
 upstream: binder.go: pvCache; component-helpers/storage/volume/pv_helpers.go: FindMatchingVolume
 """
@@ -51,7 +51,7 @@ _AVAILABLE: Final = "Available"
 
 
 class VolumeFinder:
-    """Finds the volumes of all nodes of a cluster for a pod's claims."""
+    """Finds the volumes for a pod's claims on all nodes of a cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Start with empty caches."""
@@ -63,7 +63,7 @@ class VolumeFinder:
         self._csi_nodes = CSINodeColumns(cluster)
 
     def find_volumes(self, claims: PodClaims) -> NodeVolumes:
-        """Return the volumes of all nodes for `claims`."""
+        """Return the result for `claims` on every node; the steps are listed in `node_volumes`."""
         flags = self._check_bound(claims.bound)
         if not claims.delayed:
             return NodeVolumes(flags)
@@ -83,7 +83,10 @@ class VolumeFinder:
     # --- bound claims ----------------------------------------------------------------------
 
     def _check_bound(self, claims: tuple[PersistentVolumeClaim, ...]) -> Flags | None:
-        """Return flags for the rows where the volume of a bound claim is missing or unreachable."""
+        """Return flags for rows on which a bound claim's volume is missing or out of reach.
+
+        Returns None if all rows fit.
+        """
         flags: Flags | None = None
         for claim in claims:
             volume = self._lookup.volume(claim.spec.volume_name)
@@ -98,9 +101,9 @@ class VolumeFinder:
         return flags
 
     def _reach(self, volume: PersistentVolume) -> Mask | None:
-        """Return, by row, whether the node reaches `volume`; None if all do.
+        """Return, by row, whether the node can reach `volume`; None means that all nodes can.
 
-        On nodes with CSI migration the volume is selected by the driver's labels.
+        On nodes with CSI migration, an in-tree volume is matched by its driver's labels.
         """
         own = self._mask(selector_of(volume))
         kind = kind_of(volume.spec)
@@ -126,7 +129,7 @@ class VolumeFinder:
     # --- delayed claims ----------------------------------------------------------------------
 
     def _where_tied(self, tied: list[PersistentVolumeClaim]) -> Mask:
-        """Return the row of the node for which all `tied` claims are being provisioned."""
+        """Return, by row, whether all `tied` claims are being provisioned for that node."""
         fits = np.ones(self._table.capacity, np.bool_)
         for claim in tied:
             node = self._table.find(self._assumed.node_of(claim) or "")
@@ -137,7 +140,7 @@ class VolumeFinder:
         return fits
 
     def _match(self, claims: list[PersistentVolumeClaim]) -> list[VolumeMatch]:
-        """Return the match of each of `claims`, ascending by size."""
+        """Return the match of each of `claims`, which are sorted by size in ascending order."""
         self._free.refresh()
         matches: list[VolumeMatch] = []
         for claim in claims:
@@ -159,10 +162,11 @@ class VolumeFinder:
     def _take_reserved(
         self, reserved: list[PersistentVolume], again: list[Ints]
     ) -> tuple[Ints, Mask]:
-        """Choose the first reserved volume that the pod has not taken yet, on rows that reach it.
+        """Choose on each row the first reserved volume that the pod has not taken yet.
 
-        Returns the choices, and the rows on which no reserved volume is left; other volumes are
-        tried there.
+        `again` are the earlier choices for the same claim. Returns (choices, rows without a
+        reserved volume left); on these rows, other volumes are tried. A row that cannot reach the
+        chosen volume gets NONE.
         """
         chosen = np.full(self._table.capacity, NONE, np.int64)
         is_open = np.ones(self._table.capacity, np.bool_)
@@ -185,9 +189,9 @@ class VolumeFinder:
         flags: Flags,
         pending: Mask,
     ) -> None:
-        """Flag the rows on which a claim cannot be provisioned.
+        """Flag the `pending` rows on which a claim must be provisioned but cannot be.
 
-        The first such claim gives the reason.
+        The first claim that fails on a row sets its flag.
         """
         for claim in tied:
             self._check_provision(claim, pending.copy(), pending, flags)
@@ -219,10 +223,10 @@ def _fail(rows: Mask, flag: int, pending: Mask, flags: Flags) -> None:
 
 
 class FreeVolumes:
-    """The free volumes by storage class; call `refresh` before reading."""
+    """Indexes the free volumes by storage class; call `refresh` before reading."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Index the volumes of `cluster`; assumed volumes count as taken."""
+        """Index the volumes of `cluster`; volumes with an assumed binding are not free."""
         self._table = cluster.table
         self._related = cluster.related
         self._assumed = cluster.assumed_volumes
@@ -240,7 +244,7 @@ class FreeVolumes:
     # --- queries ---------------------------------------------------------------------------
 
     def of_class(self, name: str) -> ClassVolumes:
-        """Return the volumes of the storage class with that name."""
+        """Return the free volumes of the storage class `name`."""
         found = self._classes.get(name)
         if found is None:
             volumes = [self._known[one] for one in self._names.get(name, ())]
@@ -250,12 +254,11 @@ class FreeVolumes:
         return found
 
     def reserved_for(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
-        """Return the volumes reserved for `claim`, smallest first.
+        """Return the volumes that are reserved for `claim`, smallest first.
 
-        They fit its class, mode and size.
-
-        Reserved means pre-bound or assumed. Phase, access modes and the claim's selector are not
-        checked for them.
+        A reserved volume is pre-bound to the claim or assumed for it. It must have the claim's
+        class, volume mode and attributes class, and at least its size. Its phase and access modes
+        and the claim's selector are not checked.
         """
         names = self._for_claim.get(claim.key, ())
         volumes = [self._known[name] for name in names]
@@ -342,7 +345,7 @@ class FreeVolumes:
 
 
 def _differ(old: PersistentVolume, new: PersistentVolume) -> bool:
-    """Return True if the volume's position in its class, or its class, changed."""
+    """Return whether the volume's class, or its place or eligibility in the class, changed."""
     return (
         class_name(old) != class_name(new)
         or old.spec.capacity != new.spec.capacity

@@ -1,6 +1,6 @@
-"""Evaluates node selectors for all rows at once.
+"""Evaluates node selectors for all rows of the node table together.
 
-A volume's node affinity reads node labels only: a requirement on metadata.name sees "".
+A volume's node affinity can use node labels only: a requirement on metadata.name sees "".
 upstream: component-helpers/storage/volume/helpers.go: CheckNodeAffinity
 """
 
@@ -25,7 +25,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def selector_mask(selector: NodeSelector, table: NodeTable) -> Mask:
-    """Return, by row, whether one of the terms of `selector` matches."""
+    """Return, by row, whether at least one term of `selector` matches the node."""
     rows = np.arange(table.capacity)
     found = np.zeros(table.capacity, np.bool_)
     for term in selector.node_selector_terms:
@@ -36,7 +36,7 @@ def selector_mask(selector: NodeSelector, table: NodeTable) -> Mask:
 
 
 def _without_fields(term: NodeSelectorTerm) -> NodeSelectorTerm | None:
-    """Return the label requirements of `term`, None if no node can match it."""
+    """Return `term` without its field requirements, None if `term` matches no node."""
     if is_unmatchable(term):
         return None
     if not term.match_fields:
@@ -48,7 +48,7 @@ def _without_fields(term: NodeSelectorTerm) -> NodeSelectorTerm | None:
 
 
 def simple_values(selector: NodeSelector) -> tuple[str, tuple[str, ...]] | None:
-    """Return (key, values) if the selector is just `key In values`, as for most volumes."""
+    """Return (key, values) if the selector has the simple form `key In values`, else None."""
     if len(selector.node_selector_terms) != 1:
         return None
     term = selector.node_selector_terms[0]
@@ -59,7 +59,7 @@ def simple_values(selector: NodeSelector) -> tuple[str, tuple[str, ...]] | None:
 
 
 def label_mask(selector: LabelSelector, table: NodeTable) -> Mask:
-    """Return, by row, whether the node's labels match; an empty selector matches all."""
+    """Return, by row, whether `selector` matches the node; an empty selector matches all nodes."""
     rows = np.arange(table.capacity)
     found = np.ones(table.capacity, np.bool_)
     for key, value in selector.match_labels.items():
@@ -74,7 +74,9 @@ def label_mask(selector: LabelSelector, table: NodeTable) -> Mask:
 
 
 def topology_mask(terms: tuple[TopologySelectorTerm, ...], table: NodeTable) -> Mask:
-    """Return, by row, whether a class allows the node; no terms allow all, an empty term none.
+    """Return, by row, whether one of `terms` matches the node; without terms, every node matches.
+
+    An empty term matches no node.
 
     upstream: pkg/apis/core/v1/helper/helpers.go: MatchTopologySelectorTerms
     """

@@ -1,11 +1,13 @@
-"""NodeVolumes: how the pod's volumes are or can be made available on each node.
+"""NodeVolumes: the volumes that a pod's claims use or would get on each node.
+
+They are determined in these steps:
 
     1 bound claims      their volumes must be reachable
-    2 tied claims       a claim that is being provisioned for a node fits that node only
-    3 matching          each further claim, the smallest first, takes the smallest free volume
-    4 provisioning      a claim without a match is provisioned, if the class allows it and has room
+    2 tied claims       a claim that is being provisioned for a node fits only that node
+    3 matching          each other claim, smallest first, takes the smallest free volume that fits
+    4 provisioning      a claim without a match is provisioned if its class allows it and has room
 
-Each claim takes its best volume, even if a later claim then finds none.
+Each claim takes the best volume for itself, even if a later claim then finds none.
 upstream: binder.go: FindPodVolumes
 """
 
@@ -45,7 +47,10 @@ STATUSES: Final = (SUCCESS, *map(_status, range(1, 2 * NO_VOLUME)))
 
 @dataclass(frozen=True, slots=True)
 class PodVolumes:
-    """The changes to a pod's claims if the pod is bound to one node."""
+    """The changes to a pod's claims if the pod is placed on a certain node.
+
+    `bindings` are (claim, volume) pairs, and `provisions` are the claims to provision.
+    """
 
     bindings: tuple[tuple[PersistentVolumeClaim, PersistentVolume], ...] = ()
     provisions: tuple[PersistentVolumeClaim, ...] = ()
@@ -53,10 +58,10 @@ class PodVolumes:
 
 @dataclass(frozen=True, slots=True)
 class VolumeMatch:
-    """The volume that a claim takes, by row: a position in `volumes`, or NONE.
+    """The volume that one claim takes on each row.
 
-    Values from RESERVED downwards are positions in `reserved`, volumes that no other claim may
-    take.
+    `chosen[row]` is a position in `volumes`, or NONE. A value of RESERVED - i is position i in
+    `reserved`, the volumes that are reserved for the claim.
     """
 
     claim: PersistentVolumeClaim
@@ -65,7 +70,7 @@ class VolumeMatch:
     reserved: tuple[PersistentVolume, ...] = ()
 
     def at(self, row: int) -> PersistentVolume | None:
-        """Return the volume taken on `row`."""
+        """Return the volume that the claim takes on `row`, None if it takes none."""
         position = int(self.chosen[row])
         if position == NONE:
             return None
@@ -81,8 +86,8 @@ RESERVED: Final = NONE - 1
 class NodeVolumes:
     """The result for every node: whether the pod's volumes are or can be made available.
 
-    `flags` by row are the reasons why it does not fit, None if all rows fit. `matches` are in the
-    order in which they were made; `tied` claims are being provisioned.
+    `flags` holds, by row, the reasons for a rejection, or 0; it is None if all rows fit. `matches`
+    are in the order in which claims were matched. `tied` are the claims that are being provisioned.
     """
 
     flags: npt.NDArray[np.int32] | None
@@ -90,7 +95,7 @@ class NodeVolumes:
     tied: tuple[PersistentVolumeClaim, ...] = ()
 
     def at(self, row: int) -> PodVolumes:
-        """Return the bindings and provisions on a row that fits."""
+        """Return the bindings and provisions for `row`, which must fit."""
         bindings = []
         provisions = list(self.tied)
         for match in self.matches:

@@ -51,8 +51,9 @@ from fairlead.engine.state.shape import Shape
 class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """The plugin arguments of VolumeBinding.
 
-    `bind_timeout_seconds` is how long a pod waits for its volumes before it is retried. `shape` is
-    for scoring by capacity, whose feature gate is off by default.
+    `bind_timeout_seconds` is the time that a pod waits for its volumes before it is retried.
+    `shape` is used only to score by capacity, which Fairlead does not do: the feature gate is off
+    by default.
     """
 
     bind_timeout_seconds: int = 600
@@ -92,9 +93,9 @@ EVENTS: Final = frozenset(
 
 
 class _Volumes:
-    """One pod's claims and, computed on first use, the volumes of the nodes for them.
+    """One pod's claims, and the volumes that the nodes have for them.
 
-    All hypotheses of a cycle share the result, because it does not depend on pods.
+    All hypotheses of a scheduling cycle share the volumes, because they do not depend on pods.
     """
 
     __slots__ = ("_found", "claims", "decision", "finder")
@@ -107,14 +108,14 @@ class _Volumes:
 
     @property
     def found(self) -> NodeVolumes:
-        """The volumes of the nodes, computed on the first call."""
+        """The volumes for the claims on every node, computed on first use."""
         if self._found is None:
             self._found = self.finder.find_volumes(self.claims)
         return self._found
 
 
 class VolumeBinding:
-    """Requires that the pod's volumes are or can be made available on the node.
+    """Rejects nodes on which the pod's volumes are not available and cannot be made available.
 
     Implements PreFilter, Filter, Score (always skipped), Reserve and PreBind.
     """
@@ -152,7 +153,7 @@ class VolumeBinding:
         return None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject nodes where the pod's volumes are not and cannot be made available."""
+        """Reject a node where the pod's volumes are not available and cannot be made available."""
         flags = state.read(_Volumes).found.flags
         if flags is None or not flags[node.row]:
             return None
@@ -161,12 +162,12 @@ class VolumeBinding:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for all `rows`."""
+        """Return the Filter verdict for each node in `rows`."""
         flags = state.read(_Volumes).found.flags
         return Verdicts(np.zeros(len(rows), np.int32) if flags is None else flags[rows], STATUSES)
 
     def volumes_on(self, state: CycleState, node: NodeInfo) -> PodVolumes:
-        """Return the bindings and provisions for the pod on a feasible node.
+        """Return the bindings and provisions for the pod on `node`, which must be feasible.
 
         The result is empty if PreFilter returned SKIP.
         """
@@ -180,7 +181,7 @@ class VolumeBinding:
         return True
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Return SKIP."""
+        """Return SKIP, because capacity is not scored."""
         return SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
@@ -190,7 +191,7 @@ class VolumeBinding:
     # --- bindings --------------------------------------------------------------------------
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Record the bindings as assumed."""
+        """Assume the bindings for `node`, so that the next scheduling cycle respects them."""
         found = state.find(_Volumes)
         if found is None or not found.claims.delayed:
             return None
@@ -200,14 +201,14 @@ class VolumeBinding:
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        """Drop assumed bindings that the API does not show yet."""
+        """Revert the assumed bindings that the API does not show yet."""
         found = state.find(_Volumes)
         if found is not None and found.decision is not None:
             self._binder.revert(found.decision)
             found.decision = None
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
-        """Return the commands for the bindings; the pod then waits until the volumes are bound."""
+        """Return the commands that write the bindings; the pod then waits for its volumes."""
         found = state.find(_Volumes)
         if found is None or found.decision is None:
             return None
@@ -219,7 +220,7 @@ class VolumeBinding:
         )
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Return None once the volumes are bound."""
+        """Return None if all volumes are bound, else a status to wait or to fail."""
         decision = state.read(_Volumes).decision
         assert decision is not None
         try:
@@ -232,7 +233,7 @@ class VolumeBinding:
 
 
 def is_schedulable_after(pod: PodInfo, event: ClusterEvent) -> bool:
-    """Return True for every new node, volume, class or capacity, and for the pod's own claims."""
+    """Return whether `event` may help: a node, volume, class, capacity or claim of the pod."""
     match event.old, event.new:
         case _, PersistentVolumeClaim() as claim:
             is_ours = claim.metadata.namespace == pod.namespace
@@ -256,8 +257,8 @@ def _stops_counting(old: CSIDriver, new: CSIDriver) -> bool:
 
 
 def _has_inline(pod: PodInfo, driver: str) -> bool:
-    """Return True if the pod has an inline volume of `driver`.
+    """Return whether the pod has an inline volume of `driver`.
 
-    Upstream checks inline volumes only, although capacity is relevant to claims.
+    Upstream checks only inline volumes here, although capacity matters for claims.
     """
     return any(one.csi is not None and one.csi.driver == driver for one in pod.pod.spec.volumes)

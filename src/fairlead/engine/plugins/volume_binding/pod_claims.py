@@ -1,4 +1,4 @@
-"""PodClaims: a pod's claims: bound ones, and those that still need a volume.
+"""PodClaims: a pod's bound claims, and its claims that still need a volume.
 
 An unbound claim rejects the pod, unless its class has volumeBindingMode WaitForFirstConsumer.
 upstream: volume_binding.go: podHasPVCs, PreFilter; binder.go: GetPodVolumeClaims
@@ -27,14 +27,17 @@ _LOST: Final = "Lost"
 
 @dataclass(frozen=True, slots=True)
 class PodClaims:
-    """A pod's claims, in the order of its volumes; `delayed` claims wait until a node is chosen."""
+    """A pod's claims, in the order of its volumes.
+
+    `delayed` are unbound claims that get a volume once a node is chosen.
+    """
 
     bound: tuple[PersistentVolumeClaim, ...]
     delayed: tuple[PersistentVolumeClaim, ...]
 
 
 def read_claims(lookup: VolumeLookup, pod: PodInfo) -> PodClaims | Status:
-    """Return the claims of `pod`, or the reason why it cannot run on any node yet."""
+    """Return the claims of `pod`, or a status if the pod cannot run on any node yet."""
     claims: list[PersistentVolumeClaim] = []
     for volume in pod.pod.spec.volumes:
         if is_claimed(volume):
@@ -72,7 +75,7 @@ def _usable_claim(
 
 
 def _is_delayed(lookup: VolumeLookup, claim: PersistentVolumeClaim) -> bool:
-    """Return True if the claim waits for a node; False if it names its volume."""
+    """Return whether the claim gets a volume once a node is chosen; False if it names a volume."""
     found = lookup.class_of(claim)
     if found is None or claim.spec.volume_name:
         return False

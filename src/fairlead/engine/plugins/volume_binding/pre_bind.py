@@ -1,8 +1,8 @@
-"""The API writes for planned volume bindings, and the check that they are complete.
+"""Commands that write planned volume bindings, and the check whether the bindings are complete.
 
-The scheduler writes half of a binding: a claimRef into a free volume, or the annotation
-selected-node into a claim to provision. The PV controller or the provisioner does the rest, and the
-pod waits for it.
+The scheduler writes only one side of a binding: the claimRef of a free volume, or the annotation
+selected-node of a claim to provision. The PV controller or the provisioner completes the binding,
+and the pod waits for it.
 upstream: binder.go: AssumePodVolumes, bindAPIUpdate, checkBindings
 """
 
@@ -29,7 +29,10 @@ BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 
 @dataclass(slots=True)
 class Decision:
-    """The assumed bindings of one pod; `volumes` and `claims` name the assumed objects."""
+    """The assumed bindings of one pod.
+
+    `volumes` and `claims` are the keys of the objects for which a change is assumed.
+    """
 
     pod_volumes: PodVolumes
     volumes: list[str]
@@ -37,15 +40,15 @@ class Decision:
 
 
 class NotYetError(Exception):
-    """The PV controller has not completed the binding yet."""
+    """Raised while a binding is not complete yet."""
 
 
 class BindingFailedError(Exception):
-    """The binding failed; the text gives the reason."""
+    """Raised if a binding has failed; the message is the reason."""
 
 
 class VolumeBinder:
-    """Records planned bindings, drops them, and checks their progress."""
+    """Assumes planned bindings, reverts them, and checks their progress."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Read the claims and volumes of `cluster`."""
@@ -56,7 +59,10 @@ class VolumeBinder:
     # --- planned bindings ------------------------------------------------------------------
 
     def assume(self, pod_volumes: PodVolumes, node: str) -> Decision:
-        """Assume the bindings, so that the next cycle counts them; undone by `revert`."""
+        """Assume the bindings, so that the next scheduling cycle takes them into account.
+
+        `revert` undoes this.
+        """
         decision = Decision(pod_volumes, [], [])
         for claim, volume in pod_volumes.bindings:
             if not _is_bound_to(volume, claim):
@@ -69,14 +75,14 @@ class VolumeBinder:
         return decision
 
     def revert(self, decision: Decision) -> None:
-        """Drop the assumptions that the API does not show yet."""
+        """Revert the assumptions that the API does not show yet."""
         for name in decision.volumes:
             self._assumed.restore_volume(name)
         for key in decision.claims:
             self._assumed.restore_claim(key)
 
     def commands(self, decision: Decision, node: str) -> tuple[PatchObject, ...]:
-        """Return the commands for the scheduler's half of the bindings."""
+        """Return the commands that write the scheduler's side of the bindings."""
         bindings = decision.pod_volumes.bindings
         return (
             *(_bind(one, claim) for claim, one in bindings if one.key in decision.volumes),
@@ -90,7 +96,7 @@ class VolumeBinder:
     # --- progress --------------------------------------------------------------------------
 
     def check(self, decision: Decision, pod: PodInfo, node_name: str) -> None:
-        """Return normally if all claims are bound. Raises NotYetError and BindingFailedError."""
+        """Return if all claims are bound. Raises NotYetError or BindingFailedError."""
         node = self._cluster.table.find(node_name)
         if node is None:
             raise BindingFailedError(
@@ -162,7 +168,7 @@ class VolumeBinder:
 
 
 def _is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Return True if the volume's claimRef names exactly this claim."""
+    """Return whether the volume's claimRef has the claim's namespace, name and UID."""
     found, meta = volume.spec.claim_ref, claim.metadata
     return found is not None and (found.namespace, found.name, found.uid) == (
         meta.namespace,
@@ -196,6 +202,6 @@ def _provision(claim: PersistentVolumeClaim, node: str) -> PatchObject:
 
 
 def _versioned(one: PersistentVolume | PersistentVolumeClaim) -> dict[str, Any]:
-    """Return metadata with the resourceVersion, so that the write fails if `one` has changed."""
+    """Return metadata with the resourceVersion of `one`, so that an outdated write fails."""
     version = one.metadata.resource_version
     return {"resourceVersion": version} if version else {}

@@ -1,1 +1,1 @@
-"""Lookups of claims, volumes, storage classes and CSI drivers, shared by the volume plugins."""
+"""Finds claims, volumes, storage classes and CSI drivers for all volume plugins."""

@@ -1,6 +1,6 @@
-"""CSINodeColumns: the content of CSINode objects as columns over the node rows.
+"""CSINodeColumns: the data of CSINode objects as columns over the node rows.
 
-The logs of nodes and storage tell which rows to recompute.
+The change logs of nodes and of storage objects determine the rows to recompute.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 class CSINodeColumns:
-    """Volume limits and CSI migration by row; call `refresh` before reading."""
+    """Volume limits and CSI migration of each node; call `refresh` before reading."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Read the CSINodes of the nodes of `cluster`."""
@@ -33,14 +33,14 @@ class CSINodeColumns:
         self._migrated: dict[str, Bools] = {}
 
     def limits(self, driver: str) -> Ints | None:
-        """Return the limits of `driver` by row; None if unlimited everywhere.
+        """Return the limit of `driver` on each row, NO_LIMIT for a row without a limit.
 
-        A row without a limit has NO_LIMIT.
+        Returns None if no row has a limit.
         """
         return self._limits.get(driver)
 
     def migrated(self, plugin: str) -> Bools | None:
-        """Return the rows on which the in-tree `plugin` is migrated; None if there are none."""
+        """Return, by row, whether the in-tree `plugin` is migrated; None if on no row."""
         return self._migrated.get(plugin)
 
     def refresh(self) -> None:
@@ -96,13 +96,13 @@ class CSINodeColumns:
 
 
 def migrated_plugins(node: CSINode) -> list[str]:
-    """Return the in-tree plugins that a node reports as migrated."""
+    """Return the in-tree plugins that the CSINode lists as migrated to CSI drivers."""
     listed = node.metadata.annotations.get(MIGRATED_PLUGINS, "")
     return listed.split(",") if listed else []
 
 
 def volume_limits(node: CSINode) -> dict[str, int]:
-    """Return the volume limits of a node, keyed by driver; drivers without a limit are left out."""
+    """Return the volume limit of each driver; drivers without a limit are left out."""
     return {
         driver.name: driver.allocatable.count
         for driver in node.spec.drivers

@@ -1,7 +1,7 @@
-"""In-tree volumes, and the CSI drivers that now serve them.
+"""In-tree volumes, and the CSI drivers to which they are migrated.
 
-Stored objects still name the cloud's disk. Limits apply to the driver, and on nodes with CSI
-migration the driver's own zone label is compared with the volume's zone.
+Stored objects still name the in-tree volume type. Volume limits count by CSI driver. On nodes with
+CSI migration, the zone of a volume is compared with the zone label of the driver.
 upstream: csi-translation-lib/plugins/*.go
 """
 
@@ -34,12 +34,12 @@ _ZONE_PARTS: Final = 3  # continent-region-zone
 
 
 class TranslationError(ValueError):
-    """An in-tree volume that cannot be translated to a CSI volume."""
+    """Raised if an in-tree volume cannot be translated to a CSI volume."""
 
 
 @dataclass(frozen=True, slots=True)
 class InTreeKind:
-    """An in-tree plugin, its CSI driver, and the driver's label for zones."""
+    """An in-tree plugin, its CSI driver, and the zone label that the driver uses."""
 
     name: str
     driver: str
@@ -59,7 +59,7 @@ IN_TREE_KINDS: Final = {kind.name: kind for kind in (AWS_EBS, GCE_PD, AZURE_DISK
 
 
 def kind_of(source: Volume | PersistentVolumeSpec) -> InTreeKind | None:
-    """Return the in-tree kind of the volume `source`, None if it is not an in-tree volume."""
+    """Return the in-tree plugin of the volume `source`; None if it is not an in-tree volume."""
     if source.aws_elastic_block_store is not None:
         return AWS_EBS
     if source.gce_persistent_disk is not None:
@@ -72,17 +72,18 @@ def kind_of(source: Volume | PersistentVolumeSpec) -> InTreeKind | None:
 
 
 def csi_of_inline(volume: Volume) -> CSISource | None:
-    """Return driver and handle of an inline in-tree volume, None for other volumes.
+    """Return the CSI driver and handle of an inline in-tree volume, None for other volumes.
 
-    Raises TranslationError if the volume's id is malformed.
+    Raises TranslationError if the volume's ID is malformed.
     """
     return _csi_of(volume, {})
 
 
 def csi_of_volume(volume: PersistentVolume) -> CSISource | None:
-    """Return the volume's driver and handle, translated for an in-tree one; None if it has neither.
+    """Return the CSI driver and handle of `volume`; an in-tree volume is translated.
 
-    Raises TranslationError.
+    Returns None if it is neither a CSI volume nor an in-tree volume. Raises TranslationError if the
+    volume's ID is malformed.
     """
     return volume.spec.csi or _csi_of(volume.spec, volume.metadata.labels)
 
@@ -107,7 +108,7 @@ def _csi_of(source: Volume | PersistentVolumeSpec, labels: dict[str, str]) -> CS
 
 
 def _aws_handle(volume_id: str) -> str:
-    """Return the handle `vol-1` for the ids `vol-1`, `aws:///vol-1` and `aws://zone/vol-1`."""
+    """Return the handle `vol-1` for the IDs `vol-1`, `aws:///vol-1` and `aws://zone/vol-1`."""
     if not volume_id.startswith("aws://"):
         return volume_id
     match = _AWS_ID.fullmatch(volume_id)
@@ -131,7 +132,7 @@ def _gce_handle(disk: str, zones_label: str) -> str:
 
 
 def driver_selector(volume: PersistentVolume) -> NodeSelector | None:
-    """Return the volume's node affinity in terms of the driver's labels; None if it fits any node.
+    """Return the volume's node affinity, translated to the driver's labels; None means any node.
 
     upstream: plugins/in_tree_volume.go: translateTopologyFromInTreeToCSI
     """
@@ -156,7 +157,7 @@ def driver_selector(volume: PersistentVolume) -> NodeSelector | None:
 
 
 def _topology_keys(terms: Iterable[NodeSelectorTerm], labels: dict[str, str]) -> tuple[str, str]:
-    """Return the zone and region labels that the volume uses, current or deprecated."""
+    """Return the (zone label, region label) that the volume uses, current or deprecated."""
     keys = {one.key for term in terms for one in term.match_expressions}
     is_beta = ZONE not in keys and (
         BETA_ZONE in keys or (ZONE not in labels and BETA_ZONE in labels)
@@ -186,7 +187,7 @@ def _renamed(
 def _restricted(
     terms: tuple[NodeSelectorTerm, ...], key: str, values: list[str]
 ) -> tuple[NodeSelectorTerm, ...]:
-    """Add a requirement to every term; if there are no terms, make a new one."""
+    """Add the requirement `key In values` to every term; without terms, return one new term."""
     added = NodeSelectorRequirement(key=key, operator="In", values=tuple(values))
     replace = msgspec.structs.replace
     return tuple(

@@ -1,4 +1,4 @@
-"""VolumeLookup: finds a pod's claims, their classes and volumes."""
+"""VolumeLookup: finds a pod's claims and their storage classes and volumes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class VolumeLookup:
     """Finds claims, classes and volumes among the `related` objects."""
 
     def __init__(self, related: RelatedObjects) -> None:
-        """Look up objects in `related`, without a cache."""
+        """Look up objects in `related`; results are not cached."""
         self._related = related
 
     def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
@@ -33,13 +33,13 @@ class VolumeLookup:
         return self._related.get(CSINode, name)
 
     def class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
-        """Return the claim's class, None if it names none or a missing one."""
+        """Return the claim's storage class, None if none is named or it does not exist."""
         name = class_name(claim)
         return self._related.get(StorageClass, name) if name else None
 
 
 def class_name(one: PersistentVolumeClaim | PersistentVolume) -> str:
-    """Return the name of the storage class, "" for none.
+    """Return the name of the storage class, "" if none is set.
 
     upstream: component-helpers/storage/volume/helpers.go: GetPersistentVolumeClaimClass
     """
@@ -48,7 +48,7 @@ def class_name(one: PersistentVolumeClaim | PersistentVolume) -> str:
 
 
 def is_bound(claim: PersistentVolumeClaim) -> bool:
-    """Return True if claim and volume are fully bound (binder.go: isPVCFullyBound)."""
+    """Return whether the binding of the claim is complete (binder.go: isPVCFullyBound)."""
     return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
 
 
@@ -68,7 +68,7 @@ def class_not_found(name: str) -> str:
 
 
 def not_made_for(namespace: str, claim: str, pod: str) -> str:
-    """Return the message for an ephemeral volume whose claim is not owned by the pod.
+    """Return the message for an ephemeral volume if the pod does not own the volume's claim.
 
     upstream: component-helpers/storage/ephemeral/ephemeral.go: VolumeIsForPod
     """
