@@ -73,11 +73,12 @@ COMMANDS: Final = (
         "simulate",
         "fairlead.cli.commands.simulate.command:simulate",
         "Run a scenario in virtual time.",
+        "Exit codes: 0 success; 2 bad input; 3 a condition of --fail-on holds.",
     ),
     CommandEntry(
         "sweep",
         "fairlead.cli.commands.sweep.command:sweep",
-        "Run a scenario with many values, seeds or failures.",
+        "Run a scenario many times with varied fields or failures.",
         "Exit codes: 0 success; 2 bad input; 3 a condition of --fail-on holds.",
     ),
     CommandEntry(
@@ -94,22 +95,22 @@ COMMANDS: Final = (
     CommandEntry(
         "fit",
         "fairlead.cli.commands.fit:fit",
-        "Count how many more pods of a kind fit.",
+        "Count how many more pods of a workload fit.",
     ),
     CommandEntry(
         "consolidate",
         "fairlead.cli.commands.consolidate:consolidate",
-        "Find the nodes that can be removed, and what keeps the others.",
+        "Find nodes that can be removed, and why other nodes cannot.",
     ),
     CommandEntry(
         "size",
         "fairlead.cli.commands.size:size",
-        "Find the cheapest nodes that run everything.",
+        "Find the cheapest nodes that run all pods.",
     ),
     CommandEntry(
         "drain-plan",
         "fairlead.cli.commands.drain_plan:drain_plan",
-        "Plan the drain of nodes: blockers, order, pace, time.",
+        "Plan the drain of nodes: what blocks it, order, pace, time.",
     ),
     CommandEntry(
         "upgrade-check",
@@ -119,7 +120,7 @@ COMMANDS: Final = (
     CommandEntry(
         "rebalance",
         "fairlead.cli.commands.rebalance:rebalance",
-        "Propose the pod moves that help most.",
+        "Propose pod moves that make room or even out nodes.",
     ),
     CommandEntry(
         "replay",
@@ -129,13 +130,13 @@ COMMANDS: Final = (
     CommandEntry(
         "snapshot",
         "fairlead.cli.commands.snapshot:snapshot",
-        "Write what a running cluster contains to a file.",
+        "Write the objects of a running cluster to a file.",
     ),
     CommandEntry(
         "conformance",
         "fairlead.cli.commands.conformance:conformance",
         "Replay decisions recorded from upstream binaries.",
-        "Exit codes: 0 all cases agree; 1 some differ; 2 bad input.",
+        "Exit codes: 0 all cases agree; 1 some cases differ; 2 bad input.",
     ),
     CommandEntry(
         "up",
@@ -175,29 +176,29 @@ COMMANDS: Final = (
     CommandEntry(
         "run",
         "fairlead.cli.commands.run.command:run",
-        "Schedule a real cluster.",
+        "Schedule the pods of a real cluster.",
         "Exit codes: 0 stopped by a signal; 1 leadership or the cluster was lost; 2 bad input.",
     ),
     CommandEntry(
         "watch",
         "fairlead.cli.commands.watch.command:watch",
-        "Ask what-if questions again as a cluster changes.",
+        "Answer what-if questions again whenever a cluster changes.",
     ),
     CommandEntry(
         "extender",
         "fairlead.cli.commands.extender.command:extender",
-        "Serve plugins to a kube-scheduler.",
+        "Serve plugins as an extender of kube-scheduler.",
     ),
     CommandEntry(
         "demo",
         "fairlead.cli.commands.demo:demo",
-        "Ask three questions about an example cluster.",
+        "Answer three what-if questions about an example cluster.",
     ),
     CommandEntry(
         "doctor",
         "fairlead.cli.commands.doctor:doctor",
-        "Check that this machine has what Fairlead needs.",
-        "Exit codes: 0 all well; 1 something is missing.",
+        "Check that this machine meets Fairlead's requirements.",
+        "Exit codes: 0 all checks pass; 1 a check fails.",
     ),
     CommandEntry(
         "completion",
@@ -207,14 +208,14 @@ COMMANDS: Final = (
     CommandEntry(
         "bench",
         "fairlead.cli.commands.bench:bench",
-        "Run upstream's benchmark workloads.",
-        "Exit codes: 0 all workloads ran; 1 one failed; 2 unknown workload.",
+        "Run kube-scheduler's benchmark workloads.",
+        "Exit codes: 0 all workloads ran; 1 a workload failed or got worse; 2 bad input.",
     ),
     CommandEntry(
         "torture",
         "fairlead.cli.commands.torture:torture",
         "Test Fairlead itself under random faults.",
-        "Exit codes: 0 every law held; 1 one was broken; 2 bad input.",
+        "Exit codes: 0 every law held; 1 a law was broken; 2 bad input.",
     ),
 )
 

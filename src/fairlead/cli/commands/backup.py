@@ -22,16 +22,19 @@ from fairlead.worlds.local.backup import COPY_MODE, BackupError, restore_backup,
 from fairlead.worlds.local.data_dir import ADDRESS, OBJECTS, read_data_dir
 from fairlead.worlds.local.server.backup_endpoint import PATH
 
-DataDirectory = Annotated[Path, named("DIR", "The data directory of `fairlead up`.")]
-NewDataDirectory = Annotated[Path, named("DIR", "The data directory to create.")]
+DataDirectory = Annotated[
+    Path, named("DIR", "The data directory of the cluster, as given to `fairlead up`.")
+]
+NewDataDirectory = Annotated[Path, named("DIR", "The data directory to create for `fairlead up`.")]
 
 
 def backup(
     file: Annotated[Path, Parameter(show_default=False)], /, *, data_dir: DataDirectory
 ) -> int:
-    """Write a consistent copy of a cluster, running or not, to a tar file.
+    """Write a consistent copy of the data directory of a cluster to a tar file.
 
-    The file contains the cluster's keys and tokens, and only you can read it.
+    The cluster can be running or stopped. The file contains the cluster's keys and tokens; its
+    permissions allow only you to read it.
 
     Try:
 

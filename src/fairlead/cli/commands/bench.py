@@ -29,14 +29,14 @@ def bench(
     output: Annotated[Literal["text", "json"], Parameter(name=["--output", "-o"])] = "text",
     baseline: Annotated[Path | None, Parameter(name="--baseline")] = None,
 ) -> int:
-    """Run kube-scheduler's own benchmark workloads (scheduler_perf) on Fairlead's scheduler alone.
+    """Run kube-scheduler's own benchmark workloads (scheduler_perf) on Fairlead's scheduler.
 
-    The table shows upstream's thresholds for comparison. They include an API server and etcd;
-    Fairlead's figures do not. The Outage workloads simulate a day in which one of three zones is
-    down for an hour, with API objects, controllers and kubelets, and count the evicted pods. The
-    WhatIf workloads ask `fairlead whatif` about a generated dump, parsing included. The
-    ClusterAutoscaler and Karpenter workloads measure single decisions, and a day of an elastic
-    cluster.
+    The table also shows upstream's thresholds. Upstream's figures include an API server and etcd;
+    Fairlead's figures measure the scheduler alone. Fairlead adds workloads of its own: an Outage
+    workload simulates a day in which one of three zones is down for an hour, with API objects,
+    controllers and kubelets, and counts the evicted pods. A WhatIf workload runs `fairlead whatif`
+    on a generated dump, and includes the time to parse it. The ClusterAutoscaler and Karpenter
+    workloads measure single decisions, and a day of a cluster that grows and shrinks.
 
     Try:
 
@@ -51,12 +51,12 @@ def bench(
     Parameters
     ----------
     workloads
-        Workloads to run (default: all except the long ones).
+        Names of the workloads to run (default: all workloads except the long ones).
     output
-        text or json.
+        Format of the result.
     baseline
-        JSON of an earlier run. Workloads that need over 15 % more CPU time or memory are named, and
-        the exit status is 1. Compare runs of one machine.
+        The JSON output of an earlier run on the same machine. If a workload needs over 15% more CPU
+        time or memory than in that run, the command prints its name and exits with status 1.
     """
     from fairlead.bench.baseline import regressions
     from fairlead.bench.suite import DEFAULT_NAMES, NAMES, WorkloadFailedError, measure_apart

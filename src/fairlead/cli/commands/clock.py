@@ -24,18 +24,23 @@ def clock(
         Parameter(help="What to do with the clock."),
     ] = "show",
     amount: Annotated[
-        str, Parameter(help="How far to advance (5m), or the new speed (60).", show_default=False)
+        str,
+        Parameter(
+            help="For advance: a duration (5m). For speed: simulated seconds per real second (60).",
+            show_default=False,
+        ),
     ] = "",
     /,
     *,
     kubeconfig: Annotated[
-        Path | None, named("FILE", "The cluster's kubeconfig (default: KUBECONFIG).")
+        Path | None,
+        named("FILE", "The kubeconfig of the cluster (default: the file in KUBECONFIG)."),
     ] = None,
 ) -> int:
     """Show or control the clock of a cluster that `fairlead up` runs.
 
-    `advance` moves the clock forward and runs everything that is due until then: pods start and
-    finish, tolerations and leases expire. It returns when this is done.
+    `advance` moves the clock forward by AMOUNT. Everything that is due in this time happens: pods
+    start and finish, tolerations and leases expire. The command returns when all this has happened.
 
     Try:
 

@@ -35,10 +35,11 @@ def conformance(
     tokens: Annotated[Path | None, _READ] = None,
     ca: Annotated[Path | None, _READ] = None,
 ) -> int:
-    """Replay decisions recorded from upstream binaries and compare every one.
+    """Replay decisions that were recorded from upstream binaries, and compare the results.
 
-    For each file, the command prints how many cases agree with the recording and how many differ.
-    For each difference, it prints the path of the field, the recorded value and Fairlead's value.
+    For each file, the command prints the number of cases in which Fairlead agrees with the
+    recording, and the number of cases in which it differs. For each difference, it prints the path
+    of the field, the recorded value and Fairlead's value.
 
     Try:
 
@@ -49,25 +50,25 @@ def conformance(
     Parameters
     ----------
     kind
-        What kind of decisions the files contain.
+        The kind of the decisions in FILES.
     files
-        Golden case files, plain or gzipped JSON lines.
+        Files with recorded cases, as JSON lines, plain or gzipped.
     defects
-        With `upstream`, reproduce the known defects of upstream as recorded. With `fixed`, use
-        Fairlead's defaults and list the cases that depend on a corrected defect (kinds `kubebatch`
-        and `nodelifecycle`).
+        For the kinds `kubebatch` and `nodelifecycle`: `upstream` reproduces known defects of
+        upstream, as they were recorded. `fixed` corrects these defects, which is Fairlead's default
+        elsewhere, and lists the cases that depend on them.
     only
-        Replay only cases whose names match this pattern. For a name without wildcards, print all
-        differences of the case instead of only the first (kind `api`).
+        Replay only cases with names that match this pattern. With kind `api` and a name without
+        wildcards, print all differences of the case instead of only the first difference.
     show
-        How many differences to show per file.
+        Largest number of differences to print for each file.
     server
-        Send requests to the API server at this URL instead of Fairlead's own (kind `api`).
+        With kind `api`: send the requests to the API server at this URL instead of Fairlead's own.
     tokens
-        File with the users of `--server` and their tokens, in the format of kube-apiserver's
+        With `--server`: a file with users and their tokens, in the format of kube-apiserver's
         `--token-auth-file`.
     ca
-        The CA certificate that `--server` is verified with.
+        With `--server`: a file with the CA certificate of the server.
     """
     from fairlead.conformance.run import run
 

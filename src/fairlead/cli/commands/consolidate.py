@@ -22,19 +22,24 @@ def consolidate(
     /,
     *,
     nodes: Annotated[
-        Names, repeatable("NODE", "Consider only these nodes, by name or selector (default: all).")
+        Names,
+        repeatable(
+            "NODE", "Consider only these nodes, by name or label selector (default: all nodes)."
+        ),
     ] = (),
     ignore: Annotated[
         tuple[AutoscalerRule, ...],
         repeatable(
             "RULE",
-            "Ignore what keeps autoscalers from removing nodes: annotations, local-storage, "
-            "unmanaged (pods without a controller) or system-pods.",
+            "Ignore a rule by which autoscalers keep nodes: annotations, local-storage, unmanaged"
+            " (pods without a controller) or system-pods.",
         ),
     ] = (),
     instance_types: Annotated[
         str | None,
-        named("FILE", "Prices of instance types: CSV, or JSON with prices."),
+        named(
+            "FILE", "Prices of instance types, in the formats of fairlead whatif --instance-types."
+        ),
     ] = None,
     max_unavailable: DrainPace = None,
     connection: ConnectionOptions = NO_CONNECTION,
@@ -42,13 +47,14 @@ def consolidate(
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
-    """Find the nodes that can be removed, where their pods would go, and what keeps the others.
+    """Find nodes that can be removed, where their pods would go, and why other nodes must stay.
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
-    directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
-    or `--in-cluster` reads a running cluster, without changing it. The rules are those of
-    autoscalers: annotations, local storage, pods without a controller, disruption budgets, and room
-    on other nodes. Each cause is listed with its owner and a change that removes it.
+    directory of such files, or `-` for standard input. To read a running cluster instead, without
+    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. A node can be removed under the
+    rules of autoscalers, which check annotations, local storage, pods without a controller,
+    disruption budgets, and room on other nodes. For each node that must stay, the answer lists the
+    causes, who owns them, and changes that remove them.
 
     Try:
 

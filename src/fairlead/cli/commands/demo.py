@@ -20,13 +20,14 @@ _REPORT: Final = "flash-sale.html"
 def demo(
     *,
     output: Annotated[
-        Path, named("DIR", "Where to write the files (default: fairlead-demo).")
+        Path, named("DIR", "Directory to write the files to (default: fairlead-demo).")
     ] = _FOLDER,
 ) -> int:
-    """Ask three questions about a small cluster, and show how to ask them about yours.
+    """Answer three questions about a small cluster, and print the commands for your own cluster.
 
-    The cluster is a dump of a Kubernetes 1.36 control plane: 12 nodes in two zones, 51 pods,
-    PriorityClasses and a disruption budget. Takes seconds, and needs no cluster and no network.
+    The small cluster is a dump of a Kubernetes 1.36 control plane: 12 nodes in two zones, 51 pods,
+    PriorityClasses and a disruption budget. The demo takes a few seconds, and needs no running
+    cluster and no network.
     """
     from fairlead.whatif.snapshot.dump_command import dump_command
 

@@ -18,14 +18,15 @@ def drain_plan(
     /,
     *,
     nodes: Annotated[
-        Names, repeatable("NODE", "The nodes to drain, by name or selector (pool=old).")
+        Names, repeatable("NODE", "Nodes to drain, by name or label selector (pool=old).")
     ] = (),
     max_unavailable: DrainPace = None,
     lasts: Annotated[
         str,
         Parameter(
             name="--for",
-            help="Each node returns to service this long after it is empty (default: never).",
+            help="Time from when a drained node is empty until it returns to service (default: it "
+            "never returns).",
             metavar="DURATION",
             show_default=False,
         ),
@@ -35,13 +36,13 @@ def drain_plan(
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
-    """Plan the drain of nodes: what blocks it, the order, how many at once, and how long.
+    """Plan the drain of nodes: what blocks it, in which order, how many at a time, and how long.
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
-    directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
-    or `--in-cluster` reads a running cluster, without changing it. The drain is simulated with
-    1, 2, 4, ... nodes at a time. The answer is the fastest of these drains that stops no replicated
-    workload.
+    directory of such files, or `-` for standard input. To read a running cluster instead, without
+    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The drain is simulated with 1
+    node at a time, then with 2, 4 and so on. The answer is the fastest of these drains in which
+    every workload with several replicas always has a ready pod.
 
     Try:
 

@@ -30,61 +30,75 @@ def fit(
         str | None,
         named(
             "FILE",
-            "A file with a Pod or a workload (YAML or JSON), or a pod spec of cluster-capacity.",
+            "YAML or JSON file with the pod to count: a Pod, a workload, or a pod spec for "
+            "cluster-capacity.",
         ),
     ] = None,
     like: Annotated[
         str | None,
         named(
             "KIND/NAME",
-            "Count pods like those of a workload: deploy/shop/web, sts/shop/db, pod/a/b.",
+            "Count pods like those of a workload (deploy/shop/web, sts/shop/db), or like one pod "
+            "(pod/shop/web-0).",
         ),
     ] = None,
     namespace: Annotated[
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace for names and objects that do not specify one.",
+            help="Namespace of names and objects that do not state a namespace.",
             show_default=False,
         ),
     ] = "",
     preempt: Annotated[
-        bool, Parameter(help="Let the new pods evict pods of lower priority.", negative=())
+        bool, Parameter(help="Let the new pods preempt pods of lower priority.", negative=())
     ] = False,
     max_limit: Annotated[
         int | None,
-        Parameter(help="Stop after this many pods.", metavar="N", converter=integer),
+        Parameter(
+            help="Stop counting after N pods (default: 1000000; with --autoscale: 5000).",
+            metavar="N",
+            converter=integer,
+        ),
     ] = None,
     autoscale: Annotated[
         Literal["off", "auto", "cluster-autoscaler", "karpenter"],
         Parameter(
-            help="Count until a limit of this autoscaler or a quota binds; auto: the one that the "
-            "snapshot has."
+            help="Let this node autoscaler add nodes, and count until its limits or a quota are "
+            "reached; auto means the autoscaler that the snapshot contains."
         ),
     ] = "off",
     node_groups: Annotated[
         str,
-        named("FILE", "Cluster Autoscaler's node groups (default: groups found by node labels)."),
+        named(
+            "FILE",
+            "File with Cluster Autoscaler's node groups (default: groups that are found by node "
+            "labels).",
+        ),
     ] = "",
     instance_types: Annotated[
-        str | None, named("FILE", "Instance types and prices, as whatif takes them.")
+        str | None,
+        named(
+            "FILE",
+            "Instance types and their prices, in the formats of fairlead whatif --instance-types.",
+        ),
     ] = None,
     node_pools: Annotated[
         str | None,
-        named("FILE", "NodePools and NodeOverlays in addition to those of the snapshot."),
+        named("FILE", "File with NodePools and NodeOverlays to add to those in the snapshot."),
     ] = None,
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
-    """Count how many more pods fit, where they go, and what stops the next one.
+    """Count how many more pods of a workload fit, on which nodes, and why no further pod fits.
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
-    directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
-    or `--in-cluster` reads a running cluster, without changing it. New pods pass admission, count
-    against quotas, and are placed by the scheduler with all its plugins. Pods that are pending
-    already are placed first.
+    directory of such files, or `-` for standard input. To read a running cluster instead, without
+    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. New pods pass admission, count
+    against ResourceQuotas, and are placed by the scheduler with all its plugins. Pods that are
+    already pending are placed before them.
 
     Try:
 

@@ -23,14 +23,14 @@ def rebalance(
     /,
     *,
     moves: Annotated[
-        int, Parameter(help="Propose at most N moves.", metavar="N", converter=integer)
+        int, Parameter(help="Propose at most N pod moves.", metavar="N", converter=integer)
     ] = 20,
     ignore: Annotated[
         tuple[AutoscalerRule, ...],
         repeatable(
             "RULE",
-            "Ignore what keeps autoscalers from moving pods: annotations, local-storage, unmanaged "
-            "(pods without a controller) or system-pods.",
+            "Ignore a rule by which autoscalers leave pods where they are: annotations, "
+            "local-storage, unmanaged (pods without a controller) or system-pods.",
         ),
     ] = (),
     connection: ConnectionOptions = NO_CONNECTION,
@@ -38,12 +38,12 @@ def rebalance(
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
-    """Propose the pod moves that help most: room for waiting pods, then balanced nodes.
+    """Propose pod moves that make room for pending pods, then moves that even out the nodes.
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
-    directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
-    or `--in-cluster` reads a running cluster, without changing it. A move evicts a pod within its
-    disruption budget; where its replacement goes is the scheduler's decision.
+    directory of such files, or `-` for standard input. To read a running cluster instead, without
+    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. A move evicts a pod if its
+    disruption budget allows this; the scheduler then places the replacement pod.
 
     Try:
 

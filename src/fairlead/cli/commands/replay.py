@@ -22,33 +22,34 @@ def replay(
         str | None,
         named(
             "DUMP",
-            "The cluster when the history begins, as other commands take it; for openb also its "
-            "table of nodes.",
+            "The cluster at the start of the history: a file, a directory, or - for standard "
+            "input, as for other commands, or openb's table of nodes.",
         ),
     ] = None,
     tolerance: Annotated[
         str,
         named(
             "DURATION",
-            "For histories without nodes: times that differ by no more than this agree (default: "
-            "10s).",
+            "For histories without nodes: largest difference at which a simulated and a recorded "
+            "start time count as equal (default: 10s).",
         ),
     ] = "10s",
     present: PresentOptions = PRESENT_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
-    """Compare every placement of a recorded history with the scheduler's rules.
+    """Compare each placement in a recorded history with the scheduler's rules.
 
     FILE is an audit log of kube-apiserver (JSON lines, level Request or RequestResponse) or an
-    export of kube-scheduler-simulator. For each recorded binding, Fairlead decides where the pod
-    would go in the state before the binding, and then continues with the recorded node. The answer
-    counts the pods on the best nodes, and lists the others with reasons. `--config` is the
-    configuration that the recorded scheduler had (default: the one in the export, else
-    kube-scheduler's defaults).
+    export of kube-scheduler-simulator. For each recorded binding, Fairlead schedules the pod in the
+    cluster state before the binding, compares its node with the recorded node, and then binds the
+    pod to the recorded node. The answer counts the pods that were placed on a best node, and lists
+    every other pod with the reason. `--config` is the configuration of the recorded scheduler
+    (default: the configuration in the export, else kube-scheduler's defaults).
 
-    A SimKube trace and the pod table of openb record when pods started, but not where. They are
-    simulated on the nodes of `--snapshot`, and each pod's time is compared.
+    FILE can also be a SimKube trace or the pod table of openb. They record when pods started, but
+    not on which node. Fairlead simulates these pods on the nodes of `--snapshot` and compares the
+    start times.
 
     Try:
 
@@ -63,7 +64,8 @@ def replay(
     Parameters
     ----------
     file
-        An audit log, an export, a SimKube trace or a pod table; - for standard input.
+        An audit log, an export of kube-scheduler-simulator, a SimKube trace or openb's pod table; -
+        for standard input.
     """
     from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.input.content import BYTES_MAX

@@ -21,27 +21,39 @@ def size(
     *,
     instance_types: Annotated[
         str | None,
-        named("FILE", "Instance types with prices, CSV or JSON (default: those of the nodes)."),
+        named(
+            "FILE",
+            "Instance types to choose from, with prices, in the formats of fairlead whatif "
+            "--instance-types (default: the types of the existing nodes).",
+        ),
     ] = None,
     survive: Annotated[
         Names,
         repeatable(
             "FAILURE",
-            "Choose nodes on which everything still runs after a failure: of any one zone (zone), "
-            "of any one node (node), or of any N nodes (nodes=N).",
+            "Choose nodes on which everything still runs after the failure of any one zone "
+            "(zone), any one node (node), or any N nodes (nodes=N).",
         ),
     ] = (),
     headroom: Annotated[
-        str, named("SHARE", "Share of cpu and memory of each new node that stays free: 20%.")
+        str,
+        named(
+            "SHARE",
+            "Share of the cpu and memory of each new node to leave free, such as 20% (default: "
+            "0%).",
+        ),
     ] = "",
     keep: Annotated[
-        Names, repeatable("NODE", "Nodes that stay as they are, by name or selector (pool=gpu).")
+        Names,
+        repeatable(
+            "NODE", "Keep these existing nodes as they are, by name or label selector (pool=gpu)."
+        ),
     ] = (),
     effort: Annotated[
         int,
         Parameter(
-            help="How long to search for cheaper nodes: scheduling cycles, as a multiple of the "
-            "number of pods. More never gives a worse answer.",
+            help="How long to search: N scheduling cycles for each pod. A larger N never makes the"
+            " answer worse.",
             metavar="N",
             converter=integer,
         ),
@@ -51,13 +63,13 @@ def size(
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
-    """Find the cheapest set of nodes that runs everything, also after failures.
+    """Find the cheapest set of nodes that runs all pods, also after failures if requested.
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
-    directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
-    or `--in-cluster` reads a running cluster, without changing it. The search places every pod by
-    the scheduler's rules. The answer says how far from the cheapest set it can be at most, and
-    which resources set the cost.
+    directory of such files, or `-` for standard input. To read a running cluster instead, without
+    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The search places every pod by
+    the scheduler's rules. The answer contains a proven lower limit of the cost, and the resources
+    that determine this limit.
 
     Try:
 

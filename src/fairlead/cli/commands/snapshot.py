@@ -22,7 +22,8 @@ def snapshot(
         str | None,
         Parameter(
             name="--from",
-            help="Read this snapshot or dump instead of a cluster; with --reveal, any text.",
+            help="Read this file (a snapshot or the output of kubectl) instead of a cluster. With "
+            "--reveal, it can be any text.",
             metavar="SNAPSHOT",
             show_default=False,
             allow_leading_hyphen=True,
@@ -30,36 +31,45 @@ def snapshot(
     ] = None,
     anonymise: Annotated[
         Path | None,
-        named("KEYFILE", "Replace names by pseudonyms, and write the key to KEYFILE."),
+        named(
+            "KEYFILE",
+            "Replace names by pseudonyms, and write the list of names and pseudonyms to KEYFILE.",
+        ),
     ] = None,
     reveal: Annotated[
         Path | None,
-        named("KEYFILE", "Replace the pseudonyms in the text of --from by the names in KEYFILE."),
+        named(
+            "KEYFILE",
+            "Replace the pseudonyms in the file of --from by the original names from KEYFILE.",
+        ),
     ] = None,
     as_list: Annotated[
         bool,
         Parameter(
             name="--list",
-            help="Write one List, as kubectl prints it, for other programs.",
+            help="Write the objects in full as one List, as kubectl prints them, so that other "
+            "programs can read the file.",
             negative=(),
         ),
     ] = False,
     rbac: Annotated[
         bool,
-        Parameter(help="Print the RBAC roles that reading a cluster needs, and exit.", negative=()),
+        Parameter(
+            help="Print the RBAC roles that are needed to read a cluster, and exit.", negative=()
+        ),
     ] = False,
 ) -> int:
-    """Write the objects of a running cluster that Fairlead needs to a file.
+    """Write the objects that Fairlead needs from a running cluster to a file.
 
-    The command only lists objects; it reads no Secrets, ConfigMaps or Events. It prints which
-    resources you are not allowed to read, and how that affects answers. `whatif`, `explain` and
-    scenarios read the file like the output of kubectl. Pods that differ only in texts, such as
-    names and times, are written as one pod and columns of these texts, so the file is small and
-    loads faster; --list writes all objects in full.
+    The command only lists objects, and reads no Secrets, ConfigMaps or Events. If you are not
+    allowed to read a resource, it prints the resource and the effect on later answers. Other
+    commands and scenarios read the file like the output of kubectl. To keep the file small and fast
+    to load, pods that differ only in strings, such as names and times, are written as one pod and
+    lists of these strings; --list writes all objects in full.
 
-    With --anonymise, names, namespaces, images, labels and annotations become pseudonyms that sort
-    as the originals do, and fields that no command reads are removed. Commands give the same
-    answers for the file; --reveal restores the names in an answer.
+    With --anonymise, names, namespaces, images, labels and annotations are replaced by pseudonyms
+    that sort like the original names, and fields that no command reads are removed. Commands give
+    the same answers for the anonymised file; --reveal restores the original names in an answer.
 
     Try:
 

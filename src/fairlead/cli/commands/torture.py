@@ -46,13 +46,14 @@ def torture(
 ) -> int:
     """Test Fairlead itself: a whole control plane under random workloads, changes and faults.
 
-    Each seed is one cluster of 20 nodes with all controllers. In virtual time it has an hour of
-    changes and faults, and then time to settle. More than one command in 20 is refused, delayed,
-    performed but reported as failed, or performed twice; watches break, the process is killed and
-    starts again from its store, nodes fail and return with another capacity. The laws in
-    docs/torture.md are checked after every command and at the end.
+    Each seed makes one simulated cluster of 20 nodes with all controllers. For an hour of virtual
+    time, the cluster gets random changes and faults; then it has time to settle. More than one
+    request in 20 is refused, delayed, performed but reported as failed, or performed twice. Watches
+    break, the process is killed and restarts from its store, and nodes fail and return with another
+    capacity. After every command and at the end, the safety rules in docs/torture.md (the laws) are
+    checked.
 
-    If a law is broken, the command prints a scenario that breaks it, reduced to the necessary
+    If a law is broken, the command prints a scenario that breaks the law, reduced to the necessary
     parts.
 
     Try:
@@ -66,17 +67,17 @@ def torture(
     Parameters
     ----------
     scenario
-        Run this scenario, which a failure printed, instead of seeds.
+        Run this file, a scenario that an earlier failure printed, instead of random clusters.
     seed
-        The first seed; each further cluster has the next one.
+        The seed of the first cluster. Each further cluster has the next integer as its seed.
     hours
-        Real time after which no further seed is started.
+        Real time in hours after which no further cluster is started.
     runs
-        The number of seeds (default: as many as the time allows).
+        The number of clusters (default: as many as --hours allows).
     jobs
-        The number of processes.
+        The number of processes that run clusters in parallel.
     shrink
-        Whether to look for a smaller scenario that breaks the same law, for up to five minutes.
+        After a failure, search up to five minutes for a smaller scenario that breaks the same law.
     """
     if scenario is not None:
         return _replay(scenario)

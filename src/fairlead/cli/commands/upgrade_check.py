@@ -18,29 +18,40 @@ def upgrade_check(
     /,
     *,
     nodes: Annotated[
-        Names, repeatable("NODE", "Only these nodes, by name or selector (default: all).")
+        Names,
+        repeatable(
+            "NODE", "Upgrade only these nodes, by name or label selector (default: all nodes)."
+        ),
     ] = (),
     surge: Annotated[
         int,
-        Parameter(help="Nodes added to each pool for the upgrade.", metavar="N", converter=integer),
+        Parameter(
+            help="Number of nodes that are added to each pool during the upgrade.",
+            metavar="N",
+            converter=integer,
+        ),
     ] = 1,
     max_unavailable: Annotated[
         int | None,
         Parameter(
-            help="Nodes that are drained at a time (default: as many as --surge, at least 1).",
+            help="Number of nodes that are drained at a time (default: the value of --surge, but "
+            "at least 1).",
             metavar="N",
             converter=integer,
         ),
     ] = None,
     lasts: Annotated[
-        str, Parameter(name="--for", help="How long each node is down.", metavar="DURATION")
+        str,
+        Parameter(
+            name="--for", help="How long each node is down after its drain.", metavar="DURATION"
+        ),
     ] = "5m",
     group_by: Annotated[
         str,
         named(
             "LABEL",
-            "Node label whose values are the pools (default: the label of Karpenter, EKS, GKE or "
-            "AKS; without one, equal nodes form a pool).",
+            "Node label whose values are the pools (default: the node pool label of Karpenter, "
+            "EKS, GKE or AKS; if nodes have none of these, equal nodes form a pool).",
         ),
     ] = "",
     connection: ConnectionOptions = NO_CONNECTION,
@@ -48,12 +59,13 @@ def upgrade_check(
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
-    """Check whether all nodes can be upgraded: what would stop it, and how long it takes.
+    """Check whether all nodes can be drained for an upgrade, and how long the upgrade takes.
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
-    directory of such files, or `-` for standard input. Instead of it, `--context`, `--kubeconfig`
-    or `--in-cluster` reads a running cluster, without changing it. The answer names budgets that
-    can never be met, pods that fit nowhere else, and workloads that stop during the upgrade.
+    directory of such files, or `-` for standard input. To read a running cluster instead, without
+    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The answer lists disruption
+    budgets that never allow an eviction, pods that fit on no other node, and workloads that have no
+    ready pod for a time during the upgrade.
 
     Try:
 

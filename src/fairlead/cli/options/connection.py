@@ -28,16 +28,22 @@ class ConnectionOptions:
 
     kubeconfig: Annotated[
         str | None,
-        named("FILE", "Use the cluster of this kubeconfig (default: KUBECONFIG, ~/.kube/config)."),
+        named(
+            "FILE",
+            "Use the cluster of this kubeconfig (default: the files in KUBECONFIG, else "
+            "~/.kube/config).",
+        ),
     ] = None
     context: Annotated[
         str | None,
-        named("NAME", "Use the cluster of this context (default: the current one)."),
+        named("NAME", "Use the cluster of this kubeconfig context (default: the current context)."),
     ] = None
     in_cluster: Annotated[
         bool,
         Parameter(
-            help="Use the cluster that this pod runs in, with its service account.", negative=()
+            help="Use the cluster of the pod that this command runs in, with the pod's service "
+            "account.",
+            negative=(),
         ),
     ] = False
 

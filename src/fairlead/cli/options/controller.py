@@ -19,7 +19,7 @@ _TEXTS: Final = ColumnSpec(renderer=DescriptionRenderer(), overflow="fold")
 
 CONTROLLERS: Final = Group(
     "Controllers",
-    help="kube-controller-manager's flags for unresponsive nodes.",
+    help="kube-controller-manager's flags for unresponsive nodes. Durations: 40s, 5m, 1h30m.",
     sort_key=2,
     help_formatter=DefaultFormatter(column_specs=(_NAMES, _TEXTS)),
 )
@@ -31,51 +31,77 @@ class ControllerOptions:
     """The values of kube-controller-manager's flags; "" means upstream's default."""
 
     node_monitor_period: Annotated[
-        str, named("DURATION", "Interval between checks of node health (default 5s).")
+        str, named("DURATION", "Interval between checks of node health (default: 5s).")
     ] = ""
     node_monitor_grace_period: Annotated[
         str,
         named(
             "DURATION",
-            "Time without heartbeats before a node becomes Unknown (default 50s; 1.16: 40s).",
+            "Time without heartbeats after which a node becomes Unknown (default: 50s; with "
+            "--behave-like 1.16: 40s).",
         ),
     ] = ""
     node_startup_grace_period: Annotated[
         str,
-        named("DURATION", "Grace period of a node that has never posted its status (default 1m)."),
+        named(
+            "DURATION",
+            "Time after which a new node that has never posted a status becomes Unknown (default:"
+            " 1m).",
+        ),
     ] = ""
     node_eviction_rate: Annotated[
-        str, named("RATE", "Nodes per second to taint in a zone (default 0.1).")
+        str,
+        named(
+            "RATE",
+            "Number of unready nodes per second that are tainted NoExecute in a zone (default: "
+            "0.1).",
+        ),
     ] = ""
     secondary_node_eviction_rate: Annotated[
         str,
         named(
             "RATE",
-            "Nodes per second to taint in a large, partially unhealthy zone (default 0.01).",
+            "The same rate in a large zone that is partially unhealthy (default: 0.01).",
         ),
     ] = ""
     unhealthy_zone_threshold: Annotated[
         str,
-        named("SHARE", "Fraction of nodes not ready at which a zone is unhealthy (default 0.55)."),
+        named(
+            "SHARE",
+            "Fraction of unready nodes from which a zone is partially unhealthy (default: 0.55).",
+        ),
     ] = ""
     large_cluster_size_threshold: Annotated[
         str,
         named(
             "NODES",
-            "Stop evictions in partially unhealthy zones of at most this many nodes (default 50).",
+            "A zone with more nodes than this is large. While a zone that is not large is "
+            "partially unhealthy, its nodes are not tainted (default: 50).",
         ),
     ] = ""
     terminated_pod_gc_threshold: Annotated[
-        str, named("PODS", "Number of finished pods above which the oldest are deleted.")
+        str,
+        named(
+            "PODS",
+            "Number of finished pods in the cluster above which the oldest of them are deleted; 0"
+            " keeps all (default: 12500).",
+        ),
     ] = ""
     pod_eviction_timeout: Annotated[
         str,
         named(
-            "DURATION", "Delay before pods on an unready node are deleted (default 5m; 1.16 only)."
+            "DURATION",
+            "Time that a node is unready before its pods are deleted (default: 5m; only with "
+            "--behave-like 1.16).",
         ),
     ] = ""
     enable_taint_manager: Annotated[
-        str, named("BOOL", "false: do not evict pods from tainted nodes (1.16 only).")
+        str,
+        named(
+            "BOOL",
+            "true or false: whether NoExecute taints evict pods (default: true; only with "
+            "--behave-like 1.16).",
+        ),
     ] = ""
 
     @property

@@ -15,7 +15,8 @@ PORT_MAX: Final = 65_535
 _PORT: Final = "--dashboard-port"
 
 DashboardPort = Annotated[
-    int, Parameter(help="Port of the dashboard on 127.0.0.1; 0 picks any.", converter=integer)
+    int,
+    Parameter(help="Port of the dashboard on 127.0.0.1; 0 picks any free port.", converter=integer),
 ]
 
 

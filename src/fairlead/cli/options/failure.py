@@ -17,32 +17,45 @@ FAILING: Final = Group("Failing nodes", sort_key=1)
 class FailureOptions:
     """The options that choose failing nodes, the kind of failure, and its time."""
 
-    fail_zone: Annotated[Names, repeatable("ZONE", "Fail all nodes of a zone.")] = ()
+    fail_zone: Annotated[
+        Names,
+        repeatable(
+            "ZONE",
+            "Fail all nodes of a zone: eu-1a, or eu/eu-1a (REGION/ZONE) if several regions have a "
+            "zone of that name.",
+        ),
+    ] = ()
     fail_node: Annotated[
-        Names, repeatable("NODE", "Fail nodes, by name or selector (key=value).")
+        Names, repeatable("NODE", "Fail nodes, by name or label selector (key=value).")
     ] = ()
     fail_fraction: Annotated[
         Names,
         repeatable(
             "SHARE",
-            "Fail a fraction of all nodes, or of a zone: 0.3, 60%@eu-1a; chosen by --seed.",
+            "Fail a fraction of all nodes (0.3 or 30%), or of the nodes of a zone (60%@eu-1a). "
+            "--seed selects which nodes fail.",
         ),
     ] = ()
     flap: Annotated[
         Names,
         repeatable(
-            "NODE", "Fail a node repeatedly: NODE@60s/120s is down for 60s, then up for 120s."
+            "NODE",
+            "Fail a node repeatedly: with worker-3@60s/120s, worker-3 is down for 60s, then "
+            "up for 120s, and so on.",
         ),
     ] = ()
     how: Annotated[
         str,
         named(
             "BEHAVIOUR",
-            "How nodes fail: stopped (the machine is off, the default), paused (only the kubelet "
-            "stops), not-ready, memory-pressure, disk-pressure, pid-pressure, 'slow 45s'.",
+            "How nodes fail: stopped (default: the machine is off), paused (the kubelet stops, "
+            "its containers run on), 'slow 45s' (one heartbeat every 45s), or the node reports "
+            "not-ready, memory-pressure, disk-pressure or pid-pressure.",
         ),
     ] = ""
-    at: Annotated[str, named("DURATION", "Delay before the failure.")] = ""
+    at: Annotated[
+        str, named("DURATION", "Time from the other changes to the failure (default: 0s).")
+    ] = ""
 
 
 NO_FAILURES: Final = FailureOptions()

@@ -25,7 +25,7 @@ def size(_: type, tokens: Sequence[Token]) -> int:
 MaxInput = Annotated[
     int | None,
     Parameter(
-        help="Largest size of a snapshot file (default: 2Gi).",
+        help="Refuse snapshot files that are larger than SIZE bytes, such as 4Gi (default: 2Gi).",
         metavar="SIZE",
         converter=size,
         show_default=False,

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 Level = Literal["info", "debug", "trace"]
 LOG_LEVEL_HELP: Final = (
-    "Log decisions to standard error: info (decisions), debug (their details) or trace."
+    "Log decisions to standard error: info (the decisions), debug (with details) or trace (with "
+    "all details). By default, nothing is logged."
 )
 VERBOSITY_HELP: Final = (
-    "--log-level as a klog verbosity: 2 is info, 4 is debug, 5 and above are trace."
+    "Log decisions with klog's verbosity N: 2 is --log-level info, 4 is debug, 5 and above are "
+    "trace."
 )
 
 

@@ -11,13 +11,14 @@ from cyclopts import Parameter
 from fairlead.cli.options.parameter import named
 
 Format = Literal["text", "json"]
-Output = Annotated[Format, Parameter(name=["--output", "-o"], help="text or json.")]
+Output = Annotated[Format, Parameter(name=["--output", "-o"], help="Format of the result.")]
 AnswerFormat = Literal["text", "details", "json", "markdown"]
 AnswerOutput = Annotated[
     AnswerFormat,
     Parameter(
         name=["--output", "-o"],
-        help="text (one screen), details (all of the text), json or markdown.",
+        help="Format of the answer: text (a summary on one screen), details (the full text), json "
+        "or markdown.",
     ),
 ]
 TEXT_FORMATS: Final = ("text", "details")
@@ -25,11 +26,20 @@ TEXT_FORMATS: Final = ("text", "details")
 
 Report = Annotated[
     Path | None,
-    named("FILE.html", "Where to write the HTML report (default: only with text output)."),
+    named(
+        "FILE.html",
+        "Write the HTML report to FILE.html. Without this option, a report is written only with "
+        "text output.",
+    ),
 ]
 NoReport = Annotated[bool, Parameter(help="Do not write an HTML report.", negative=())]
 Commands = Annotated[
-    Path | None, named("FILE", "Write every command of the run to FILE, as JSON lines.")
+    Path | None,
+    named(
+        "FILE",
+        "Write every command that the simulated scheduler and controllers issued to FILE, as one "
+        "JSON object per line.",
+    ),
 ]
 
 
@@ -67,7 +77,11 @@ class AnswerOutputOptions:
     no_report: NoReport = False
     junit: Annotated[
         Path | None,
-        named("FILE.xml", "Write the conditions of --fail-on to FILE.xml as JUnit test cases."),
+        named(
+            "FILE.xml",
+            "Write the conditions of --fail-on to FILE.xml as JUnit test cases; a condition that "
+            "holds is a failed test.",
+        ),
     ] = None
     commands: Commands = None
 

@@ -14,7 +14,10 @@ from fairlead.cli.options.plugin import AllowExtenders, Plugins
 SnapshotSource = Annotated[str | None, Parameter(allow_leading_hyphen=True, show_default=False)]
 """The positional SNAPSHOT; None if a connection names a cluster instead."""
 
-_PACE_HELP: Final = "Try only N nodes at a time (default: 1, 2, 4, ... and say which is safe)."
+_PACE_HELP: Final = (
+    "Drain N nodes at a time. By default, try 1, 2, 4, ... nodes and report the fastest number "
+    "that is safe."
+)
 DrainPace = Annotated[int | None, Parameter(help=_PACE_HELP, metavar="N", converter=integer)]
 """How many nodes are drained at a time; None tries several numbers."""
 
@@ -29,7 +32,11 @@ class PresentOptions:
 
     config: Annotated[
         str | None,
-        named("FILE", "Current KubeSchedulerConfiguration (default: kube-scheduler's defaults)."),
+        named(
+            "FILE",
+            "KubeSchedulerConfiguration that the cluster uses now (default: kube-scheduler's "
+            "defaults).",
+        ),
     ] = None
     plugin: Plugins = ()
     max_input: MaxInput = None

@@ -12,15 +12,15 @@ Plugins = Annotated[
     Names,
     repeatable(
         "MODULE:CLASS",
-        "Add a scheduler plugin, whose code runs with your rights: MODULE:CLASS, FILE.py:CLASS or "
-        "the name of an installed one; append =N to set the weight of its scores.",
+        "Add a scheduler plugin: MODULE:CLASS, FILE.py:CLASS or the name of an installed plugin. "
+        "Append =N to set the weight of its scores. The plugin's code runs with your permissions.",
     ),
 ]
 AllowExtenders = Annotated[
     bool,
     Parameter(
-        help="Call the extenders of scheduler configurations, which sends them pods and nodes; "
-        "without this option such a configuration is refused.",
+        help="Call the extenders in scheduler configurations; they receive pods and nodes. Without"
+        " this option, a configuration with extenders is refused.",
         negative=(),
     ),
 ]
@@ -28,28 +28,34 @@ BatchConfig = Annotated[
     str | None,
     named(
         "FILE",
-        "Batch scheduler: a kube-batch or Volcano configuration file, or one of fairlead, "
-        "kube-batch, kube-batch-upstream, volcano; single-pods schedules every pod on its own "
-        "(default: fairlead, if a pod's schedulerName is a batch scheduler).",
+        "Configuration of the batch scheduler: a kube-batch or Volcano file, or a built-in "
+        "configuration: fairlead, kube-batch, kube-batch-upstream or volcano. With single-pods, "
+        "no batch scheduler runs, and every pod is scheduled on its own. Default: fairlead if the"
+        " schedulerName of any pod names a batch scheduler.",
     ),
 ]
 RunningBatchConfig = Annotated[
     str | None,
     named(
         "FILE",
-        "Batch scheduler: a kube-batch or Volcano configuration file, or one of fairlead, "
-        "kube-batch, kube-batch-upstream, volcano (default: fairlead); needs --controllers "
-        "scheduler,batch.",
+        "Configuration of the batch scheduler: a kube-batch or Volcano file, or a built-in "
+        "configuration: fairlead (default), kube-batch, kube-batch-upstream or volcano. Needs "
+        "--controllers scheduler,batch.",
     ),
 ]
 NewBatchConfig = Annotated[
-    str | None, named("FILE", "Replaces --batch-config in the simulation with the change.")
+    str | None,
+    named(
+        "FILE",
+        "Batch scheduler configuration that replaces --batch-config in the simulation with the "
+        "change.",
+    ),
 ]
 BatchPlugins = Annotated[
     Names,
     repeatable(
         "MODULE:CLASS",
-        "Load a batch plugin or action that --batch-config refers to; its code runs with your "
-        "rights.",
+        "Load a batch plugin or action that --batch-config refers to. Its code runs with your "
+        "permissions.",
     ),
 ]

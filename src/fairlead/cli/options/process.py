@@ -19,25 +19,30 @@ class ProcessOptions:
         str | None,
         named(
             "URL",
-            "Ask a running `fairlead run` how its scheduler sees a pod, such as "
-            "https://localhost:10259 behind kubectl port-forward.",
+            "Let the scheduler of a running `fairlead run` process explain a pod. URL is the "
+            "address of that process, such as https://localhost:10259 with kubectl port-forward.",
         ),
     ] = None
     token_file: Annotated[
         str | None,
         named(
             "FILE",
-            "With --process: a bearer token whose user may GET /fairlead/explain.",
+            "With --process: a file with a bearer token, whose user may GET /fairlead/explain.",
         ),
     ] = None
     certificate_authority: Annotated[
         str | None,
-        named("FILE", "With --process: the authority of its certificate, as PEM."),
+        named(
+            "FILE",
+            "With --process: a PEM file with the certificate authority of the process's "
+            "certificate.",
+        ),
     ] = None
     insecure_skip_tls_verify: Annotated[
         bool,
         Parameter(
-            help="With --process: do not verify its certificate, which is self-signed by default.",
+            help="With --process: do not verify the process's certificate, which is self-signed by"
+            " default.",
             negative=(),
         ),
     ] = False

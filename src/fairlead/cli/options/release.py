@@ -11,11 +11,12 @@ from fairlead.cli.options.parameter import named
 from fairlead.whatif.configuration.release import ReleaseChoice
 
 BEHAVE_LIKE_HELP: Final = (
-    "Kubernetes version whose scheduler, node controllers and priority admission to follow: 1.36 "
-    "(default), 1.21, 1.19 or 1.16."
+    "Kubernetes version that the scheduler, the node controllers and the Priority admission "
+    "plugin follow: 1.36 (default), 1.21, 1.19 or 1.16."
 )
 GATES_HELP: Final = (
-    "Feature gates of that version, such as NodeLease=false,TaintBasedEvictions=false (1.16)."
+    "Feature gates of the version in --behave-like, such as "
+    "NodeLease=false,TaintBasedEvictions=false for 1.16."
 )
 
 

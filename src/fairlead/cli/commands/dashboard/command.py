@@ -17,13 +17,14 @@ PATH = "/fairlead/dashboard"
 def dashboard(
     *,
     kubeconfig: Annotated[
-        Path | None, named("FILE", "The cluster's kubeconfig (default: KUBECONFIG).")
+        Path | None,
+        named("FILE", "The kubeconfig of the cluster (default: the file in KUBECONFIG)."),
     ] = None,
 ) -> int:
     """Print a new link to the dashboard of a cluster that `fairlead up --dashboard` runs.
 
-    The link works once, in a browser on the machine of the cluster. It opens a session that lasts
-    until the browser or the cluster ends.
+    The link works once, in a browser on the machine where the cluster runs. It opens a session that
+    lasts until you close the browser or the cluster ends.
 
     Try:
 

@@ -23,7 +23,7 @@ def explain(
     snapshot: Annotated[
         str | None,
         Parameter(
-            help="A file, a directory, or - for standard input.",
+            help="The snapshot: a file, a directory, or - for standard input.",
             metavar="SNAPSHOT",
             allow_leading_hyphen=True,
             show_default=False,
@@ -43,14 +43,16 @@ def explain(
         Names,
         repeatable(
             "FILE",
-            "Explain where a new pod would go: the Pod in FILE, or a pod of the workload in FILE.",
+            "Explain where a new pod would go. FILE contains a Pod, or a workload that would "
+            "create the pod.",
         ),
     ] = (),
     seeds: Annotated[
         int,
         Parameter(
-            help="Estimate when a waiting pod, workload or group starts, in N simulations. "
-            "How long running pods run is drawn from completed pods of the snapshot.",
+            help="Estimate when a waiting pod, workload or pod group starts, from N simulations. "
+            "Each simulation draws the run times of pods from the completed pods in the "
+            "snapshot.",
             metavar="N",
             converter=integer,
         ),
@@ -59,8 +61,9 @@ def explain(
         str | None,
         named(
             "FILE",
-            "How long pods run, by workload, image or label (YAML or CSV); estimates start times "
-            "in 20 simulations, or as many as --seeds says.",
+            "File (YAML or CSV) that states how long pods run, by workload, image or label. It is"
+            " used to estimate start times, from 20 simulations unless --seeds sets another "
+            "number.",
         ),
     ] = None,
     output: AnswerOutput = "text",
@@ -72,23 +75,26 @@ def explain(
 ) -> int:
     """Explain a pod, workload, node, disruption budget or pod group of a cluster.
 
-    For a pod, the command shows why each node does or does not fit it, and how the scheduler
-    would choose. If nodes are feasible, it lists them with their score from each plugin; the
-    scheduler breaks ties at random. If no node is feasible, it prints for each node where
-    preemption could help: its victims, the PDBs that preemption would violate, and the rule
-    that picks the node. In large clusters, nodes with the same reason share a row. A pod that
+    For a pod, the command shows for each node whether the pod fits there, and why not. If the pod
+    fits somewhere, the command lists the feasible nodes with their score from each plugin; the
+    scheduler breaks ties at random. If the pod fits nowhere, the command lists the nodes on which
+    preemption would make room, with the victims, the PDBs that would be violated, and the rule that
+    picks one of these nodes. In large clusters, nodes with the same reason share a row. A pod that
     is already bound is evaluated as if it were pending.
 
     For a pod group (podgroup/NAMESPACE/NAME), or a pod that is scheduled with its group, the
-    command prints its queue's share, the first pod that does not fit, what each node lacks, an
-    estimate of when the group can start, and a change that would let it start.
+    command prints the share of the group's queue, the first pod that does not fit, the resources
+    that each node lacks, an estimated start time of the group, and a change with which the group
+    could start now.
 
-    For a workload, it prints the pods, why some are pending, the budgets, and where one more pod
-    would go; for a node, its pods, which of them could run elsewhere, and what blocks a drain; for
-    a PodDisruptionBudget, how many disruptions it allows, and of which pods.
+    For a workload, the command prints its pods, the reasons why pods are pending, its disruption
+    budgets, and the node where one more pod would go. For a node, it prints the node's pods, which
+    of them could run on other nodes, and what blocks a drain. For a PodDisruptionBudget, it prints
+    the number of allowed disruptions and the pods that the budget selects.
 
-    With --process, the scheduler of a running `fairlead run` explains a pod that waits: its place
-    in the queue, its attempts and backoff, and every node as this scheduler sees it now.
+    With --process, the scheduler of a running `fairlead run` process explains a pending pod: its
+    place in the queue, its attempts and backoff, and the result for every node in the scheduler's
+    current cache.
 
     Try:
 
@@ -111,10 +117,11 @@ def explain(
     Parameters
     ----------
     first
-        The snapshot: a file, a directory, or - for standard input. If an option such as --context
-        names the cluster: the object.
+        The snapshot: a file, a directory, or - for standard input. If the cluster is named by an
+        option, such as --context or --snapshot, FIRST is the object instead.
     second
-        The object: KIND/NAME, or KIND/NAMESPACE/NAME if several namespaces have such an object.
+        The object to explain: KIND/NAME, or KIND/NAMESPACE/NAME if several namespaces have such an
+        object.
     """
     from fairlead.cli.commands.explain.run import (
         ExplainRequest,

@@ -10,23 +10,26 @@ from fairlead.cli.options.parameter import named
 from fairlead.cli.options.plugin import Plugins
 
 SNAPSHOT_HELP: Final = (
-    "kubectl output with nodes, pods and other objects that plugins should see: a file, a "
+    "Nodes, pods and other objects for the plugins to see, as kubectl prints them: a file, a "
     "directory, or - for standard input."
 )
 API_SERVER_HELP: Final = (
-    "API server to bind pods with, such as http://127.0.0.1:8001 (kubectl proxy); without it, "
-    "bind requests are refused."
+    "API server to which bindings are sent, such as http://127.0.0.1:8001 (kubectl proxy). "
+    "Without this option, bind requests are refused."
 )
 BEYOND_HELP: Final = (
-    "Allow --listen on a non-loopback address. WARNING: requests, including bind, are not "
-    "authenticated."
+    "Allow a non-loopback address for --listen. WARNING: requests, including bind requests, are "
+    "not authenticated."
 )
 
 
 def extender(
     *,
-    listen: Annotated[str, named("HOST:PORT", "Where to listen; port 0 picks any free port.")],
-    config: Annotated[str | None, named("FILE", "A KubeSchedulerConfiguration.")] = None,
+    listen: Annotated[str, named("HOST:PORT", "Address to listen on; port 0 picks any free port.")],
+    config: Annotated[
+        str | None,
+        named("FILE", "File with a KubeSchedulerConfiguration, which configures the plugins."),
+    ] = None,
     plugin: Plugins = (),
     snapshot: Annotated[
         str | None,
@@ -35,12 +38,12 @@ def extender(
     api_server: Annotated[str | None, named("URL", API_SERVER_HELP)] = None,
     beyond_loopback: Annotated[bool, Parameter(help=BEYOND_HELP, negative=())] = False,
 ) -> int:
-    """Serve plugins as an extender to a kube-scheduler.
+    """Serve scheduler plugins as an HTTP extender of kube-scheduler.
 
-    The extender answers filter, prioritize, preempt and bind over HTTP in kube-scheduler's format,
-    with whole nodes or node names (nodeCacheCapable). It runs the plugins configured in --config;
-    without --config, only those of --plugin; without either, the default plugins. Plugins see the
-    objects of the snapshot and every node that a request contains.
+    The extender serves filter, prioritize, preempt and bind requests in kube-scheduler's format,
+    with whole nodes or with node names (nodeCacheCapable). It runs the plugins that --config
+    enables. Without --config, it runs only the plugins of --plugin; without both options, it runs
+    the default plugins. Plugins see the objects in the snapshot, and all nodes in the request.
 
     Try:
 

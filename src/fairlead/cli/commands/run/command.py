@@ -16,25 +16,28 @@ from fairlead.cli.options.plugin import AllowExtenders, BatchPlugins, Plugins, R
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 CONTROLLERS_HELP: Final = (
-    "Controllers to run: scheduler (default), batch, node-lifecycle and taint-eviction; "
-    "comma-separated."
+    "Controllers to run, separated by commas: scheduler (default), batch, node-lifecycle, "
+    "taint-eviction."
 )
 CONFIG_HELP: Final = (
-    "A KubeSchedulerConfiguration; its leaderElection and clientConnection apply too."
+    "File with a KubeSchedulerConfiguration; its fields leaderElection and clientConnection apply"
+    " too."
 )
 LISTEN_HELP: Final = (
-    "Where to serve /healthz, /readyz and /metrics over HTTPS (default: 127.0.0.1:10259), or "
-    "none. Metrics need a token that may get /metrics."
+    "Address at which /healthz, /readyz and /metrics are served over HTTPS, or none (default: "
+    "127.0.0.1:10259). Clients of /metrics need a token whose user may get /metrics."
 )
 DASHBOARD_HELP: Final = (
-    "Also serve a dashboard, which changes nothing, for browsers on this machine. A line on "
-    "standard error has a link that works once."
+    "Also serve a read-only dashboard to browsers on this machine. A link to it, which works "
+    "once, is printed on standard error."
 )
 OTLP_HELP: Final = (
-    "Send spans of scheduling cycles and API requests to the OTLP/HTTP collector at URL, such as "
-    "http://localhost:4318; needs pip install 'fairlead[otel]'."
+    "Send trace spans of scheduling cycles and API requests to the OTLP/HTTP collector at URL, "
+    "such as http://localhost:4318. Needs pip install 'fairlead[otel]'."
 )
-ELECT_HELP: Final = "Run without a Lease; only for a cluster where no other replica runs."
+ELECT_HELP: Final = (
+    "Run without leader election. Use this only if no other replica runs in the cluster."
+)
 
 
 def run(
@@ -48,9 +51,9 @@ def run(
     batch_plugin: BatchPlugins = (),
     listen: Annotated[str, named("HOST:PORT", LISTEN_HELP)] = "127.0.0.1:10259",
     tls_cert_file: Annotated[
-        str, named("FILE", "Certificate to serve with (default: a self-signed one).")
+        str, named("FILE", "Certificate of --listen (default: a self-signed certificate).")
     ] = "",
-    tls_private_key_file: Annotated[str, named("FILE", "Key of --tls-cert-file.")] = "",
+    tls_private_key_file: Annotated[str, named("FILE", "Private key of --tls-cert-file.")] = "",
     dashboard: Annotated[bool, Parameter(help=DASHBOARD_HELP, negative=())] = False,
     dashboard_port: DashboardPort = 0,
     otlp_endpoint: Annotated[str, named("URL", OTLP_HELP)] = "",
@@ -58,22 +61,27 @@ def run(
     no_leader_election: Annotated[bool, Parameter(help=ELECT_HELP, negative=())] = False,
     rbac: Annotated[
         bool,
-        Parameter(help="Print the RBAC roles that these controllers need, and exit.", negative=()),
+        Parameter(
+            help="Print the RBAC roles that the controllers in --controllers need, and exit.",
+            negative=(),
+        ),
     ] = False,
-    no_events: Annotated[bool, Parameter(help="Write no events.", negative=())] = False,
+    no_events: Annotated[
+        bool, Parameter(help="Do not create Events in the cluster.", negative=())
+    ] = False,
     flags: ControllerOptions = NO_FLAGS,
     release: ReleaseOptions = NO_RELEASE,
     log: DecisionLogOptions = NO_DECISION_LOG,
 ) -> int:
-    """Schedule the pods of a real cluster, until a signal.
+    """Schedule the pods of a real cluster, until SIGINT or SIGTERM.
 
-    The scheduler takes pods whose schedulerName is that of one of its profiles; without --config
-    that is default-scheduler, so kube-scheduler must not run. Replicas elect a leader with the
-    Lease of kube-scheduler (kube-system/kube-scheduler) or the one in --config. docs/production.md
-    describes how to deploy it, and the permissions it needs.
+    The scheduler schedules pods with the schedulerName of one of its profiles. Without --config,
+    its only profile is default-scheduler, so kube-scheduler must not run at the same time. Replicas
+    elect a leader through the Lease of kube-scheduler (kube-system/kube-scheduler), or through the
+    Lease that --config names. docs/production.md describes the deployment and the permissions.
 
-    With --shadow it writes nothing: it compares what it would have done with what other schedulers
-    do, and prints a summary at the end.
+    With --shadow, the command writes nothing to the cluster. It compares the decisions that it
+    would have taken with those of the cluster's own schedulers, and prints a summary at the end.
 
     Try:
 

@@ -11,7 +11,12 @@ from cyclopts import Group, Parameter
 from fairlead.cli.options.parameter import Names, named, repeatable
 
 SHADOW: Final = Group(
-    "Shadow", help="Compare with the schedulers of the cluster; write nothing.", sort_key=1
+    "Shadow",
+    help=(
+        "Compare decisions with those of the cluster's own schedulers, and write nothing to the "
+        "cluster."
+    ),
+    sort_key=1,
 )
 
 
@@ -21,28 +26,38 @@ class ShadowOptions:
     """What to compare, and where to write it."""
 
     shadow: Annotated[
-        bool, Parameter(help="Decide about every pod that others place, and compare.", negative=())
+        bool,
+        Parameter(
+            help="Decide where every pod should go, and compare this with the node where another "
+            "scheduler places the pod.",
+            negative=(),
+        ),
     ] = False
     duration: Annotated[
         str,
         Parameter(
             name="--for",
-            help="End after this time (default: on a signal).",
+            help="Stop after this time (default: when a signal arrives).",
             metavar="DURATION",
             show_default=False,
         ),
     ] = ""
     decisions: Annotated[
-        Path | None, named("FILE", "Write each comparison to FILE as a line of JSON.")
+        Path | None, named("FILE", "Write each comparison to FILE, as one JSON object per line.")
     ] = None
-    report: Annotated[
-        Path | None, named("FILE", "Write the summary to FILE as a page for browsers.")
-    ] = None
+    report: Annotated[Path | None, named("FILE", "Write the summary to FILE as an HTML page.")] = (
+        None
+    )
     new_config: Annotated[
-        str | None, named("FILE", "A second KubeSchedulerConfiguration to compare.")
+        str | None,
+        named("FILE", "Also compare the decisions of this second KubeSchedulerConfiguration."),
     ] = None
     new_plugin: Annotated[
-        Names, repeatable("MODULE:CLASS", "Add a scheduler plugin to the second configuration.")
+        Names,
+        repeatable(
+            "MODULE:CLASS",
+            "Add a scheduler plugin to the second configuration, as --plugin does to the first.",
+        ),
     ] = ()
 
 

@@ -22,13 +22,18 @@ def simulate(
     seed: Annotated[
         int | None,
         Parameter(
-            help="Seed for tie-breaking and other random choices (default: the scenario's).",
+            help="Seed for tie-breaking and other random choices (default: the seed in the "
+            "scenario).",
             converter=integer,
         ),
     ] = None,
     snapshot: Annotated[
         Path | None,
-        named("FILE.json", "Write the final cluster to FILE.json, as kubectl would print it."),
+        named(
+            "FILE.json",
+            "Write the objects of the cluster at the end to FILE.json, as kubectl get -o json "
+            "prints them.",
+        ),
     ] = None,
     metrics: Annotated[
         Path | None,
@@ -37,7 +42,8 @@ def simulate(
     overwrite: Annotated[
         bool,
         Parameter(
-            help="Let the scenario's outputs replace files that Fairlead did not write.",
+            help="Overwrite existing files that the scenario names as outputs, even if Fairlead "
+            "did not write them.",
             negative=(),
         ),
     ] = False,
@@ -56,9 +62,10 @@ def simulate(
 ) -> int:
     """Run a scenario in virtual time and print the result.
 
-    SCENARIO is a YAML file that describes a cluster (files, a trace, or generated nodes), timed
-    events, a duration, a seed and outputs; docs/scenarios.md explains every field. Text output
-    comes with an HTML report, fairlead-simulate.html. Options override the scenario's settings.
+    SCENARIO is a YAML file that describes a cluster (manifest files, a trace or generated nodes),
+    timed events, a duration, a seed and outputs. docs/scenarios.md explains every field. Options of
+    this command override the settings in the scenario. With text output, an HTML report is written
+    to fairlead-simulate.html.
 
     Try:
 
@@ -77,7 +84,7 @@ def simulate(
     Parameters
     ----------
     scenario
-        A YAML file.
+        The scenario file (docs/scenarios.md).
     """
     from fairlead.cli.commands.simulate.run import SimulationRequest, run_simulation
 

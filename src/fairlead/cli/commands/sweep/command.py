@@ -21,62 +21,69 @@ def sweep(
         Names,
         repeatable(
             "PATH=VALUES",
-            "Vary a field of the scenario: seed=0..49, cluster.generated.nodes=80,90,100, "
-            "settings.scheduler=old.yaml,new.yaml, events[0].for=5m,20m.",
+            "Run the scenario with each of these values of a field: seed=0..49, "
+            "cluster.generated.nodes=80,90,100, settings.scheduler=old.yaml,new.yaml or "
+            "events[0].for=5m,20m.",
         ),
     ] = (),
     lose: Annotated[
         Names,
         repeatable(
             "zone|node@TIME",
-            "Run the scenario without failures, and with each zone or node failing at TIME: "
-            "zone@10m.",
+            "Run the scenario once without failures, and once for each zone (or node) with that "
+            "zone (or node) failing at TIME: zone@10m.",
         ),
     ] = (),
     random: Annotated[
         int | None,
         Parameter(
-            help="Run N of the combinations, chosen at random (default: all).",
+            help="Run only N randomly chosen combinations of the values (default: all "
+            "combinations).",
             metavar="N",
             converter=integer,
         ),
     ] = None,
     random_seed: Annotated[
-        int, Parameter(help="Seed for the choice of --random.", converter=integer)
+        int, Parameter(help="Seed for the random choice of --random.", converter=integer)
     ] = 0,
     rank_by: Annotated[
         str,
         named(
             "MEASURE",
-            "The case with the largest value of this measure is the worst (default: pending).",
+            "Measure that ranks the cases: the case with its largest value is the worst. "
+            "docs/sweep.md lists the measures (default: pending).",
         ),
     ] = "pending",
     fail_on: Annotated[
         Names,
-        repeatable("CONDITION", "Exit with 3 if a case fulfils it: pending>0, 'evicted>=10'."),
+        repeatable(
+            "CONDITION",
+            "Exit with status 3 if the condition holds in any case: 'pending>0', 'evicted>=10'.",
+        ),
     ] = (),
     out: Annotated[
-        Path, named("FOLDER", "Where to write the results (default: fairlead-sweep).")
+        Path, named("FOLDER", "Directory to write the results to (default: fairlead-sweep).")
     ] = DEFAULT_FOLDER,
     parquet: Annotated[
-        bool, Parameter(help="Also write cases.parquet; needs pyarrow.", negative=())
+        bool, Parameter(help="Also write cases.parquet to FOLDER; needs pyarrow.", negative=())
     ] = False,
     on: Annotated[
         str,
         named(
             "PLACE",
-            "Where to run: processes (default), processes:N for N of them, or dask://HOST:PORT, "
-            "a Dask cluster.",
+            "Where to run the cases: processes (default: one process for each core), processes:N "
+            "(N processes) or dask://HOST:PORT (a Dask cluster).",
         ),
     ] = "processes",
     output: AnswerOutput = "text",
 ) -> int:
-    """Run a scenario many times, with fields, seeds or failures varied, and compare.
+    """Run a scenario many times with varied fields, seeds or failures, and compare the results.
 
-    All combinations of the values run; with --random, a sample of them. FOLDER receives
-    cases.csv (a row for each case), cases/ (the full results), report.html and worst.html (the
-    worst case's own report). A sweep that was interrupted continues where it stopped: results in
-    FOLDER are kept as long as scenario, values and files are the same.
+    Every combination of the values is a case. All cases run; with --random, only a sample of them.
+    The command writes to FOLDER: cases.csv (a row for each case), cases/ (the full result of each
+    case), report.html, and worst.html (the full report of the worst case). An interrupted sweep
+    continues where it stopped, because results in FOLDER are reused while the scenario, the values
+    and the files are unchanged.
 
     Try:
 

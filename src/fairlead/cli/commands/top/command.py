@@ -16,20 +16,24 @@ def top(
     once: Annotated[
         bool, Parameter(help="Print one frame without clearing the screen, and exit.", negative=())
     ] = False,
-    every: Annotated[str, named("DURATION", "How often to read the cluster (default: 5s).")] = "5s",
+    every: Annotated[
+        str, named("DURATION", "Interval between two reads of the cluster (default: 5s).")
+    ] = "5s",
     sort: Annotated[
-        Literal["cpu", "memory"], Parameter(help="What nodes and pods are sorted by.")
+        Literal["cpu", "memory"],
+        Parameter(help="Resource by whose usage nodes and pods are sorted."),
     ] = "cpu",
     namespace: Annotated[
-        str, named("NAME", "Show the pods and events of this namespace only.")
+        str,
+        named("NAME", "Show only the pods and events of this namespace (default: all namespaces)."),
     ] = "",
 ) -> int:
     """Show the nodes and pods of a running cluster by usage and requests, until Ctrl-C.
 
-    Below them are the pods that wait for a node, each with the scheduler's message, and the newest
-    events. Usage comes from the Metrics API; without it, only requests are shown. The cluster is
-    the one that kubectl would use, unless an option names another; it can be a cluster of
-    `fairlead up`. Nothing is written to it.
+    Below the nodes and pods, the command shows the pending pods, each with the scheduler's message,
+    and the newest events. Usage comes from the Metrics API; without that API, only requests are
+    shown. Without options, the command reads the cluster that kubectl would use, which can be a
+    cluster of `fairlead up`. It writes nothing to the cluster.
 
     Try:
 

@@ -14,49 +14,51 @@ from fairlead.cli.options.provision_time import ProvisionTimes
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 WITHOUT_HELP: Final = (
-    "Disable a component, so that you can run your own instead: kubelet, workloads, volumes, "
-    "provisioner, disruption, node-lifecycle, scheduler or metrics; comma-separated."
+    "Do not run these components, separated by commas, so that you can run your own instead: "
+    "kubelet, workloads, volumes, provisioner, disruption, node-lifecycle, scheduler, metrics."
 )
 HOST_HELP: Final = (
-    "Address to listen on (default: 127.0.0.1, reachable from this machine only); 0.0.0.0 allows "
-    "remote clients, which need a token."
+    "Address to listen on (default: 127.0.0.1, which only this machine can reach). With 0.0.0.0, "
+    "other machines can connect too; they need a token."
 )
 USER_HELP: Final = (
-    "Add a user with groups; RBAC decides what they may do. The kubeconfig gets a user and a "
-    "context of that name. Repeatable."
+    "Add a user, and its groups. RBAC decides what this user may do. The kubeconfig gets a user "
+    "and a context of the same name. Can be repeated."
 )
 CERTIFICATES_HELP: Final = (
-    "Write client certificates from the cluster's own CA to the kubeconfig, instead of tokens, "
-    "to authenticate its users."
+    "Authenticate the users of the kubeconfig by client certificates of the cluster's own CA, "
+    "instead of tokens."
 )
 COMMAND_HELP: Final = (
-    "After `--`: a command to run with KUBECONFIG set; when it exits, end the cluster and exit "
-    "with its status."
+    "After `--`: a command to run with KUBECONFIG set. When the command exits, the cluster ends, "
+    "and fairlead exits with the command's status."
 )
 SNAPSHOT_HELP: Final = (
-    "Start with the objects of another cluster: a dump, as whatif takes it. Its nodes become "
-    "simulated nodes, and its pods keep running on them."
+    "Start with the objects of another cluster: a file, a directory, or - for standard input, as "
+    "for fairlead whatif. The cluster's nodes become simulated nodes, and its pods keep running "
+    "on them."
 )
 DASHBOARD_HELP: Final = (
-    "Also serve a dashboard for browsers on this machine. The first line of output has a link that "
-    "works once; `fairlead dashboard` prints another."
+    "Also serve a dashboard to browsers on this machine. The first line of output contains a link"
+    " that works once; `fairlead dashboard` prints a new link."
 )
 JOB_HELP: Final = (
-    "How long pods with restartPolicy Never or OnFailure run, such as pods of Jobs (default: 5s), "
-    "or forever; the annotation fairlead.dev/run-duration takes precedence."
+    "How long pods with restartPolicy Never or OnFailure run, such as pods of Jobs: a duration or"
+    " forever (default: 5s). The annotation fairlead.dev/run-duration of a pod takes precedence."
 )
 
 AUTOSCALE_HELP: Final = (
-    "Add and remove simulated nodes as Cluster Autoscaler or Karpenter does; auto: as the one that "
-    "the snapshot has. Karpenter's NodePools and NodeClaims are custom resources."
+    "Add and remove simulated nodes as Cluster Autoscaler or Karpenter does; auto means the "
+    "autoscaler that the snapshot contains. Karpenter's NodePools and NodeClaims are custom "
+    "resources."
 )
 TYPES_HELP: Final = (
-    "Instance types for Karpenter, as whatif takes them (default: those of the snapshot's nodes, "
-    "or else types of 2 to 32 cores)."
+    "Instance types for Karpenter, in the formats of fairlead whatif --instance-types (default: "
+    "the types of the snapshot's nodes, else types of 2 to 32 cores)."
 )
 GROUPS_HELP: Final = (
-    "Cluster Autoscaler's node groups (default: groups found by the labels of the snapshot's "
-    "nodes, or else one group of 1 to 100 nodes for each zone)."
+    "File with Cluster Autoscaler's node groups (default: groups that are found by the labels of "
+    "the snapshot's nodes, else one group of 1 to 100 nodes for each zone)."
 )
 
 
@@ -66,7 +68,10 @@ def up(
     ],
     nodes: Annotated[int, Parameter(help="Number of simulated nodes.", converter=integer)] = 3,
     zones: Annotated[
-        int, Parameter(help="Number of zones; nodes are assigned round-robin.", converter=integer)
+        int,
+        Parameter(
+            help="Number of zones. Nodes are assigned to zones round-robin.", converter=integer
+        ),
     ] = 1,
     host: Annotated[str, named("HOST", HOST_HELP)] = "127.0.0.1",
     port: Annotated[
@@ -74,15 +79,25 @@ def up(
     ] = 0,
     snapshot: Annotated[str | None, named("SNAPSHOT", SNAPSHOT_HELP)] = None,
     data_dir: Annotated[
-        Path | None, named("DIR", "Persist all state in DIR (default: in memory).")
+        Path | None,
+        named(
+            "DIR",
+            "Store all state in DIR, so that it survives a restart (default: keep it in memory).",
+        ),
     ] = None,
     accept_loss: Annotated[
         bool,
-        Parameter(help="Start even if --data-dir has lost some of its last changes.", negative=()),
+        Parameter(
+            help="Start even if some of the last changes are missing from --data-dir.", negative=()
+        ),
     ] = False,
     user: Annotated[Names, repeatable("NAME[:GROUP,…]", USER_HELP)] = (),
     audit: Annotated[
-        Path | None, named("FILE", "Append one JSON line per request to FILE.")
+        Path | None,
+        named(
+            "FILE",
+            "Append one JSON line to FILE for each API request, as in kube-apiserver's audit log.",
+        ),
     ] = None,
     kubeconfig: Annotated[
         Path | None, named("FILE", "Where to write the kubeconfig (default: a temporary file).")
@@ -91,7 +106,7 @@ def up(
     paused: Annotated[
         bool,
         Parameter(
-            help="Start with the clock stopped; only `fairlead clock advance` moves it.",
+            help="Start with a stopped clock, which only `fairlead clock advance` moves.",
             negative=(),
         ),
     ] = False,
@@ -107,7 +122,8 @@ def up(
     detach: Annotated[
         bool,
         Parameter(
-            help="Run in the background and return when ready; `fairlead down` ends it.",
+            help="Run in the background, and return when the cluster is ready; `fairlead down` "
+            "ends the cluster.",
             negative=(),
         ),
     ] = False,
@@ -117,7 +133,8 @@ def up(
         str | None,
         named(
             "FILE",
-            "kube-apiserver's AdmissionConfiguration; only that of ResourceQuota is supported.",
+            "File with an AdmissionConfiguration, as for kube-apiserver; only the plugin "
+            "ResourceQuota can be configured.",
         ),
     ] = None,
     release: ReleaseOptions = NO_RELEASE,
@@ -125,9 +142,9 @@ def up(
 ) -> int:
     """Run a Kubernetes control plane with simulated nodes in this process, until Ctrl-C.
 
-    It serves the Kubernetes API over HTTPS to kubectl, client libraries and operators. Behind it
-    run Fairlead's scheduler, workload controllers, node lifecycle controller and simulated
-    kubelets. The kubelets run no containers; they only report simulated pod status.
+    The command serves the Kubernetes API over HTTPS to kubectl, client libraries and operators. It
+    also runs Fairlead's scheduler, workload controllers, node lifecycle controller and simulated
+    kubelets. The simulated kubelets run no containers; they only report pod status.
 
     Try:
 

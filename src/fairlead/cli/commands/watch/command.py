@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.parameter import named
 
-LISTEN_HELP: Final = "Where to serve the answers (default: 127.0.0.1:8270)."
+LISTEN_HELP: Final = "Address at which the answers are served (default: 127.0.0.1:8270)."
 BEYOND_HELP: Final = (
     "Allow --listen on a non-loopback address. WARNING: answers and the token travel unencrypted."
 )
@@ -18,21 +18,25 @@ BEYOND_HELP: Final = (
 
 def watch(
     *,
-    ask: Annotated[str, named("FILE", "The questions: a YAML file.")],
+    ask: Annotated[str, named("FILE", "YAML file with the questions, as shown above.")],
     connection: ConnectionOptions = NO_CONNECTION,
     listen: Annotated[str, named("HOST:PORT", LISTEN_HELP)] = "127.0.0.1:8270",
     token_file: Annotated[
         Path | None,
-        named("FILE", "The token that clients must send (default: a new one, which is printed)."),
+        named(
+            "FILE",
+            "File with the token that clients must send (default: a new token, which is printed).",
+        ),
     ] = None,
     beyond_loopback: Annotated[bool, Parameter(help=BEYOND_HELP, negative=())] = False,
 ) -> int:
-    """Ask what-if questions again as a cluster changes, and serve the answers.
+    """Answer what-if questions again whenever a cluster changes, and serve the answers over HTTP.
 
-    Each question consists of options of `fairlead whatif`. The cluster is read once per interval,
-    and the questions are answered again if it has changed. The answers are served as a page (/), as
-    JSON (/answers) and as Prometheus metrics (/metrics), to clients that send the token: as a
-    bearer token, or as ?token= in the address.
+    A YAML file contains the questions. Each question consists of options of `fairlead whatif`. The
+    command reads the cluster once per interval (`every`) and answers the questions again if the
+    cluster has changed. It serves the answers as a web page (/), as JSON (/answers) and as
+    Prometheus metrics (/metrics). Clients must send the token, as a bearer token or as ?token= in
+    the URL. A file with two questions:
 
         every: 1m
         questions:

@@ -43,11 +43,11 @@ def whatif(
     """Simulate a cluster with and without a change and print the difference.
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file (also
-    .gz or .tar), a directory of such files, or `-` for standard input. Instead of it, `--context`,
-    `--kubeconfig` or `--in-cluster` reads a running cluster, without changing it. Options that
-    describe the change can be repeated and combined. All of them take effect at the same instant,
-    in this order: delete, apply, edit, add nodes, scale, cordon, drain, fail, run the descheduler.
-    Text output comes with an HTML report, fairlead-whatif.html.
+    .gz or .tar), a directory of such files, or `-` for standard input. To read a running cluster
+    instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. Options that
+    describe the change can be repeated and combined. All changes are made at the same instant, in
+    this order: delete, apply, set fields, add nodes, scale, cordon, drain, fail nodes, run the
+    descheduler. With text output, an HTML report is written to fairlead-whatif.html.
 
     Try:
 

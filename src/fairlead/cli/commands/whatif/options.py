@@ -18,9 +18,10 @@ from fairlead.cli.options.plugin import (
 from fairlead.cli.options.provision_time import ProvisionTimes
 
 CONDITIONS: Final = """\
-Exit with 3 if a condition holds: pending>0, undrained, pdb-breached, loop, workload-below=80% (of \
-the wanted pods were ready), or a displaced pod matches priority>=1000, namespace=store, \
-name=web-*, labels.app=web.
+Exit with status 3 if CONDITION holds: pending>0 (pods), undrained, pdb-breached, loop (pods are \
+displaced repeatedly), workload-below=80% (fewer than 80% of a workload's wanted pods were ready \
+at some time), or any displaced pod matches priority>=1000, namespace=store, name=web-* or \
+labels.app=web.
 """
 
 
@@ -33,16 +34,22 @@ class ChangeOptions:
         Names, repeatable("FILE", "Create or change the objects in FILE, as kubectl apply does.")
     ] = ()
     server_side: Annotated[
-        bool, Parameter(help="Apply as kubectl apply --server-side does.", negative=())
+        bool,
+        Parameter(help="With --apply: apply as kubectl apply --server-side does.", negative=()),
     ] = False
     force_conflicts: Annotated[
-        bool, Parameter(help="Take over fields that other field managers own.", negative=())
+        bool,
+        Parameter(
+            help="With --apply and --server-side: take over fields that other field managers own.",
+            negative=(),
+        ),
     ] = False
     delete: Annotated[
         Names,
         repeatable(
             "KIND/NAME",
-            "Delete an object: KIND/NAME, KIND/NAMESPACE/NAME, or by label: node/pool=old.",
+            "Delete an object (KIND/NAME or KIND/NAMESPACE/NAME), or all objects of a kind with a"
+            " label (node/pool=old).",
         ),
     ] = ()
     priority_class: Annotated[
@@ -52,22 +59,24 @@ class ChangeOptions:
         Names,
         repeatable(
             "KIND/NAME:path=value",
-            "Set a field: deploy/shop/web:spec.template.spec.containers[app].image=app:2; null "
-            "removes it.",
+            "Set a field of an object: "
+            "deploy/shop/web:spec.template.spec.containers[app].image=app:2. The value null "
+            "removes the field.",
         ),
     ] = ()
     set_resources: Annotated[
         Names,
         repeatable(
             "KIND/NAME=cpu=2,...",
-            "Set requests of a workload's containers: deploy/web=cpu=2,memory=4Gi; one container: "
-            "deploy/web:app=cpu=2; limits: deploy/web=limits.cpu=4.",
+            "Set the requests of all containers of a workload (deploy/web=cpu=2,memory=4Gi), of "
+            "one container (deploy/web:app=cpu=2), or limits (deploy/web=limits.cpu=4).",
         ),
     ] = ()
     apply_vpa: Annotated[
         bool,
         Parameter(
-            help="Set the requests that the snapshot's VerticalPodAutoscalers recommend.",
+            help="Set the container requests that the VerticalPodAutoscalers in the snapshot "
+            "recommend.",
             negative=(),
         ),
     ] = False
@@ -77,47 +86,69 @@ class ChangeOptions:
     add_nodes: Annotated[
         int | None,
         Parameter(
-            help="Add N empty nodes; --like or --instance-type describes them.",
+            help="Add N empty nodes; needs --like or --instance-type.",
             metavar="N",
             converter=integer,
         ),
     ] = None
     like: Annotated[
-        str, named("NODE", "Copy labels, taints and size of this node to those of --add-nodes.")
+        str,
+        named(
+            "NODE", "With --add-nodes: give the new nodes the labels, taints and size of this node."
+        ),
     ] = ""
     instance_type: Annotated[
-        str, named("NAME", "Give the nodes of --add-nodes this type of --instance-types.")
+        str,
+        named(
+            "NAME",
+            "With --add-nodes: give the new nodes this instance type from the file of "
+            "--instance-types.",
+        ),
     ] = ""
     cordon: Annotated[
-        Names, repeatable("NODE", "Mark nodes unschedulable, by name or selector (key=value).")
+        Names,
+        repeatable("NODE", "Mark nodes unschedulable, by name or label selector (key=value)."),
     ] = ()
     drain: Annotated[
         Names,
-        repeatable("NODE", "Cordon nodes and evict their pods, respecting disruption budgets."),
+        repeatable(
+            "NODE",
+            "Cordon nodes, by name or label selector (key=value), and evict their pods within "
+            "disruption budgets.",
+        ),
     ] = ()
     drain_as_kubectl: Annotated[
         bool,
         Parameter(
-            help="Refuse drains that kubectl drain refuses without the next three flags.",
+            help="Drain no node that kubectl drain would refuse to drain. By default, nodes are "
+            "drained as if the next three flags were given.",
             negative=(),
         ),
     ] = False
     ignore_daemonsets: Annotated[
         bool,
-        Parameter(help="kubectl drain's flag: allow pods of DaemonSets, which stay.", negative=()),
+        Parameter(
+            help="With --drain-as-kubectl: drain nodes with pods of DaemonSets, which stay there.",
+            negative=(),
+        ),
     ] = False
     delete_emptydir_data: Annotated[
         bool,
-        Parameter(help="kubectl drain's flag: also evict pods with emptyDir volumes.", negative=()),
+        Parameter(
+            help="With --drain-as-kubectl: also evict pods with emptyDir volumes.", negative=()
+        ),
     ] = False
     force: Annotated[
         bool,
-        Parameter(help="kubectl drain's flag: also evict pods without a controller.", negative=()),
+        Parameter(
+            help="With --drain-as-kubectl: also evict pods without a controller.", negative=()
+        ),
     ] = False
     max_unavailable: Annotated[
         int | None,
         Parameter(
-            help="Drain at most N nodes at a time; each returns to service once it is empty.",
+            help="Drain at most N nodes at a time. Each node returns to service when it is empty, "
+            "or --for later.",
             metavar="N",
             converter=integer,
         ),
@@ -126,8 +157,8 @@ class ChangeOptions:
         str,
         Parameter(
             name="--for",
-            help="How long failed nodes, or each drained node with --max-unavailable, stay down "
-            "(default: failed nodes never return, drained nodes return immediately).",
+            help="How long failed nodes stay down (default: forever). With --max-unavailable: how "
+            "long each drained node stays down after it is empty (default: 0s).",
             metavar="DURATION",
             show_default=False,
         ),
@@ -143,16 +174,15 @@ class ChangeOptions:
         Names,
         repeatable(
             "MODULE:CLASS",
-            "Add a scheduler plugin, whose code runs with your rights, in the simulation with the "
-            "change only.",
+            "Add a scheduler plugin, as --plugin does, but only in the simulation with the change.",
         ),
     ] = ()
     new_batch_config: NewBatchConfig = None
     reschedule: Annotated[
         str,
         Parameter(
-            help="Unbind running pods before both simulations, so that they are scheduled again: "
-            "all, or a label selector (app=web).",
+            help="Unbind running pods at the start of both simulations, so that they are scheduled"
+            " again. PODS is all or a label selector (app=web).",
             metavar="PODS",
             show_default=False,
         ),
@@ -160,23 +190,23 @@ class ChangeOptions:
     reschedule_order: Annotated[
         Literal["priority", "scheduled"],
         Parameter(
-            help="Place the pods of --reschedule by priority and age, or one by one, in the order "
-            "in which the cluster had scheduled them.",
+            help="With --reschedule: schedule the pods by priority and age (priority), or one by "
+            "one in the order in which the cluster scheduled them (scheduled).",
         ),
     ] = "priority"
     descheduler: Annotated[
         str,
         named(
             "POLICY.yaml",
-            "Evict the pods that one run of the descheduler with this DeschedulerPolicy would "
-            "evict (docs/descheduler.md).",
+            "Evict the pods that the descheduler would evict in one run with this "
+            "DeschedulerPolicy (docs/descheduler.md).",
         ),
     ] = ""
     namespace: Annotated[
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace for names and objects that do not specify one.",
+            help="Namespace of names and objects that do not state a namespace.",
             show_default=False,
         ),
     ] = ""
@@ -194,7 +224,8 @@ class RunOptions:
     seeds: Annotated[
         int,
         Parameter(
-            help="Simulate with N seeds, and say which outcomes are the same with all of them.",
+            help="Simulate with N different seeds, and report which outcomes are the same for "
+            "every seed.",
             metavar="N",
             converter=integer,
         ),
@@ -203,32 +234,32 @@ class RunOptions:
         str,
         named(
             "DURATION",
-            "Time from a pod's binding until it is ready (default: the time that pods of the same "
-            "workload took in the snapshot, else 1s).",
+            "Time from the binding of a pod until the pod is ready (default: the time that pods "
+            "of the same workload took in the snapshot, else 1s).",
         ),
     ] = ""
     kwok_stages: Annotated[
         Names,
         repeatable(
             "FILE",
-            "KWOK Stages, which say how long pods take to start, complete and be deleted, in "
-            "addition to those of the snapshot (docs/scenarios.md).",
+            "File with KWOK Stages, which set how long pods take to start, complete and be "
+            "deleted. Stages in the snapshot apply too (docs/scenarios.md).",
         ),
     ] = ()
     runtimes: Annotated[
         str | None,
         named(
             "FILE",
-            "How long pods run, by workload, image or label (YAML or CSV); the answer then says "
-            "when waiting pods start. Without FILE, --seeds uses the durations of completed pods "
-            "in the snapshot.",
+            "File (YAML or CSV) that states how long pods run, by workload, image or label. The "
+            "answer then contains the times at which waiting pods start. Without this option, "
+            "--seeds uses the run times of completed pods in the snapshot.",
         ),
     ] = None
     horizon: Annotated[
         str,
         Parameter(
-            help="Virtual time after the last change at which a simulation that has not settled "
-            "stops.",
+            help="Virtual time after the last change at which a simulation ends even if it has not "
+            "settled.",
             metavar="DURATION",
         ),
     ] = "1h"
@@ -237,14 +268,18 @@ class RunOptions:
         str,
         named(
             "LABEL",
-            "Node label by which the answer groups nodes into pools (default: the label by which "
-            "nodes are drained or deleted, else that of Karpenter, EKS, GKE or AKS; the zone for a "
-            "lost zone).",
+            "Node label by which the answer groups nodes into pools (default: the label in the "
+            "selector of drained or deleted nodes, the zone label if a zone fails, else the node "
+            "pool label of Karpenter, EKS, GKE or AKS).",
         ),
     ] = ""
     config: Annotated[
         str | None,
-        named("FILE", "Current KubeSchedulerConfiguration (default: kube-scheduler's defaults)."),
+        named(
+            "FILE",
+            "KubeSchedulerConfiguration that the cluster uses now (default: kube-scheduler's "
+            "defaults).",
+        ),
     ] = None
     plugin: Plugins = ()
     allow_extenders: AllowExtenders = False
@@ -253,34 +288,39 @@ class RunOptions:
     autoscale: Annotated[
         Literal["off", "auto", "cluster-autoscaler", "karpenter"],
         Parameter(
-            help="Simulate an autoscaler, with and without the change; auto: the one in the "
-            "snapshot."
+            help="Simulate a node autoscaler in both simulations; auto means the autoscaler that "
+            "the snapshot contains."
         ),
     ] = "off"
     load: Annotated[
         str | None,
         named(
             "FILE",
-            "The load of workloads, which HorizontalPodAutoscalers follow with and without the "
-            "change: YAML as in a scenario, or CSV.",
+            "File with the load of workloads, which HorizontalPodAutoscalers follow in both "
+            "simulations: YAML like load: in a scenario, or CSV "
+            "(docs/horizontal-pod-autoscaler.md).",
         ),
     ] = None
     node_groups: Annotated[
         str,
-        named("FILE", "Cluster Autoscaler's node groups (default: groups found by node labels)."),
+        named(
+            "FILE",
+            "File with Cluster Autoscaler's node groups (default: groups that are found by node "
+            "labels).",
+        ),
     ] = ""
     instance_types: Annotated[
         str | None,
         named(
             "FILE",
-            "Instance types and prices, for --autoscale or --instance-type: CSV, or JSON as aws, "
-            "gcloud, az or Karpenter's kwok provider print it; prices also as OpenCost's CSV "
-            "(TYPES,PRICES).",
+            "Instance types and their prices, for --autoscale and --instance-type: a CSV file, or"
+            " the JSON that aws, gcloud, az or Karpenter's kwok provider print. To add prices "
+            "from a CSV file of OpenCost, give two files: TYPES,PRICES.",
         ),
     ] = None
     node_pools: Annotated[
         str | None,
-        named("FILE", "NodePools and NodeOverlays in addition to those of the snapshot."),
+        named("FILE", "File with NodePools and NodeOverlays to add to those in the snapshot."),
     ] = None
     provision_time: ProvisionTimes = ()
 
@@ -294,19 +334,21 @@ class ComparisonOptions:
         Names,
         repeatable(
             "NAME:OPTIONS",
-            "One of several alternatives to compare, with its own change: "
-            "'b:--drain pool=old --max-unavailable 1'.",
+            "An alternative to compare: its name and the options of its change, such as "
+            "'b:--drain pool=old --max-unavailable 1'. Give this option once for each "
+            "alternative.",
         ),
     ] = ()
     against_snapshot: Annotated[
-        str | None, named("FILE", "Ask the same question about another snapshot, and compare.")
+        str | None,
+        named("FILE", "Ask the same question about this snapshot too, and compare the answers."),
     ] = None
     against_config: Annotated[
         str | None,
         named(
             "FILE",
-            "Ask the same question with this KubeSchedulerConfiguration instead of --config, and "
-            "compare.",
+            "Ask the same question with this KubeSchedulerConfiguration instead of --config too, "
+            "and compare the answers.",
         ),
     ] = None
 
