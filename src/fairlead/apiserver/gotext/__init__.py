@@ -1,16 +1,16 @@
 """Text that upstream produces with Go's fmt, encoding/json and reflect packages.
 
-Refusals of the API server quote values as Go prints them. Clients and tests compare these messages,
-so they are reproduced to the byte.
+Error messages of the API server quote values as Go prints them. Clients and tests compare these
+messages, so they are reproduced to the byte.
 
 - `value`: `%v`, `%s`, `%#v` and `%T` of a decoded JSON value. A map prints as `map[a:1 b:<nil>]`, a
-  list as `[1 x]`; a whole number from JSON is an int64, another one a float64.
+  list as `[1 x]`. A whole number from JSON is an int64, every other number is a float64.
 - `definition`: parts of a CustomResourceDefinition as `field.Invalid` quotes them. Upstream
   validates its internal Go types, so a schema prints with Go's field names and with all fields
   that are nil.
 
-The JSON text of a patched document, which errors about it quote, is in
-`patch.jsonpatch.patched_document`; the errors of structured-merge-diff's schema validation are in
+Errors about a patched document quote its JSON text, which `patch.jsonpatch.patched_document` makes.
+The errors of structured-merge-diff's schema validation are in
 `patch.managedfields.typed_validation`.
 
 upstream: fmt/print.go, encoding/json/encode.go, apimachinery/pkg/util/validation/field/errors.go

@@ -1,6 +1,6 @@
 """Parts of CustomResourceDefinitions as `field.Invalid` quotes them: upstream's internal Go types.
 
-All fields are printed, under their Go names and including those that are nil.
+All fields are printed under their Go names, including fields that are nil.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/{types,types_jsonschema}.go
 """
@@ -77,12 +77,15 @@ _HOISTED: Final = ("Schema", "Subresources", "AdditionalPrinterColumns", "Select
 
 
 def shown_rule(rule: Json) -> Json:
-    """Return a validation rule as an error quotes it."""
+    """Return the Go fields of a validation rule, as errors quote it."""
     return {shown: rule.get(key, zero) for shown, key, zero in _RULE}
 
 
 def shown_versions(versions: list[Json]) -> list[Json]:
-    """Return the versions as an error quotes them, without fields of the internal type's spec."""
+    """Return the Go fields of the versions, as errors quote them.
+
+    The fields that the internal type has in its spec instead (`_HOISTED`) are null.
+    """
     return [
         {shown: version.get(key, zero) for shown, key, zero in _VERSION} | dict.fromkeys(_HOISTED)
         for version in versions
@@ -90,7 +93,7 @@ def shown_versions(versions: list[Json]) -> list[Json]:
 
 
 def shown_schema(raw: Json) -> Json:
-    """Return a schema as an error quotes it."""
+    """Return the Go fields of a schema, as errors quote it."""
     return {shown: _shown(key, raw.get(key, zero)) for shown, key, zero in _SCHEMA}
 
 

@@ -21,7 +21,7 @@ _PLAIN_EXPONENTS: Final = range(-4, 6)  # decimal exponents of numbers written w
 
 
 def format_v(value: Any) -> str:
-    """Return `value` as Go's `%v`: `map[a:1 b:[x y]]`, keys sorted, null as <nil>."""
+    """Return `value` as Go's `%v`: `map[a:1 b:[x y]]` with sorted keys, null as <nil>."""
     match value:
         case dict():
             members = " ".join(f"{key}:{format_v(value[key])}" for key in sorted(value))
@@ -39,7 +39,7 @@ def format_v(value: Any) -> str:
 
 
 def format_s(value: Any) -> str:
-    """Return `value` as Go's `%s`; scalars other than strings are a mismatch: `%!s(int64=1)`."""
+    """Return `value` as Go's `%s` prints it; a number, for example, prints as `%!s(int64=1)`."""
     # upstream: fmt's %s
     match value:
         case str():
@@ -56,7 +56,7 @@ def format_s(value: Any) -> str:
 
 
 def format_float(value: float) -> str:
-    """Return `value` as `%v` of a float64: the shortest exact digits, as `1000`, `2.5`, `1e+06`."""
+    """Return `value` as `%v` prints a float64: shortest exact digits, as `2.5` or `1e+06`."""
     # upstream: strconv/ftoa.go:%g writes an exponent below -4, and from 6 on
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     if not isinstance(exponent, int):

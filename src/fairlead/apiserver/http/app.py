@@ -1,10 +1,10 @@
 """ApiApp: an ApiServer as an ASGI application.
 
     1. authenticate   by client certificate or bearer token
-    2. authorize      by the head of the request only
+    2. authorize      by path, method and headers only
     3. read the body  bounded in size and time
     4. handle         `ApiServer.handle`, suspended while a webhook is called
-    5. settle         wait until the changes that the answer shows are durable
+    5. settle         wait until the changes that the response shows are durable
     6. send           in chunks, compressed if long; a watch line by line
 
 upstream: apiserver/pkg/server/config.go, endpoints/handlers/{responsewriters/writers,watch}.go
@@ -72,7 +72,7 @@ Answer = TypeVar("Answer", bound=Response | Watch)
 
 
 class _UnreadBodyError(ApiError):
-    """A body was refused before its end: the connection must be closed after the answer."""
+    """A body was refused before its end; the connection must be closed after the response."""
 
 
 class ApiApp:
@@ -87,11 +87,12 @@ class ApiApp:
         handlers: Mapping[str, PathHandler] = NO_HANDLERS,
         audit: Audit | None = None,
     ) -> None:
-        """`settle` is awaited before every answer, also to a read, and before watch events.
+        """`settle` is awaited before every response, even to a read, and before watch events.
 
         Otherwise a client could receive a resourceVersion that a crash reverts. Another change
-        would then get the same version, and a watch from there would miss that change. `handlers`
-        serve further paths, after authorization. `audit` gets one line per answer.
+        would then get the same version, and a watch from this version would miss that change.
+        `handlers` serve additional paths, after authorization. `audit` is called with one line per
+        response.
         """
         self._handlers = handlers
         self._audit = audit
@@ -105,7 +106,7 @@ class ApiApp:
         self._bodies = BodyBudget()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Handle one request: an ASGI application."""
+        """Handle one ASGI request."""
         headers, user = headers_of(scope["headers"]), UNKNOWN_USER
         # upstream: apiserver/pkg/endpoints/filters/audit_init.go: the client may choose it
         if not headers.get(AUDIT_ID):
@@ -147,9 +148,11 @@ class ApiApp:
             return await self.handle(replace(request, body=body))
 
     async def handle(self, request: Request) -> Response | Watch:
-        """Handle an authenticated request: authorize it, audit it, make its changes durable.
+        """Authorize, perform and audit an authenticated request.
 
-        Raises ApiError if one of the further handlers refuses it.
+        Wait until its changes are durable.
+
+        Raises ApiError if one of the additional handlers refuses the request.
         """
         handler = self._handlers.get(request.path)
         if handler is not None:
@@ -161,7 +164,7 @@ class ApiApp:
         return answer
 
     async def _handled(self, request: Request) -> Response | Watch:
-        """Handle a request, calling the webhooks that it waits for."""
+        """Handle a request and call the webhooks for which it waits."""
         steps = self._handle(request, self._clock())
         try:
             call = next(steps)
@@ -186,7 +189,7 @@ class ApiApp:
 
 
 def _pretty(query: bytes) -> str:
-    """Return the `pretty` parameter, "" if there is none."""
+    """Return the `pretty` parameter of `query`, "" if it is missing."""
     if b"pretty=" not in query:
         return ""
     parts = query.decode("latin-1").split("&", PARAMETERS_MAX)
@@ -194,7 +197,7 @@ def _pretty(query: bytes) -> str:
 
 
 def _parameters(query: str) -> tuple[tuple[str, str], ...]:
-    """Return the parameters of a query; malformed ones are ignored. Raises ApiError 400."""
+    """Return the parameters of a query; malformed parameters are ignored. Raises ApiError 400."""
     # upstream: net/url/url.go:parseQuery, whose errors upstream ignores
     parts = query.split("&", PARAMETERS_MAX)
     if len(parts) > PARAMETERS_MAX:
@@ -206,7 +209,8 @@ def _parameters(query: str) -> tuple[tuple[str, str], ...]:
 async def _body(headers: Mapping[str, str], receive: Receive, count: Count) -> bytes:
     """Return the whole body.
 
-    Raises ApiError if it is too long, too slow, or takes too much memory, and ClientGone.
+    Raises ApiError if the body is too long, arrives too slowly or takes too much memory. Raises
+    ClientGone if the client disconnects.
     """
     try:
         return await read_body(
@@ -225,7 +229,7 @@ async def _body(headers: Mapping[str, str], receive: Receive, count: Count) -> b
 
 
 def _with_header(send: Send, asked: Mapping[str, str]) -> Send:
-    """Return `send` with the audit-id header added to every response."""
+    """Return a function that sends with `send` and adds the audit-id header to every response."""
     header = (b"audit-id", asked[AUDIT_ID].encode("latin-1"))
 
     async def marked(message: Message) -> None:
@@ -239,9 +243,9 @@ def _with_header(send: Send, asked: Mapping[str, str]) -> Send:
 async def _send(
     send: Send, method: str, asked: Mapping[str, str], response: Response, body: Iterator[bytes]
 ) -> None:
-    """Send `body` as the answer to a request with the headers `asked`.
+    """Send `body` as the response to a request with the headers `asked`.
 
-    A body that is not complete in GZIP_BYTES_MIN bytes is sent in chunks as it is encoded.
+    A body longer than GZIP_BYTES_MIN bytes is sent in chunks as it is encoded.
     """
     parts, length, is_complete = _beginning(body)
     headers = [NO_CACHE, (b"audit-id", asked[AUDIT_ID].encode("latin-1"))]
@@ -270,7 +274,7 @@ async def _send(
 
 
 def _beginning(body: Iterator[bytes]) -> tuple[list[bytes], int, bool]:
-    """Take parts until they exceed GZIP_BYTES_MIN.
+    """Take parts of `body` until they exceed GZIP_BYTES_MIN.
 
     Returns the parts, their length in bytes, and whether all parts were taken.
     """

@@ -1,7 +1,7 @@
-"""Splits long answers into chunks, so that a client that does not read is detected.
+"""Splits long responses into chunks, so that a client that does not read is detected.
 
-The event loop pauses writing only between writes. A single long write could stay in the TLS buffer
-for any time. With chunks, only a few are in the buffer before writing is paused and
+The event loop can pause only between writes. A single long write could stay in the TLS buffer
+indefinitely. With chunks, only a few chunks are in the buffer when writing is paused and
 `TimeoutHttpProtocol` starts its timeout.
 """
 

@@ -1,7 +1,7 @@
-"""CoalescingTransport: sends the head of an answer together with the first part of its body.
+"""CoalescingTransport: sends the head of a response together with the first part of its body.
 
-uvicorn writes the head at once, which costs every answer a second system call and a second TLS
-record. ASGI allows a server to wait for the body.
+uvicorn writes the head immediately, which costs every response a second system call and a second
+TLS record. ASGI allows a server to wait for the body.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ _CONTINUE: Final = b"HTTP/1.1 100 "
 
 
 class CoalescingTransport(asyncio.Transport):
-    """Wraps `transport` for one answer, and holds its head back until the body begins.
+    """Wraps `transport` for one response, and delays the head until the body begins.
 
-    Do not use it for HEAD requests, whose answers have no body.
+    Do not use it for HEAD requests, which have a response without a body.
     """
 
     __slots__ = ("_head", "_is_head_sent", "_transport")
@@ -28,7 +28,10 @@ class CoalescingTransport(asyncio.Transport):
         self._is_head_sent = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send `data`; the first write is the head of the answer and waits for the second."""
+        """Send `data`.
+
+        The first write is the head of the response and is sent with the second write.
+        """
         if self._is_head_sent:
             self._transport.write(data)
         elif self._head is not None:

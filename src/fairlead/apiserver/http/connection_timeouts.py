@@ -1,14 +1,14 @@
 """TimeoutHttpProtocol: disconnects clients that are too slow, too many, or send too much.
 
-uvicorn closes idle connections. This protocol also closes connections
+uvicorn closes idle connections. This protocol also closes a connection
 
     beyond CONNECTIONS_MAX, with status 503
-    whose request head is longer than HEAD_BYTES_MAX, with status 431
-    whose request has no Host header or several, with status 400
-    whose request head is incomplete after HEAD_SECONDS_MAX, or longer than HEAD_BYTES_MAX
-    whose client does not read its answer for READING_SECONDS_MAX, or for UNREAD_SECONDS_MIN if
-    more than UNREAD_MAX other clients do not read
-    whose client keeps sending a body after its request was refused
+    with a request head longer than HEAD_BYTES_MAX, with status 431
+    with a request that has no Host header or several, with status 400
+    if a request head is incomplete after HEAD_SECONDS_MAX, or longer than HEAD_BYTES_MAX
+    if the client does not read its response for READING_SECONDS_MAX
+    if the client does not read for UNREAD_SECONDS_MIN and more than UNREAD_MAX others do not either
+    if the client keeps sending a body after its request was refused
 
 upstream: Go's net/http/server.go:readRequest, which refuses such heads in the same words
 """
@@ -43,9 +43,9 @@ _UNREAD: Final = "fairlead.unread"
 
 
 def uvicorn_config(app: Any, **more: Any) -> uvicorn.Config:
-    """Return uvicorn's configuration for the ASGI `app`; `more` are further options of uvicorn.
+    """Return uvicorn's configuration for the ASGI `app`; `more` are additional uvicorn options.
 
-    HTTP only, without logs and Server header, ignoring proxy headers.
+    It serves HTTP only, without logs and Server header, and ignores proxy headers.
     """
     return uvicorn.Config(
         app,
@@ -63,10 +63,10 @@ def uvicorn_config(app: Any, **more: Any) -> uvicorn.Config:
 
 
 class TimeoutHttpProtocol(HttpToolsProtocol):
-    """One connection with its timeouts."""
+    """One HTTP connection with its timeouts."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Store uvicorn's arguments; start no timeout yet."""
+        """Store uvicorn's arguments; no timeout starts yet."""
         super().__init__(*arguments, **options)
         self._head = _Deadline()
         self._reading = _Deadline()
@@ -88,7 +88,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
             self._expect_head()
 
     def data_received(self, data: bytes) -> None:
-        """Receive data; abort when the head is too long."""
+        """Receive data; abort the connection if the request head is too long."""
         if self.transport.is_closing():
             return
         is_idle = self.cycle is None or self.cycle.response_complete
@@ -106,7 +106,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
             self._expect_head()
 
     def on_headers_complete(self) -> None:
-        """Cancel the head timeout; the application bounds the body."""
+        """Cancel the head timeout and check the head; the application limits the body."""
         self._head.clear()
         problem = self._head_problem()
         if problem:
@@ -116,13 +116,13 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
             self.cycle.transport = CoalescingTransport(self.transport)
 
     def on_response_complete(self) -> None:
-        """Abort the connection soon if it is closing with an incomplete body."""
+        """Abort a closing connection after LINGER_SECONDS_MAX, if its body is incomplete."""
         super().on_response_complete()
         if self.transport.is_closing() and self.cycle.more_body:
             self._linger.set(self.loop, LINGER_SECONDS_MAX, self.transport)
 
     def pause_writing(self) -> None:
-        """Start the reading timeout: the client reads too slowly."""
+        """Start the reading timeout, because the client reads too slowly."""
         super().pause_writing()
         self._reading.set(self.loop, READING_SECONDS_MAX, self.transport)
         now = self.loop.time()
@@ -133,13 +133,13 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
                 oldest.transport.abort()
 
     def resume_writing(self) -> None:
-        """Cancel the reading timeout: the client has read enough."""
+        """Cancel the reading timeout, because the client has read enough."""
         self._reading.clear()
         self._unread.pop(self, None)
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel all timeouts."""
+        """Cancel all timeouts of the connection."""
         self._head.clear()
         self._reading.clear()
         self._linger.clear()
@@ -164,7 +164,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
 
 
 def _refusal(problem: str) -> Any:
-    """Return an ASGI application that answers `problem`, a status line, and closes."""
+    """Return an ASGI application that responds with the status line `problem` and closes."""
     status, body = int(problem[:3]), problem.encode()
     headers = [
         (b"content-type", b"text/plain; charset=utf-8"),

@@ -1,6 +1,6 @@
 """Request headers as a mapping.
 
-Of a repeated header, the first value counts; repeated Impersonate-* headers become a list.
+If a header is repeated, its first value is used; repeated Impersonate-* headers become a list.
 
 upstream: net/http's Header.Get; apiserver/pkg/endpoints/filters/impersonation
 """
@@ -17,7 +17,7 @@ _LISTS: Final = "impersonate-"
 
 
 def headers_of(sent: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return the headers `sent`, whose names are in lower case."""
+    """Return the headers in `sent` by name; the names must be in lower case."""
     found = {name.decode("latin-1"): text.decode("latin-1") for name, text in sent}
     return found if len(found) == len(sent) else _gathered(sent)
 

@@ -36,7 +36,8 @@ class ServedApp(Protocol):
 class Certificate:
     """The files of the server's certificate chain and key.
 
-    Client certificates are accepted from the authority in `clients_file`; "" accepts none.
+    Client certificates must be signed by the authority in `clients_file`; if it is empty, client
+    certificates are not requested.
     """
 
     chain_file: str
@@ -45,13 +46,13 @@ class Certificate:
 
 
 def _client_certificates(certificate: Certificate | None) -> int:
-    """Return whether to request client certificates."""
+    """Return the `ssl` verify mode: CERT_OPTIONAL to request client certificates."""
     is_requested = certificate is not None and certificate.clients_file
     return ssl.CERT_OPTIONAL if is_requested else ssl.CERT_NONE
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that leaves signals to the owner of the event loop."""
+    """A uvicorn server that leaves signal handling to the owner of the event loop."""
 
     def install_signal_handlers(self) -> None:
         """Install no signal handlers."""
@@ -61,7 +62,7 @@ class Listener:
     """Serves `app` on a listening socket; with a `certificate`, over TLS."""
 
     def __init__(self, app: ServedApp, listening: socket, certificate: Certificate | None) -> None:
-        """Configure the server; only `start` begins to accept connections."""
+        """Configure the server; `start` begins to accept connections."""
         config = uvicorn_config(
             app,
             backlog=BACKLOG,
@@ -80,7 +81,7 @@ class Listener:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Start to accept connections; returns when the server is ready."""
+        """Start to accept connections; return when the server is ready."""
         config = self._server.config
         if not config.loaded:
             config.load()
@@ -98,7 +99,10 @@ class Listener:
             await self._abort_connections()
 
     async def _abort_connections(self) -> None:
-        """Abort connections that clients keep open: a TLS close waits for their reply."""
+        """Abort connections that clients keep open.
+
+        Closing TLS would wait for the client's reply.
+        """
         for connection in list(self._server.server_state.connections):
             transport = getattr(connection, "transport", None)
             if transport is not None:

@@ -1,7 +1,7 @@
 """Authenticates clients by certificate.
 
-TLS has verified the certificate. Its common name is the user name; its organizations are the
-groups.
+TLS has already verified the certificate. The certificate's common name is the user name, and its
+organizations are the user's groups.
 
 upstream: apiserver/pkg/authentication/request/x509/x509.go:CommonNameUserConversion
 """
@@ -25,15 +25,15 @@ _GROUP: Final = "organizationName"
 
 
 class Connection(Protocol):
-    """A transport of asyncio."""
+    """An asyncio transport."""
 
     def get_extra_info(self, name: str) -> Any:
-        """Return a property of the transport; None if the transport does not have it."""
+        """Return the property `name` of the transport; None if the transport does not have it."""
         ...
 
 
 def peer_of(transport: Connection) -> User | None:
-    """Return the user of a client certificate, None without one."""
+    """Return the user in the client certificate; None if there is no client certificate."""
     user = user_of_certificate(transport.get_extra_info("peercert") or {})
     shown = transport.get_extra_info("ssl_object")
     if user is None or shown is None:
@@ -43,7 +43,7 @@ def peer_of(transport: Connection) -> User | None:
 
 
 def user_of_certificate(certificate: Mapping[str, Any]) -> User | None:
-    """Return the user in a certificate as decoded by ssl, None if it has no common name."""
+    """Return the user in a certificate that `ssl` has decoded; None if it has no common name."""
     subject = [pair for names in certificate.get("subject", ()) for pair in names]
     name = next((text for kind, text in subject if kind == _NAME), "")
     if not name:

@@ -1,8 +1,8 @@
-"""Formats JSON answers: HTML-escaped, and either one line or indented.
+"""Formats JSON responses: HTML-escaped, and either on one line or indented.
 
-Objects are indented for `?pretty=true`, and by default for curl, wget and browsers; so is a
-Status for a client that does not accept objects. Compact objects end with a newline, indented ones
-do not.
+Objects are indented for `?pretty=true`, and by default for curl, wget and browsers. A Status is
+also indented for a client that does not accept objects. Compact objects end with a newline,
+indented objects do not.
 
 upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go:isPrettyPrint, handlers/
 responsewriters/writers.go:WriteObjectNegotiated,
@@ -39,7 +39,7 @@ _INDENT: Final = 2
 def formatted_body(
     response: Response, path: str, pretty: str, headers: Mapping[str, str]
 ) -> Iterator[bytes]:
-    """Return the parts of the body of `response`; `pretty` is the parameter, "" if not given."""
+    """Return the parts of the formatted body; `pretty` is the query parameter, "" if missing."""
     parts = iter(response.body)
     first = next(parts, b"")
     parts = chain((first,), parts)
@@ -60,7 +60,7 @@ def _is_pretty(pretty: str, agent: str) -> bool:
 
 
 def _escaped(part: bytes) -> bytes:
-    """Return `part` with HTML characters escaped as in Go; they occur only inside JSON strings."""
+    """Return JSON text with HTML characters escaped as in Go; they occur only inside strings."""
     # upstream: encoding/json/encode.go:appendHTMLEscape
     if b"<" in part or b">" in part or b"&" in part or b"\xe2" in part:
         for mark, written in _SPECIAL:

@@ -1,4 +1,4 @@
-"""Reads the bodies of requests; limits the size and time of each, and the memory of all."""
+"""Reads request bodies; limits the size and time of each body, and the memory of all bodies."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Count = Callable[[int], None]
 
 
 class ClientGone(Exception):  # noqa: N818 - an event, not an error
-    """The client disconnected before the end of the body."""
+    """The client disconnected before its request body was complete."""
 
 
 class BodyTooLongError(Exception):
-    """The body, or its Content-Length, is too long."""
+    """The body, or the Content-Length header, exceeds the limit."""
 
 
 class TooManyBodiesError(Exception):
-    """The bodies of open requests, of one user or of all, take too much memory."""
+    """The bodies of all open requests, or of one user's requests, take too much memory."""
 
 
 class BodyBudget:
-    """Limits how many bytes of each user's request bodies are in memory."""
+    """Limits the number of bytes of request bodies in memory, in total and for each user."""
 
     def __init__(self) -> None:
         """Start without open requests."""
@@ -37,7 +37,7 @@ class BodyBudget:
 
     @contextmanager
     def request_of(self, user: str) -> Iterator[Count]:
-        """Count the body of a request of `user` against the budget while the request is open."""
+        """Count the body of a request of `user` until the request ends (a context)."""
         counted = 0
 
         def count(size: int) -> None:
@@ -65,9 +65,9 @@ async def read_body(
     seconds_max: float,
     count: Count | None = None,
 ) -> bytes:
-    """Read the whole body, and `count` its bytes as they arrive.
+    """Read the whole body; `count` is called with the number of bytes in each part.
 
-    Raises BodyTooLongError, TooManyBodiesError, TimeoutError, ClientGone.
+    Raises BodyTooLongError, TooManyBodiesError, TimeoutError or ClientGone.
     """
     length = headers.get("content-length", "")
     if length.isdecimal() and int(length) > bytes_max:

@@ -1,9 +1,10 @@
-"""Warning headers of an answer.
+"""Warning headers of a response.
 
-Duplicates are dropped. If the warnings have more than 4,096 characters together, each is cut to
-256, and those that still exceed the total are dropped. Warnings with control characters are
-dropped too, as a newline in a field name would start another header. At most WARNINGS_MAX are sent,
-because clients in Python, among others, fail on a response with more than 100 headers.
+Duplicates are dropped. If the warnings have more than 4,096 characters together, each warning is
+cut to 256 characters, and the warnings that still exceed the total are dropped. Warnings with
+control characters are dropped too, because a newline in a field name would start another header. At
+most WARNINGS_MAX warnings are sent, because clients in Python, among others, fail on a response
+with more than 100 headers.
 
 upstream: apiserver/pkg/endpoints/filters/warning.go:AddWarning,
 apimachinery/pkg/util/net/http.go:NewWarningHeader

@@ -1,8 +1,9 @@
 """Streams the events of a watch until it ends or the client disconnects.
 
-After each send it pauses, so that the events of a busy watch are sent together. The pause grows
-with the number of watches of the same kind, because each of them has to be sent the same events: a
-few clients get an event a millisecond after the write, a thousand within 50 milliseconds.
+The stream pauses after each send, so that the events of a busy watch are sent together. The pause
+grows with the number of watches of the same kind, because the same events are sent to each of them.
+With few watches, an event is sent within a millisecond of the write, with a thousand watches within
+50 milliseconds.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ async def stream(
 ) -> None:
     """Send the events of `watch` until it ends or the client disconnects.
 
-    `settle` waits until all changes so far are durable; only then events are sent, as a crash
-    could undo the changes. If it raises ApiError, the watch ends.
+    `settle` waits until all previous changes are durable. Events are sent only after that, because
+    a crash could undo the changes. If `settle` raises ApiError, the watch ends.
     """
     headers = [NO_CACHE, (b"content-type", watch.content_type.encode())]
     disconnect: asyncio.Task[Message] | None = None
@@ -77,7 +78,10 @@ class _Stream:
         self._bookmark_timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
-        """Send until the end, then finish the response if the client is still connected."""
+        """Send events until the watch ends.
+
+        Then finish the response if the client is still connected.
+        """
         ending = self._loop.call_later(self._watch.timeout_s, self._end)
         self._schedule_bookmark(0.0)
         self._watch.on_data = self._woken.set
@@ -105,7 +109,7 @@ class _Stream:
         self._schedule_bookmark(elapsed_s)
 
     async def _send_lines(self) -> bool:
-        """Send the queued events; return whether there may be more.
+        """Send the queued events; return whether more events can follow.
 
         One chunk at a time is taken from the queue. The remaining events stay in the queue, because
         watches share their bytes.
@@ -126,7 +130,7 @@ class _Stream:
         return False
 
     def _pause_s(self) -> float:
-        """Return how long to collect further events before the next send, in seconds."""
+        """Return the seconds during which events are collected before the next send."""
         watches = self._watches.count(self._watch.scope.kind)
         return min(PAUSE_S_MAX, max(PAUSE_S_MIN, PAUSE_S_PER_WATCH * watches))
 

@@ -33,7 +33,7 @@ _REFUSALS: Final[Mapping[int, str]] = {
 
 
 async def call_webhook(call: WebhookCall) -> WebhookAnswer:
-    """Return the webhook's answer, or the error in the words of upstream's client."""
+    """Call a webhook; return its response, or the error in the words of upstream's client."""
     timeout = aiohttp.ClientTimeout(total=call.timeout_s)
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     try:
@@ -63,7 +63,7 @@ async def call_webhook(call: WebhookCall) -> WebhookAnswer:
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes:
-    """Return the whole body. Raises ValueError if it is too long."""
+    """Return the whole body of the response. Raises ValueError if it is too long."""
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk
@@ -73,7 +73,7 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _refused(response: aiohttp.ClientResponse, body: bytes) -> str:
-    """Return the error for an HTTP status that is not 2xx."""
+    """Return the error text for an HTTP status that is not 2xx."""
     # upstream: client-go/rest/request.go:newUnstructuredResponseError,
     # apimachinery/pkg/api/errors/errors.go:NewGenericServerResponse
     is_text = response.content_type.startswith("text/")

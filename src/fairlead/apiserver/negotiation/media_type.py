@@ -1,10 +1,10 @@
-"""Negotiates the media type of an answer and its view: the object, a Table, or metadata only.
+"""Negotiates the media type of a response and its view: the object, a Table, or metadata only.
 
-Clauses of Accept are tried by q value, then in order; one that asks for an unknown view is skipped.
-Answers are JSON or YAML, never protobuf.
+Clauses of the Accept header are tried by descending q value, then in their order. A clause that
+requests an unknown view is skipped. Responses are JSON or YAML, never protobuf.
 
 Routes of built-in kinds check the media type first. They do not accept `application/*`, and refuse
-with a different message.
+it with a different message.
 
 upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go
 """
@@ -56,7 +56,7 @@ class Clause:
     quality: float
 
     def parameter(self, name: str) -> str:
-        """Return the value of a parameter, "" if it is missing."""
+        """Return the value of the parameter `name`, "" if it is missing."""
         return dict(self.parameters).get(name, "")
 
     @property
@@ -67,7 +67,7 @@ class Clause:
 
 @text_cache(maxsize=CACHE_SIZE)
 def clauses(accept: str) -> tuple[Clause, ...]:
-    """Return the clauses of an Accept header, by descending q value."""
+    """Return the clauses of an Accept header, sorted by descending q value."""
     found = [_clause(text) for text in accept.split(",") if text.strip()]
     return tuple(sorted(found, key=lambda clause: -clause.quality))
 
@@ -81,10 +81,10 @@ def negotiated_media_type(
     is_routed: bool = True,
     has_views: bool = True,
 ) -> MediaTypeOptions:
-    """Return the media type of an answer: `streams` for a watch, `is_list` for a list or watch.
+    """Return the media type and the view of a response. Raises ApiError 406.
 
-    `is_routed` means that the path has a route, as the paths of built-in kinds do. Raises ApiError
-    406.
+    `streams` means the response is a watch; `is_list` means it is a list or a watch. `is_routed`
+    means that the path has a route, as the paths of built-in kinds do.
     """
     if is_routed:
         require_produced(accept, (*ACCEPTED, *WATCHES) if is_list else ACCEPTED)
@@ -104,7 +104,7 @@ def negotiated_media_type(
 
 @text_cache(maxsize=CACHE_SIZE)
 def require_produced(accept: str, produced: tuple[str, ...]) -> None:
-    """Reject an Accept header with none of the media types in `produced`. Raises ApiError 406."""
+    """Raise ApiError 406 if the Accept header contains none of the media types in `produced`."""
     # upstream: go-restful/route.go:matchesAccept
     if not accept:
         return
@@ -114,7 +114,7 @@ def require_produced(accept: str, produced: tuple[str, ...]) -> None:
 
 
 def error_media_type(accept: str) -> str:
-    """Return the media type of a Status: the first acceptable one without a view, else JSON."""
+    """Return the media type of a Status: the first JSON or YAML clause, otherwise JSON."""
     for clause in clauses(accept):
         media_type = _media_type(clause)
         if media_type in (JSON, YAML) and not clause.asks_for_view:
@@ -141,7 +141,7 @@ def _clause(text: str) -> Clause:
 
 
 def _media_type(clause: Clause) -> str:
-    """Return the served media type that the clause matches, "" for none."""
+    """Return the served media type that the clause matches, "" if there is none."""
     if clause.media_type in ("*/*", "application/*"):
         return JSON
     return clause.media_type if clause.media_type in ACCEPTED else ""

@@ -17,7 +17,7 @@ TOO_LARGE_RETRY_S: Final = 1
 
 
 def no_resource() -> ApiError:
-    """Return ApiError 404: the path names no resource that is served."""
+    """Return ApiError 404: the server has no resource with the requested path."""
     return ApiError("NotFound", 404, NO_RESOURCE, has_details=True)
 
 
@@ -33,7 +33,7 @@ def not_supported(kind: Kind, verb: str) -> ApiError:
 
 
 def not_any_more(kind: Kind, verb: str) -> ApiError:
-    """Return ApiError 405: the definition of the custom resource is being deleted."""
+    """Return ApiError 405: the custom resource's definition is being deleted."""
     message = f"{verb} not allowed while custom resource definition is terminating"
     return ApiError("MethodNotAllowed", 405, message, kind=kind)
 
@@ -65,7 +65,7 @@ def unknown_patch() -> ApiError:
 
 
 def bad_option(options: str, *causes: Cause) -> ApiError:
-    """Return ApiError 422: a query parameter or a field of DeleteOptions is invalid."""
+    """Return ApiError 422: query parameters or DeleteOptions (`options`) are invalid."""
     kind = Kind("meta.k8s.io", "v1", options, options.lower())
     return invalid(kind, "", "", causes)
 

@@ -20,10 +20,10 @@ encode: Final[Callable[[Any], bytes]] = msgspec.json.Encoder().encode
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Writes subclasses of dict like dicts, and never uses anchors and aliases."""
+    """Writes subclasses of dict as dicts, and never uses anchors and aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Return True, so that every part of a document is written out."""
+        """Return True, so that repeated parts of a document are written in full."""
         return True
 
 
@@ -31,10 +31,10 @@ _Dumper.add_multi_representer(dict, _Dumper.represent_dict)
 
 
 def text_of(media_type: str, value: Any) -> bytes:
-    """Return `value` as YAML if `media_type` is that of YAML, otherwise as JSON.
+    """Return `value` as YAML if `media_type` is YAML, otherwise as JSON.
 
-    Long YAML is written like JSON, on one line, which is valid YAML. Formatting it would block all
-    other requests for a second per megabyte.
+    A long YAML document is written as JSON on one line, which is valid YAML. Indented YAML would
+    block all other requests for a second per megabyte.
     """
     text = encode(value)
     if media_type != YAML:

@@ -12,7 +12,7 @@ from fairlead.apiserver.kind import Kind
 
 
 def failure(error: ApiError) -> Json:
-    """Return the Status of an error."""
+    """Return the Status for an error."""
     status: Json = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -30,7 +30,7 @@ def failure(error: ApiError) -> Json:
 
 
 def success(kind: Kind, meta: Json) -> Json:
-    """Return the Status after an object was removed."""
+    """Return the Status for the successful deletion of an object."""
     details = {
         "name": meta["name"],
         "group": kind.stored_group,
@@ -47,7 +47,7 @@ def success(kind: Kind, meta: Json) -> Json:
 
 
 def done(code: int) -> Json:
-    """Return the Status after an action without a resulting object, such as a binding."""
+    """Return the Status for a successful action without a resulting object, such as a binding."""
     return {
         "kind": "Status",
         "apiVersion": "v1",

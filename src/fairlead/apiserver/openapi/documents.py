@@ -4,7 +4,7 @@
     /openapi/v3/apis/GROUP/V    one document; with its hash in the query it never expires
     /openapi/v2                 everything in one document
 
-A hash covers the inputs of a document, so the index can be made without the documents.
+A hash is computed from the inputs of a document, so the index needs no documents.
 
 upstream: k8s.io/kube-openapi/pkg/handler3/handler.go, pkg/handler/handler.go
 """
@@ -45,18 +45,18 @@ _PLAIN: Final = (".well-known/openid-configuration", "openid/v1/jwks", "version"
 
 
 class OpenApi:
-    """Serves (as a Document, see `endpoints.server`) all paths under /openapi."""
+    """Serves all paths under /openapi; it is a `Document` of `endpoints.server`."""
 
     def __init__(self, registry: ServedKinds, fairlead_version: str) -> None:
-        """Prepare documents about the kinds in `registry`."""
+        """Serve documents about the kinds in `registry`."""
         self._registry = registry
         self._fairlead_version = fairlead_version
         self._cache: dict[str, tuple[str, bytes]] = {}
 
     def __call__(self, request: Request, now: int) -> Response | None:
-        """Return the document at an OpenAPI path; None for other paths. `now` is ignored.
+        """Return the document at an OpenAPI path; None for other paths. `now` is not used.
 
-        All methods get the same response.
+        All methods return the same response.
         """
         parts = tuple(request.path.split("/")[1:])
         if parts[0] != "openapi":
@@ -110,7 +110,10 @@ class OpenApi:
         return Response(200, (self._written(name, current),), _V2_FORMS[name], headers)
 
     def _written(self, name: str, current: str) -> bytes:
-        """Return the encoded document `name`; the last version of each document is cached."""
+        """Return the encoded document `name`, whose hash is `current`.
+
+        The last version is cached.
+        """
         cached = self._cache.get(name)
         if cached is None or cached[0] != current:
             cached = self._cache[name] = (current, self._text(name))
@@ -139,7 +142,7 @@ class OpenApi:
                 return plain_document(name)
 
     def _hash(self, name: str) -> str:
-        """Return a hash of a document in upper-case hex, as upstream writes it."""
+        """Return the hash of the document `name` in upper-case hex, as upstream writes it."""
         made_of = [VERSION, self._fairlead_version, name]
         match name.split("/"):
             case ["api", version]:

@@ -46,7 +46,7 @@ class Subject:
 
     @property
     def title(self) -> str:
-        """The prefix of operation ids of a version, such as `CoreV1` or `RbacAuthorizationV1`."""
+        """The group and version in operation ids, such as `CoreV1` or `RbacAuthorizationV1`."""
         return f"{_capitalized(group_title(self.kind.group))}{_capitalized(self.kind.version)}"
 
     @property
@@ -65,7 +65,7 @@ class Subject:
 
 
 def group_title(group: str) -> str:
-    """Return `group` without domain and dots: `core`, `policy`, `rbacAuthorization`."""
+    """Return `group` in camel case without ".k8s.io": `core`, `policy`, `rbacAuthorization`."""
     first, *more = (group.removesuffix(".k8s.io") or "core").split(".")
     return first + "".join(map(_capitalized, more))
 
@@ -90,7 +90,10 @@ def operation(  # noqa: PLR0913 - the parts of one operation
     body: Json | None = None,
     about: About | None = None,
 ) -> Json:
-    """Return one operation; `answers` maps status codes to types, `query` has the parameters."""
+    """Return one operation.
+
+    `answers` contains pairs of status code and response type; `query` contains parameter names.
+    """
     kind = subject.kind
     group, version, title = about or (kind.group, kind.version, kind.kind)
     made: Json = {
@@ -108,7 +111,7 @@ def operation(  # noqa: PLR0913 - the parts of one operation
 
 
 def responses(answers: Iterable[tuple[str, str]], media_types: tuple[str, ...]) -> Json:
-    """Return the responses by status code; each has its body in all `media_types`."""
+    """Return the responses by status code; each response can have any of `media_types`."""
     made: Json = {
         code: {"description": _SAID[code], "content": content(definition, media_types)}
         for code, definition in answers
@@ -117,7 +120,7 @@ def responses(answers: Iterable[tuple[str, str]], media_types: tuple[str, ...]) 
 
 
 def content(definition: str, media_types: Iterable[str]) -> Json:
-    """Return the description of a body: the type `definition` in each of `media_types`."""
+    """Return the description of a body of type `definition`, for each of `media_types`."""
     return {media_type: {"schema": V3.reference(definition)} for media_type in media_types}
 
 
@@ -250,7 +253,7 @@ def post_operation(subject: Subject, part: str, definition: str, about: About) -
 
 
 def watch_operation(subject: Subject, *, is_list: bool, all_namespaces: bool = False) -> Json:
-    """Return the operation that watches a kind by the deprecated path."""
+    """Return the operation that watches a kind through the deprecated watch path."""
     name = subject.operation_id("watch", "List" if is_list else "")
     if all_namespaces:
         name = f"watch{subject.title}{subject.kind.kind}ListForAllNamespaces"

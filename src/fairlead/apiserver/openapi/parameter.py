@@ -87,7 +87,7 @@ _IN_PATH: Final = ("name", "namespace", "path")
 
 
 def parameter(name: str) -> Json:
-    """Return the description of a parameter in the path or the query."""
+    """Return the description of the path or query parameter `name`."""
     described = {"description": _WORDS[name]} if name in _WORDS else {}
     kind = _TYPES.get(name, "string")
     place = {"in": "path", "required": True} if name in _IN_PATH else {"in": "query"}
@@ -95,5 +95,5 @@ def parameter(name: str) -> Json:
 
 
 def parameters(*names: str) -> list[Json]:
-    """Return several parameters, in order."""
+    """Return the descriptions of the parameters `names`, in order."""
     return [parameter(name) for name in names]

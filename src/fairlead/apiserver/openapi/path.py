@@ -1,4 +1,4 @@
-"""Paths of a kind and its subresources.
+"""The paths of a kind and its subresources, with their operations.
 
 upstream: apiserver/pkg/endpoints/installer.go:registerResourceHandlers
 """
@@ -23,12 +23,12 @@ _NAMES: Final[Mapping[str, str]] = {
 
 
 def root(group: str, version: str) -> str:
-    """Return the path of a version: `/api/v1`, `/apis/apps/v1`."""
+    """Return the root path of an API version, such as `/api/v1` or `/apis/apps/v1`."""
     return f"/apis/{group}/{version}" if group else f"/api/{version}"
 
 
 def paths_of(subject: Subject, type_of: TypeOf) -> Iterator[tuple[str, Json]]:
-    """Yield every path of a kind with its operations."""
+    """Yield each path of a kind with its operations."""
     kind = subject.kind
     base = root(kind.group, kind.version)
     scoped = f"{base}/namespaces/{{namespace}}" if kind.namespaced else base

@@ -85,7 +85,7 @@ _LISTS_WITHOUT_STRATEGY: Final = ("items", "verbs")
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The differences between OpenAPI v2 and v3 in references to types."""
+    """The form of references to types in OpenAPI v2 or v3."""
 
     prefix: str
     wraps_references: bool
@@ -101,7 +101,7 @@ V2: Final = Dialect("#/definitions/", wraps_references=False)
 
 @dataclass(slots=True)
 class Types:
-    """The added types, with all types that they refer to."""
+    """A collection of types, with all types that they refer to."""
 
     dialect: Dialect
     described: bool = True
@@ -160,7 +160,10 @@ class Types:
         return document | self._type(member.schema, name, wraps=self.dialect.wraps_references)
 
     def _type(self, schema: Schema, name: str, *, wraps: bool = False) -> Json:
-        """Return an inline type; `wraps` puts a reference into allOf, because it has siblings."""
+        """Return an inline type.
+
+        `wraps` puts a reference into allOf, because the reference has siblings.
+        """
         target = schema.definition or _NAMES.get(schema.type)
         if schema.type is Type.LIST and schema.items is not None:
             return {"type": "array", "items": self._type(schema.items, ""), **_listed(schema, name)}
@@ -173,7 +176,7 @@ class Types:
 
 
 def _is_opened(schema: Schema) -> bool:
-    """Return whether the field is granular although its type is atomic."""
+    """Return whether a field is granular although the definition of its type is atomic."""
     if schema.type is not Type.OBJECT or schema.topology is not ElementRelationship.GRANULAR:
         return False
     return schemas().of_definition(schema.definition).topology is ElementRelationship.ATOMIC

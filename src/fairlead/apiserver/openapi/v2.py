@@ -1,6 +1,7 @@
 """OpenAPI v2: one document for all kinds.
 
-It is converted from the v3 documents: bodies become parameters, references point to definitions.
+It is converted from the v3 documents: request bodies become parameters, and references point to
+`definitions`.
 
 upstream: k8s.io/kube-openapi/pkg/builder/openapi.go
 """
@@ -23,7 +24,7 @@ _UNSPEAKABLE: Final = ("oneOf", "anyOf", "not", "nullable", "default")
 
 
 def swagger(registry: ServedKinds) -> Json:
-    """Return the whole document."""
+    """Return the OpenAPI v2 document of all kinds in `registry`."""
     paths: Json = {}
     definitions: Json = {}
     for group in registry.groups():
@@ -45,7 +46,10 @@ def swagger(registry: ServedKinds) -> Json:
 
 
 def _merge(definitions: Json, name: str, schema: Json) -> None:
-    """Merge types that several versions share, with all their kinds."""
+    """Add a type to `definitions`.
+
+    A type that several versions share lists the kinds of all versions.
+    """
     kinds = "x-kubernetes-group-version-kind"
     known = definitions.get(name, {}).get(kinds, [])
     definitions[name] = schema
@@ -106,7 +110,7 @@ def _first_schema(content: Mapping[str, Json]) -> Json:
 
 
 def _schema(schema: Any) -> Any:
-    """Return a type without keywords that v2 does not have."""
+    """Return a schema without the keywords that OpenAPI v2 lacks."""
     if isinstance(schema, list):
         return [_schema(one) for one in schema]
     if not isinstance(schema, dict):

@@ -1,7 +1,7 @@
 """OpenAPI v2 as protobuf, which parts of kubectl still request.
 
-Field numbers are those of gnostic's messages. Members without a field, such as `x-...`, are
-encoded as named YAML texts; JSON is YAML.
+Field numbers are those of gnostic's messages. Members that have no protobuf field, such as `x-...`,
+are encoded as a name and a YAML text; the text is JSON, which is valid YAML.
 
 upstream: github.com/google/gnostic-models/openapiv2/OpenAPIv2.proto
 """
@@ -28,7 +28,7 @@ _COUNTS: Final = {
 
 
 def swagger_message(document: Json) -> bytes:
-    """Return the result of `v2.swagger` as a Document message."""
+    """Return the document of `v2.swagger` as an encoded Document message."""
     info = _text(1, document["info"]["title"]) + _text(2, document["info"]["version"])
     paths = _named(2, ((path, _path(item)) for path, item in document["paths"].items()))
     types = _named(
@@ -47,7 +47,7 @@ def swagger_message(document: Json) -> bytes:
 
 
 def schema_message(schema: Json) -> bytes:
-    """Return a Schema message."""
+    """Return `schema` as an encoded Schema message."""
     return b"".join(_schema_fields(schema))
 
 
@@ -73,7 +73,7 @@ def _schema_fields(schema: Json) -> Iterator[bytes]:
 
 
 def _nested(key: str, value: Any) -> bytes:
-    """Return the members with nested types, and the members without a protobuf field."""
+    """Return the encoded member `key` if its value has nested types or no protobuf field."""
     match key:
         case "additionalProperties" if isinstance(value, dict):
             return bytes_field(21, bytes_field(1, schema_message(value)))
@@ -126,7 +126,7 @@ def _answer(answer: Json) -> bytes:
 
 
 def _parameter(parameter: Json) -> bytes:
-    """Return a Parameter message: in the body, in the query (field 3) or in the path (field 4)."""
+    """Return a Parameter message for the body, the query (field 3) or the path (field 4)."""
     if parameter["in"] == "body":
         body = _text(2, parameter["name"]) + _text(3, "body")
         body += number_field(4, parameter.get("required", False))
@@ -156,7 +156,7 @@ def _definitions(definitions: Mapping[str, Json]) -> bytes:
 
 
 def _named(number: int, values: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return the fields `number` in order, each a message with a name and a value."""
+    """Return repeated fields with the number `number`; each contains a name and a value."""
     return b"".join(
         bytes_field(number, _text(1, name) + bytes_field(2, value)) for name, value in values
     )

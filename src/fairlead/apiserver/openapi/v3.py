@@ -38,12 +38,12 @@ _CORE: Final = ("APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "S
 
 
 def head() -> Json:
-    """Return the members with which every document begins."""
+    """Return the first members of every document."""
     return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": f"{MAJOR}.{MINOR}"}}
 
 
 def document(registry: ServedKinds, group: str, version: str, *, described: bool = True) -> Json:
-    """Return the document of a served version, with descriptions if `described`."""
+    """Return the document of a served version; `described` includes descriptions."""
     types = Types(V3, described=described)
     paths = {f"{root(group, version)}/": _resources(group, version)}
     kinds = registry.kinds(group, version)
@@ -60,7 +60,7 @@ def document(registry: ServedKinds, group: str, version: str, *, described: bool
 
 
 def _resources(group: str, version: str) -> Json:
-    """Return the path of the version's discovery document."""
+    """Return the path item of the version's discovery document."""
     name = f"get{_title(group)}{version.capitalize()}APIResources"
     return {"get": _get(name, tag(group, version), f"{META}.APIResourceList")}
 
@@ -71,7 +71,7 @@ def _get(name: str, tagged: str, definition: str) -> Json:
 
 
 def group_document(group: str, *, described: bool = True) -> Json:
-    """Return the document of `/apis/<group>`, `/api` (group "") or `/apis` (group "*")."""
+    """Return the document of the path `/apis/<group>`, `/api` (group "") or `/apis` (group "*")."""
     types = Types(V3, described=described)
     match group:
         case "":
@@ -89,7 +89,7 @@ def group_document(group: str, *, described: bool = True) -> Json:
 
 
 def plain_document(path: str) -> Json:
-    """Return the document of a path outside the groups, such as `version`."""
+    """Return the document of a path that belongs to no group, such as `version`."""
     types, definition = Types(V3), ""
     name = "get" + "".join(_title(part) for part in _PARTS.split(path) if part)
     answer: Json = {"description": "OK", "content": {"application/json": {"schema": _TEXT}}}
@@ -160,7 +160,7 @@ def _name_kinds(documents: Mapping[str, Json], kinds: Sequence[Kind]) -> None:
 
 
 def _kinds_with_types(kinds: Iterable[Kind]) -> Iterator[tuple[str, str, str]]:
-    """Yield type, apiVersion and kind of all request and response bodies of `kinds`."""
+    """Yield (type name, apiVersion, kind) of all request and response bodies of `kinds`."""
     for kind in kinds:
         known = _type_of(kind.api_version, kind.kind) or metrics_type_name(kind)
         name = known or custom_name(kind)
@@ -194,7 +194,7 @@ _CONVENTIONS: Final = (
 
 
 def openapi_schemas(kind: Kind, name: str) -> dict[str, Json]:
-    """Return the schemas of a custom resource, called `name`, and of its list."""
+    """Return the schemas of a custom resource with the type name `name`, and of its list."""
     raw: Json = dict(kind.custom.raw) if kind.custom else {"type": "object"}
     properties_of_object: Json = raw.get("properties") or {}
     items = {"type": "array", "items": {"$ref": f"#/components/schemas/{name}"}}
@@ -216,7 +216,7 @@ def openapi_schemas(kind: Kind, name: str) -> dict[str, Json]:
 
 
 def _metadata_properties(definition: str, meta: str) -> dict[str, Json]:
-    """Return the properties of all objects or lists, described as in `definition`."""
+    """Return apiVersion, kind and metadata, the properties of all objects, as in `definition`."""
     types: dict[str, Json] = {
         "apiVersion": {"type": "string"},
         "kind": {"type": "string"},
@@ -272,7 +272,7 @@ def metrics_type_name(kind: Kind) -> str | None:
 
 
 def metrics_types(kind: Kind) -> dict[str, Json]:
-    """Return the types of a metrics kind and its list, with the types they refer to."""
+    """Return the types of a metrics kind and its list, with all types to which they refer."""
     name = f"{_METRICS_PACKAGE}.{kind.kind}"
     description, own = _METRICS_KINDS[kind]
     listed = {"type": "array", "items": {"$ref": f"{_SCHEMAS}/{name}"}}

@@ -1,7 +1,7 @@
-"""JSON merge patch (RFC 7386) without mutation: untouched members are shared with the original.
+"""JSON merge patch (RFC 7386) without mutation: unchanged members are shared with the original.
 
-If the target is not an object, the patch replaces it, without null members. If the patch is not an
-object, it replaces the target unchanged.
+If the target is not an object, the patch without its null members replaces the target. If the patch
+is not an object, it replaces the target unchanged.
 
 upstream: gopkg.in/evanphx/json-patch.v4/merge.go
 """
@@ -15,7 +15,7 @@ _SCALARS: Final = frozenset((str, int, bool, float))
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """Return `target` with the members of `patch`; a null member removes the target's."""
+    """Return `target` with the members of `patch`; a null in `patch` removes the member."""
     if not _is_object(target):
         return _without_nulls(patch)
     if not _is_object(patch):

@@ -1,4 +1,4 @@
-"""JSON patch (RFC 6902) without mutation, with the leniencies of evanphx/json-patch.
+"""JSON patch (RFC 6902) without mutation; accepts the same deviations as evanphx/json-patch.
 
 - `replace` of an absent member adds it; `copy` of an absent member adds null.
 - `add` without a value adds null.
@@ -42,18 +42,21 @@ _MISSING: Final = object()
 
 
 class TestFailedError(ApiError):
-    """A `test` operation failed: 422, like any other impossible operation."""
+    """ApiError 422: a `test` operation failed.
+
+    Upstream reports it like any other failed operation.
+    """
 
     def __init__(self) -> None:
-        """Start with the message that upstream has for other failed operations."""
+        """Use the message that upstream has for every failed operation."""
         failure = unprocessable()
         super().__init__(failure.reason, failure.code, failure.message, has_details=True)
 
 
 def apply_json_patch(obj: Any, operations: Sequence[Any]) -> dict[str, Any]:
-    """Return `obj` after `operations`, in order. Raises ApiError 413, 422 or 500, as upstream.
+    """Return `obj` after the `operations`. Raises ApiError 413, 422 or 500, as upstream.
 
-    Values of operations may be JSON values, or their texts as `msgspec.Raw`.
+    Values in the operations are JSON values, or JSON texts as `msgspec.Raw`.
     """
     value = json_of_document(patched_document(obj, operations))
     if not isinstance(value, dict):
@@ -62,7 +65,7 @@ def apply_json_patch(obj: Any, operations: Sequence[Any]) -> dict[str, Any]:
 
 
 def patched_document(obj: Any, operations: Sequence[Any]) -> PartialObject | PartialArray:
-    """Return the document after the operations; it may be a list. Raises ApiError 413, 422."""
+    """Return the document after the `operations`; it may be a list. Raises ApiError 413, 422."""
     if len(operations) > OPERATIONS_MAX:
         raise ApiError(
             "RequestEntityTooLarge",
@@ -81,7 +84,7 @@ def patched_document(obj: Any, operations: Sequence[Any]) -> PartialObject | Par
 
 
 def json_of_document(document: PartialObject | PartialArray) -> Any:
-    """Return the JSON value of a document. Raises ApiError 422 if it is nested too deeply."""
+    """Return a document as a JSON value. Raises ApiError 422 if it is nested too deeply."""
     try:
         value = to_json(document)
     except RecursionError:
@@ -92,14 +95,14 @@ def json_of_document(document: PartialObject | PartialArray) -> Any:
 
 
 class _Patch:
-    """A document and the operations applied to it so far."""
+    """A document and the result of the operations that have been applied to it."""
 
     def __init__(self, obj: Any) -> None:
         self.root = opened(obj)
         self._copied = 0
 
     def apply_operation(self, operation: Any) -> None:
-        """Applies one operation. Raises OperationError, TestFailedError."""
+        """Apply one operation. Raises OperationError, TestFailedError."""
         if not isinstance(operation, Mapping):
             raise OperationError
         match _string_member(operation, "op"):
@@ -124,7 +127,7 @@ class _Patch:
                 raise OperationError
 
     def _find(self, path: str) -> tuple[PartialObject | PartialArray, str]:
-        """Return the container that `path` leads to, and the last token of the path."""
+        """Return the container of the value at `path`, and the last token of `path`."""
         tokens = path.split("/")
         if not 2 <= len(tokens) <= DEPTH_MAX:
             raise OperationError

@@ -1,10 +1,10 @@
 """Documents for JSON patches, decoded only along the paths of the operations.
 
-A part of a document is one of
+A part of a document has one of three forms:
 - a decoded JSON value, which is never changed;
 - JSON text (`msgspec.Raw`);
-- a `PartialObject` or `PartialArray`, whose members are parts. A part of the first two forms is
-  replaced by this form when an operation changes something inside it.
+- a `PartialObject` or `PartialArray`, which contains parts. When an operation changes something
+  inside a part of the first two forms, this form replaces it.
 
 upstream: gopkg.in/evanphx/json-patch.v4/patch.go:lazyNode
 """
@@ -28,7 +28,7 @@ _decode_array: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 class OperationError(Exception):
-    """An operation that cannot be applied."""
+    """The operation cannot be applied."""
 
 
 class PartialObject:
@@ -37,61 +37,67 @@ class PartialObject:
     __slots__ = ("members",)
 
     def __init__(self, members: dict[str, Any]) -> None:
-        """Takes ownership of `members`."""
+        """Take ownership of `members`."""
         self.members = members
 
     def get(self, key: str) -> Any:
-        """Return the member `key`; None if there is none."""
+        """Return the member `key`; None if it does not exist."""
         return self.members.get(key)
 
     def set(self, key: str, value: Any) -> None:
-        """Replaces or adds a member."""
+        """Replace or add the member `key`."""
         self.members[key] = value
 
     def add(self, key: str, value: Any) -> None:
-        """Replaces or adds a member."""
+        """Replace or add the member `key`."""
         self.members[key] = value
 
     def remove(self, key: str) -> None:
-        """Removes a member. Raises OperationError if there is none."""
+        """Remove the member `key`. Raises OperationError if it does not exist."""
         if key not in self.members:
             raise OperationError
         del self.members[key]
 
     def opened(self, key: str) -> PartialObject | PartialArray:
-        """Return the member `key` in its partial form. Raises OperationError if it is a scalar."""
+        """Convert the member `key` to its partial form and return it.
+
+        Raises OperationError if the member is a scalar.
+        """
         inner = self.members[key] = opened(self.members.get(key))
         return inner
 
 
 class PartialArray:
-    """A list whose items can be replaced. All methods raise OperationError."""
+    """A list whose items can be replaced.
+
+    Methods that take an index `key` raise OperationError if the index is invalid.
+    """
 
     __slots__ = ("items",)
 
     def __init__(self, items: list[Any]) -> None:
-        """Takes ownership of `items`."""
+        """Take ownership of `items`."""
         self.items = items
 
     def get(self, key: str) -> Any:
-        """Return the item at an index."""
+        """Return the item at the index `key`."""
         return self.items[self._index(key, len(self.items))]
 
     def set(self, key: str, value: Any) -> None:
-        """Replaces the item at an index."""
+        """Replace the item at the index `key`."""
         self.items[self._index(key, len(self.items))] = value
 
     def add(self, key: str, value: Any) -> None:
-        """Inserts an item before an index, or at the end for "-"."""
+        """Insert an item before the index `key`, or append it if `key` is "-"."""
         size = len(self.items) + 1
         self.items.insert(size - 1 if key == _END else self._index(key, size), value)
 
     def remove(self, key: str) -> None:
-        """Removes the item at an index."""
+        """Remove the item at the index `key`."""
         del self.items[self._index(key, len(self.items))]
 
     def opened(self, key: str) -> PartialObject | PartialArray:
-        """Replace the item at an index by its partial form, and return the partial form."""
+        """Convert the item at the index `key` to its partial form and return it."""
         index = self._index(key, len(self.items))
         inner = self.items[index] = opened(self.items[index])
         return inner
@@ -118,7 +124,7 @@ def opened(part: Any) -> PartialObject | PartialArray:
 
 
 def to_json(part: Any) -> Any:
-    """Return a part as a JSON value; of repeated members of a JSON text, the last one counts."""
+    """Return a part as a JSON value; if JSON text repeats a member, its last value is used."""
     match part:
         case PartialObject():
             return {key: to_json(value) for key, value in part.members.items()}
@@ -158,7 +164,7 @@ def _items_equal(one: Any, other: Any) -> bool:
 
 
 def _members_or_items(part: Any) -> Any:
-    """Return the members or items of a composite part; every other part unchanged."""
+    """Return the dict of members, the list of items, or a scalar part unchanged."""
     match _decoded(part):
         case PartialObject() as one:
             return one.members

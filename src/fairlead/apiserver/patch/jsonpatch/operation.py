@@ -1,4 +1,4 @@
-"""Decodes JSON patches into operations, and warns about their fields.
+"""Decodes JSON patches into operations, and returns warnings about their fields.
 
 Values stay JSON text. With field validation (`is_typed`), upstream decodes each operation into a
 struct of four fields, and reports unknown and duplicate fields.
@@ -23,7 +23,7 @@ _decode: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw] | None]).decod
 
 
 def operations_of(body: bytes, *, is_typed: bool) -> tuple[list[Any], list[str]]:
-    """Return the operations, and warnings about their fields if `is_typed`. Raises ApiError 400."""
+    """Return (operations, warnings); there are warnings only if `is_typed`. Raises ApiError 400."""
     prefix = "error decoding patch: " if is_typed else ""
     try:
         operations = parse_json(body)
@@ -78,7 +78,7 @@ def _field_warnings(operations: list[Any]) -> list[str]:
 
 
 def _is_ordinary(operation: Any) -> bool:
-    """Return whether an operation has known fields only, each once, and a scalar value."""
+    """Return whether an operation has only known fields, no field twice, and a scalar value."""
     return (
         type(operation) is dict
         and operation.keys() <= _FIELDS

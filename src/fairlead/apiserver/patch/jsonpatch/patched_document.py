@@ -1,7 +1,7 @@
 """The JSON text of a patched document, as evanphx/json-patch writes it.
 
-Upstream quotes this text in errors about the patched object. Objects that the patch opened have
-sorted members; everything else is as the server or the client wrote it.
+Upstream quotes this text in errors about the patched object. The members of an object that the
+patch changed are sorted. All other parts stay as the server or the client wrote them.
 
 upstream: gopkg.in/evanphx/json-patch.v4/{patch,merge}.go
 """
@@ -24,7 +24,7 @@ from fairlead.apiserver.schema.model import Schema, Type
 
 
 def document_text(schema: Schema | None, part: Any) -> str:
-    """Return the text of a part; `schema` orders the fields of unopened parts."""
+    """Return the JSON text of a part; `schema` orders the fields of parts that were not decoded."""
     match part:
         case PartialObject():
             members = sorted(part.members.items())
@@ -82,7 +82,7 @@ def _without_nulls(part: Any) -> Any:
 
 
 def _opened_if_composite(part: Any) -> Any:
-    """Return the partial form of `part` if it is an object or list, otherwise `part`."""
+    """Return the partial form of `part` if it is an object or a list, otherwise return `part`."""
     try:
         return opened(part)
     except OperationError:

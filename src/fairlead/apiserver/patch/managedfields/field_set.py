@@ -35,7 +35,7 @@ EMPTY: Final[FieldSet] = {}
 
 
 def union(one: FieldSet, other: FieldSet) -> FieldSet:
-    """Return the members of either set."""
+    """Return the fields that are in at least one of the sets."""
     if not one or not other:
         return one or other
     merged = dict(one)
@@ -46,7 +46,7 @@ def union(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def difference(one: FieldSet, other: FieldSet) -> FieldSet:
-    """Return the members of `one` that are not members of `other`."""
+    """Return the fields that are in `one` but not in `other`."""
     if not other:
         return one
     left = {}
@@ -62,7 +62,7 @@ def difference(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
-    """Return the members of both sets."""
+    """Return the fields that are in both sets."""
     both = {}
     for element, node in one.items():
         theirs = other.get(element)
@@ -75,7 +75,7 @@ def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def recursive_difference(one: FieldSet, roots: FieldSet) -> FieldSet:
-    """Return the members of `one` that are neither in `roots` nor below one of its members.
+    """Return the fields of `one` that are neither in `roots` nor below a field in `roots`.
 
     With `roots` {.status}, this also removes .status.phase; `difference` would keep it.
     """
@@ -93,7 +93,7 @@ def recursive_difference(one: FieldSet, roots: FieldSet) -> FieldSet:
 
 
 def set_of_path(*names: str) -> FieldSet:
-    """Return the set of one field: `set_of_path("spec", "replicas")`."""
+    """Return the set that contains one field: `set_of_path("spec", "replicas")`."""
     node = LEAF
     for name in reversed(names):
         node = {field_element(name): node}
@@ -101,7 +101,7 @@ def set_of_path(*names: str) -> FieldSet:
 
 
 def set_of_paths(*paths_: tuple[str, ...]) -> FieldSet:
-    """Return the set of these fields."""
+    """Return the set of the fields `paths_`."""
     made: FieldSet = {}
     for path in paths_:
         made = union(made, set_of_path(*path))
@@ -109,7 +109,7 @@ def set_of_paths(*paths_: tuple[str, ...]) -> FieldSet:
 
 
 def to_fields_v1(node: FieldSet) -> FieldSet:
-    """Return the `fieldsV1` of a set, with its elements in upstream's order."""
+    """Return a set in the form of `fieldsV1`, with its elements in upstream's order."""
     made = {}
     for element in in_order(node):
         inner = node[element]
@@ -119,7 +119,7 @@ def to_fields_v1(node: FieldSet) -> FieldSet:
 
 
 def from_fields_v1(node: Any) -> FieldSet:
-    """Return the set that `fieldsV1` describes. Raises ValueError if it does not describe one."""
+    """Return the set that `fieldsV1` describes. Raises ValueError if it is malformed."""
     if not isinstance(node, dict):
         raise ValueError("a field set is an object")  # noqa: TRY004 - client's input
     made = {}
@@ -134,9 +134,9 @@ def from_fields_v1(node: Any) -> FieldSet:
 
 
 def paths(node: FieldSet, prefix: str = "") -> Iterator[str]:
-    """Yield the members as text such as `.spec.containers[name="c"].image`.
+    """Yield the fields of a set as text such as `.spec.containers[name="c"].image`.
 
-    All members at one level come before those below them, as upstream lists conflicts.
+    All fields at one level come before the fields below that level, as upstream lists conflicts.
     """
     # upstream: set.go:iteratePrefix
     elements = [element for element in in_order(node) if element != SELF]

@@ -1,12 +1,12 @@
-"""metadata.managedFields: which manager wrote which fields, updated on every write.
+"""metadata.managedFields: the fields that each manager wrote, updated on every write.
 
 A manager is identified by name, operation, API version and subresource (`ManagerIdentifier`), and
-has one entry. In memory the list is a dict of entries with decoded field sets; `entries_of` reads
-it from an object and `with_managed_fields` writes it.
+has one entry. In memory, managedFields is a dict of entries with decoded field sets. `entries_of`
+reads it from an object and `with_managed_fields` writes it.
 
-An update of an object whose list is empty is not recorded: by sending `[]` or `[{}]`, a client
-turns tracking off. The next apply turns it on again, and records all existing fields under the
-manager `before-first-apply`.
+A client turns tracking off by sending `[]` or `[{}]` as managedFields. While the stored list is
+empty, updates are not recorded. The next apply turns tracking on again, and records all existing
+fields under the manager `before-first-apply`.
 
 upstream: apimachinery/pkg/util/managedfields/internal/*.go
 """
@@ -77,7 +77,7 @@ class ManagerIdentifier:
     def sort_key(self) -> str:
         """Return upstream's text form of the identifier; managers are sorted by it.
 
-        An applier has one entry for all versions, so the text of an applier lacks the version.
+        The identifier of an applier contains no version, because its entry applies to all versions.
         """
         # upstream: managedfields.go:BuildManagerIdentifier
         known = {
@@ -91,7 +91,7 @@ class ManagerIdentifier:
 
 @dataclass(frozen=True, slots=True)
 class ManagedFieldsEntry:
-    """The fields that a manager owns, and when it last gained a field ("": unknown)."""
+    """The fields that a manager owns, and the time of the last added field ("" if unknown)."""
 
     fields: FieldSet
     time: str = ""
@@ -105,9 +105,9 @@ class TrackedResource:
     """The rules by which writes to one resource or subresource are recorded in managedFields.
 
     `reset_fields` are fields that cannot be owned through the resource. `other_versions` are the
-    API versions served besides `api_version`. Entries in a version that is not served are dropped,
-    or an error if `rejects_unknown_versions`. With `api_version` "" all entries count as this
-    version.
+    API versions served besides `api_version`. An entry in a version that is not served is dropped;
+    it is an error if `rejects_unknown_versions` is set. If `api_version` is "", all entries are
+    treated as entries in this version.
     """
 
     schema: Schema
@@ -118,11 +118,11 @@ class TrackedResource:
 
     @property
     def version(self) -> OwnedVersion:
-        """The version being written."""
+        """The version in which the object is written."""
         return OwnedVersion(self.schema, self.reset_fields)
 
     def versions_of(self, managed: ManagedFields) -> dict[ManagerIdentifier, OwnedVersion]:
-        """Return the version of each manager whose entry is not in `api_version`."""
+        """Return the version of each manager that does not write in `api_version`."""
         return {
             owner: self.other_versions[owner.api_version]
             for owner in managed
@@ -137,9 +137,11 @@ def updated(
     owner: ManagerIdentifier,
     timestamp: str,
 ) -> Json:
-    """Return `new` with managedFields that record how `owner` updated `old` (None: created it).
+    """Return `new` with managedFields that record how `owner` updated `old`.
 
-    The client's own metadata.managedFields is the starting point, except for a subresource.
+    `old` is None if `owner` created the object. The update starts from the managedFields that the
+    client sent in `new`. If it sent none, or for a subresource, the update starts from the
+    managedFields of `old`.
     """
     # upstream: fieldmanager.go:UpdateNoErrors
     managed = _starting_entries(old, new, from_live=bool(owner.subresource))
@@ -163,7 +165,7 @@ def entries_after_update(
 ) -> ManagedFields:
     """Return the entries after `owner` updates `old` to `new` at `timestamp`.
 
-    Raises ItemKeyError if list items cannot be told apart, UnknownVersionError.
+    Raises ItemKeyError if two list items have the same key, or UnknownVersionError.
     """
     managed = with_present_schemas(resource, managed)
     # The update runs under a temporary manager, so that the fields it takes can be compared with
@@ -184,7 +186,7 @@ def entries_after_update(
 
 
 class UnknownVersionError(ValueError):
-    """An entry's API version is malformed, or not served."""
+    """The API version of an entry is malformed or not served."""
 
 
 def with_present_schemas(resource: TrackedResource, managed: ManagedFields) -> ManagedFields:
@@ -219,14 +221,14 @@ def _reconciled(schema: Schema, fields: FieldSet) -> FieldSet:
 
 @lru_cache(maxsize=SETS_MAX)
 def _cached_reconciliation(schema: Schema, text: bytes) -> FieldSet | None:
-    """Return the set of `text` reconciled with `schema`; None if it is unchanged, as usual."""
+    """Return the set in `text` reconciled with `schema`; None if that does not change the set."""
     fields = _decode(text)
     made = reconciled_with_schema(schema, fields)
     return None if made is fields else made
 
 
 def entries_of(obj: Json | None) -> ManagedFields:
-    """Return the entries of an object; none if any of them is malformed."""
+    """Return the managedFields entries of an object; no entries if one of them is malformed."""
     found = (obj.get("metadata") or {}).get("managedFields") if obj else None
     try:
         return _decoded_entries(found or [])
@@ -254,7 +256,7 @@ def without_managed_fields(obj: Json) -> Json:
 
 
 def without_timestamps(obj: Json) -> Json:
-    """Return `obj` with cleared managedFields timestamps, to compare it without them."""
+    """Return `obj` with empty managedFields timestamps, for comparisons that ignore them."""
     meta = obj["metadata"]
     if "managedFields" not in meta:
         return obj
@@ -269,7 +271,11 @@ def _sort_key(item: tuple[ManagerIdentifier, ManagedFieldsEntry]) -> tuple[str, 
 
 
 def _starting_entries(old: Json | None, new: Json, *, from_live: bool) -> ManagedFields:
-    """Return the entries before a write: from the client's object, else from the stored object."""
+    """Return the entries before a write.
+
+    They are the entries that the client sent in `new`. With `from_live`, or if the client sent
+    none, they are the entries of the stored object `old`.
+    """
     # upstream: fieldmanager.go:decodeLiveOrNew
     if from_live:
         return entries_of(old)
@@ -280,7 +286,7 @@ def _starting_entries(old: Json | None, new: Json, *, from_live: bool) -> Manage
 
 
 def _decoded_entries(entries: list[Json]) -> ManagedFields:
-    """Return the entries by manager. Raises ValueError for a malformed entry."""
+    """Return the entries by manager. Raises ValueError if an entry is malformed."""
     managed: ManagedFields = {}
     for entry in entries:
         operation = entry.get("operation", "")
@@ -306,7 +312,7 @@ def _decoded_entries(entries: list[Json]) -> ManagedFields:
 def find_applier(
     managed: ManagedFields, manager: str, subresource: str
 ) -> ManagerIdentifier | None:
-    """Return the applier with that name, for any version."""
+    """Return the identifier of the applier `manager` in any API version; None if there is none."""
     for owner in managed:
         if (owner.manager, owner.operation) == (manager, APPLY) and (
             owner.subresource == subresource
@@ -352,10 +358,9 @@ def _encoded_entry(owner: ManagerIdentifier, entry: ManagedFieldsEntry) -> Json:
 def _capped(managed: ManagedFields) -> ManagedFields:
     """Return `managed` with at most UPDATERS_MAX updaters.
 
-    The oldest updaters are joined into an entry `ancient-changes`.
-
-    Appliers are never joined. There is one joined entry for each API version, because a field set
-    belongs to a version. So more updaters remain if their versions differ.
+    The entries of the oldest updaters are merged into an entry `ancient-changes`. Appliers are
+    never merged. There is one merged entry for each API version, because a field set belongs to a
+    version. So more updaters remain if their versions differ.
     """
     # upstream: capmanagers.go:capUpdateManagers
     updaters = [owner for owner in managed if owner.operation == UPDATE]

@@ -54,17 +54,16 @@ def field_element(name: str) -> str:
 
 
 def key_element(keys: dict[str, Any]) -> str:
-    """Return the element of the associative list item that has these keys."""
+    """Return the element of the associative list item with these `keys`."""
     return f"k:{json_text({name: _canonical_number(keys[name]) for name in sorted(keys)})}"
 
 
 def value_element(value: Any) -> str:
-    """Return the element of the set item that has this value."""
+    """Return the element of the set item with this `value`."""
     return f"v:{json_text(_canonical_number(value))}"
 
 
 def _canonical_number(value: Any) -> Any:
-    """Return 80 for 80.0, so that both numbers give the same element."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -72,7 +71,7 @@ def _canonical_number(value: Any) -> Any:
 def canonical_element(element: str) -> str:
     """Return a client's element in this server's notation; "" if its prefix is unknown.
 
-    Raises ValueError if it is not an element.
+    Raises ValueError if the text is not a path element.
     """
     # upstream: structured-merge-diff/fieldpath/serialize-pe.go:DeserializePathElement
     prefix, rest = element[:2], element[2:]
@@ -101,7 +100,7 @@ def canonical_element(element: str) -> str:
 
 
 def in_order(elements: Iterable[str]) -> list[str]:
-    """Return `elements` in upstream's order: by the values in them, not by their text."""
+    """Return `elements` in upstream's order: sorted by the values that they contain."""
     # upstream: fieldpath/element.go:PathElement.Compare
     found = list(elements)
     # Most elements are fields, whose texts sort like their names.
@@ -137,7 +136,7 @@ def _comparable(value: Any) -> tuple[int, Any]:
 
 
 def element_text(element: str) -> str:
-    """Return an element as errors show it: `.image`, `[name="c"]`, `[="x"]`, `[0]`."""
+    """Return an element as error messages show it: `.image`, `[name="c"]`, `[="x"]`, `[0]`."""
     # upstream: element.go:PathElement.String
     prefix, rest = element[:2], element[2:]
     if prefix == "f:":
@@ -169,38 +168,41 @@ def _value_text(value: Any) -> str:
 
 
 def is_leaf(schema: Schema, value: Any) -> bool:
-    """Return whether `value` is owned as a whole: atomic, a scalar, or of a wrong type."""
+    """Return whether `value` is owned as a whole.
+
+    This is true of an atomic value, a scalar, and a value of the wrong type.
+    """
     if schema.topology is ElementRelationship.ATOMIC or not is_composite(schema):
         return True
     return value is not None and not isinstance(value, list if schema.type is Type.LIST else dict)
 
 
 def is_composite(schema: Schema) -> bool:
-    """Return whether values of this type have elements."""
+    """Return whether values of this type have path elements below them."""
     return schema.type in _COMPOSITE
 
 
 def inner_schema(schema: Schema, element: str) -> Schema:
-    """Return the type of the value at `element`."""
+    """Return the type of the value at `element` in a value of type `schema`."""
     if schema.type is Type.LIST:
         return schema.items or ANYTHING
     return member_schema(schema, element[2:])
 
 
 def member_schema(schema: Schema, key: str) -> Schema:
-    """Return the type of a field, or of a map's value."""
+    """Return the type of the field or map value `key` in a value of type `schema`."""
     known = schema.fields.get(key)
     return known.schema if known else schema.items or ANYTHING
 
 
 def items_by_element(schema: Schema, value: list[Any] | None) -> Iterator[tuple[str, Any]]:
-    """Yield the items of a set or associative list with their elements. Raises ItemKeyError."""
+    """Yield (element, item) for each item of a set or associative list. Raises ItemKeyError."""
     for item in value or ():
         yield item_element(schema, item), item
 
 
 def items_by_known_element(schema: Schema, value: list[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the pairs of `items_by_element`, but with "" for an item without a usable key."""
+    """Yield (element, item) for each item; the element is "" for an item without a usable key."""
     for item in value:
         try:
             yield item_element(schema, item), item
@@ -209,7 +211,7 @@ def items_by_known_element(schema: Schema, value: list[Any]) -> Iterator[tuple[s
 
 
 def item_element(schema: Schema, item: Any) -> str:
-    """Return the element of a list item; missing keys have their defaults. Raises ItemKeyError.
+    """Return the element of a list item; missing keys get their defaults. Raises ItemKeyError.
 
     A Service port `{"port": 80}` has the element `k:{"port":80,"protocol":"TCP"}`.
     """

@@ -1,8 +1,9 @@
-"""Presence: all fields of a value, including structs on the way and everything below them.
+"""Presence: the set of all fields of a value, at every level.
 
-`typed.field_set` returns the fields that an applier claims; presence is the set of fields added or
-removed with a whole value. Almost every write adds such values, so each type is compiled once into
-a function that returns the field set of a value.
+It includes the structs on the way to a field. `typed.field_set` returns the fields that an applier
+claims; presence is the set of fields added or removed together with a whole value. Almost every
+write adds such values, so each type is compiled once into a function that returns the field set of
+a value.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _MADE: Final[dict[Schema, Presence]] = {}
 
 
 def presence_of(schema: Schema) -> Presence:
-    """Return the function that returns the fields of a value of this type."""
+    """Return a function that returns the field set of a value of type `schema`."""
     made = _MADE.get(schema)
     if made is not None:
         return made
@@ -53,7 +54,7 @@ def _leaf(_: Any) -> FieldSet:
 
 
 def _inner_presence(schema: Schema | None) -> Presence | None:
-    """Return the function for values of this type; None if they have no fields below them."""
+    """Return the function for values of type `schema`; None if they have no fields below them."""
     found = _leaf if schema is None else _presence(schema)
     return None if found is _leaf else found
 

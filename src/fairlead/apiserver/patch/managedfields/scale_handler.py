@@ -39,7 +39,10 @@ _REPLICAS_IN_SCALE: Final = set_of_path("spec", "replicas")
 
 
 def scale_managed_fields(managed: ManagedFields, replicas: FieldSet) -> ManagedFields:
-    """Return the managedFields of an object's Scale; `replicas` is the field that it shows."""
+    """Return the managedFields of an object's Scale.
+
+    `replicas` is the field of the object that the Scale shows.
+    """
     # upstream: scalehandler.go:ToSubresource
     return {
         replace(owner, api_version=_SCALE_VERSION): ManagedFieldsEntry(
@@ -55,8 +58,9 @@ def parent_managed_fields(
 ) -> ManagedFields:
     """Return the managedFields of an object after its Scale was written.
 
-    `managed` are its managedFields before the write; `scaled` are the managedFields of the written
-    Scale. New managers are recorded with `api_version`, the version of the object in the request.
+    `managed` are the object's managedFields before the write; `scaled` are the managedFields of the
+    written Scale. New managers are recorded with `api_version`, the version of the object in the
+    request.
     """
     # upstream: scalehandler.go:ToParent
     left = {_identity(owner): owner for owner in scaled}

@@ -1,14 +1,14 @@
-"""Server-side apply: merges a configuration and records what the applier owns.
+"""Server-side apply: merges a configuration and records the fields that the applier owns.
 
-    1. The entries in managedFields are read; an object without any gets one for all its fields,
-       `before-first-apply`.
+    1. The entries in managedFields are read. If there are none, an entry `before-first-apply` gets
+       all fields of the object.
     2. Configuration and stored object are checked against the schema.
     3. `updater.after_apply` merges, prunes fields that are no longer applied, and finds conflicts.
     4. The applier's entry gets the current time if anything changed.
 
-kubectl's own manager is special, so that it can take over objects from client-side `kubectl apply`:
-if a stored field still has the value in the last-applied annotation, it causes no conflict, and the
-annotation is kept up to date.
+kubectl's own manager has an additional rule, so that it can take over objects from client-side
+`kubectl apply`. If a stored field still has the value in the last-applied annotation, it causes no
+conflict. The annotation is also kept up to date.
 
 upstream: apimachinery/pkg/util/managedfields/internal/{structuredmerge,lastappliedmanager,
 lastappliedupdater,skipnonapplied,conflict}.go,
@@ -66,7 +66,7 @@ _NEW_OBJECT: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyRequest:
-    """An apply patch: `config` as sent by `manager` to a resource or its `subresource`."""
+    """An apply patch: the configuration that `manager` sent to a resource or its `subresource`."""
 
     config: Json
     manager: str
@@ -77,10 +77,10 @@ class ApplyRequest:
 def server_side_apply(
     resource: TrackedResource, live: Json | None, request: ApplyRequest, timestamp: str
 ) -> Json:
-    """Return the object after an apply to `live` (None: no object), with its managedFields.
+    """Return the object after an apply to `live`, with its managedFields.
 
-    Defaults are not filled in. Raises ApiError: 400 the configuration is malformed, 409 conflicts,
-    500 it does not match its schema.
+    `live` is None if there is no such object. Defaults are not filled in. Raises ApiError: 400 if
+    the configuration is malformed, 409 for conflicts, 500 if it does not match its schema.
     """
     config = request.config
     entries = entries_of(live)
@@ -116,7 +116,7 @@ def _metadata(config: Json) -> Json:
 
 
 def object_name(obj: Json) -> str:
-    """Return the object's name in errors: `namespace/name; group/version, Kind=…`."""
+    """Return the text for an object in error messages: `namespace/name; group/version, Kind=…`."""
     # upstream: structuredmerge.go:objectGVKNN
     meta = _metadata(obj)
     namespace, name = (_string_or_empty(meta.get(key)) for key in ("namespace", "name"))
@@ -124,7 +124,7 @@ def object_name(obj: Json) -> str:
 
 
 def type_name(obj: Json) -> str:
-    """Return `group/version, Kind=…`; the group is empty in the core group: `/v1, Kind=Pod`."""
+    """Return `group/version, Kind=…`; the core group is empty: `/v1, Kind=Pod`."""
     api_version = obj["apiVersion"]
     return f"{api_version if '/' in api_version else f'/{api_version}'}, Kind={obj['kind']}"
 
@@ -140,9 +140,10 @@ def _apply_or_conflict(
     request: ApplyRequest,
     timestamp: str,
 ) -> tuple[Json, ManagedFields]:
-    """Return the result of an apply.
+    """Return the object and the entries after an apply. Raises ApiError 409 for conflicts.
 
-    If kubectl is the manager, conflicts over its own last-applied values are forced.
+    If kubectl is the manager, a conflict over a field that still has kubectl's last-applied value
+    is forced.
     """
     try:
         return _apply(resource, live, managed, request, timestamp)
@@ -202,7 +203,7 @@ def _applier_identifier(managed: ManagedFields, request: ApplyRequest) -> Manage
 def _entries_before_first_apply(
     resource: TrackedResource, live: Json, request: ApplyRequest, timestamp: str
 ) -> ManagedFields:
-    """Return one entry that owns all fields of an object whose managedFields are empty."""
+    """Return one entry that owns all fields of an object; used if its managedFields are empty."""
     owner = ManagerIdentifier(_BEFORE, UPDATE, request.config["apiVersion"], request.subresource)
     return entries_after_update(resource, empty(resource.schema), live, {}, owner, timestamp)
 
@@ -237,7 +238,7 @@ def _manager_text(owner: ManagerIdentifier) -> str:
 
 
 def _unchanged_since_last_applied(resource: TrackedResource, live: Json) -> FieldSet:
-    """Return the fields whose values are still those in kubectl's last-applied annotation."""
+    """Return the fields that still have the value in kubectl's last-applied annotation."""
     try:
         last = parse_json(live["metadata"]["annotations"][LAST_APPLIED])
     except (KeyError, ValueError):
@@ -250,7 +251,7 @@ def _unchanged_since_last_applied(resource: TrackedResource, live: Json) -> Fiel
 
 
 def _with_last_applied(obj: Json, config: Json) -> Json:
-    """Return `obj` with kubectl's last-applied annotation, if it has one, set to `config`."""
+    """Return `obj` with its last-applied annotation set to `config`, if it has this annotation."""
     meta = obj.get("metadata") or {}
     if LAST_APPLIED not in (meta.get("annotations") or {}):
         return obj

@@ -33,7 +33,10 @@ _ABSENT: Final = object()
 
 
 class _Duplicates(list[Any]):
-    """The items of a list that have the same path element; together they are one field."""
+    """The items of a list that have the same path element.
+
+    Together they are treated as one field.
+    """
 
 
 # --- field sets -----------------------------------------------------------------------------
@@ -42,9 +45,9 @@ class _Duplicates(list[Any]):
 def field_set(schema: Schema, value: Any) -> FieldSet:
     """Return the fields in `value`, which an applier of `value` claims to own.
 
-    For `{"spec": {"replicas": 1, "template": {}}}` these are .spec.replicas and .spec.template:
-    a struct (`spec`) is a member only through its fields, unless it is empty or null. Keys of maps
-    and items of lists are members themselves, in addition to what is in them.
+    For `{"spec": {"replicas": 1, "template": {}}}` these are .spec.replicas and .spec.template. A
+    struct such as `spec` is itself in the set only if it is empty or null. Map keys and list items
+    are in the set themselves, in addition to the fields inside them.
     """
     # upstream: typed/tofieldset.go:toFieldSetWalker
     if is_leaf(schema, value):
@@ -70,7 +73,7 @@ def field_set(schema: Schema, value: Any) -> FieldSet:
 
 
 def with_named_fields(schema: Schema, fields: FieldSet) -> FieldSet:
-    """Return `fields` plus every struct field on the path to a member.
+    """Return `fields` plus every struct field on the path to one of `fields`.
 
     Map keys and list items on the path are not added: {.spec.template.labels["a"]} becomes {.spec,
     .spec.template, .spec.template.labels, .spec.template.labels["a"]}.
@@ -90,8 +93,9 @@ def with_named_fields(schema: Schema, fields: FieldSet) -> FieldSet:
 def reconciled_with_schema(schema: Schema, fields: FieldSet) -> FieldSet:
     """Return `fields`, which an earlier schema recorded, in the form that `schema` requires.
 
-    If a value has become atomic, an owner of a part owns all of it: {.spec.selector["a"]} becomes
-    {.spec.selector}. Returns the same object if nothing changes.
+    If a value has become atomic, the owner of a part of it owns the whole value:
+    {.spec.selector["a"]} becomes {.spec.selector}. Returns the same Python object if nothing
+    changes.
     """
     # upstream: typed/reconcile_schema.go:ReconcileFieldSetWithSchema
     made = fields
@@ -179,7 +183,7 @@ def _compare_members(schema: Schema, old: Any, new: Any) -> _Difference:
 
 
 def _compare_duplicates(schema: Schema, old: Any, new: Any) -> _Difference:
-    """Compares the items of one path element if either side has several such items.
+    """Compare the items of one path element, if `old` or `new` is a list of duplicate items.
 
     The duplicates are one leaf, regardless of their content.
     """
@@ -198,10 +202,10 @@ def _below(schema: Schema, value: Any) -> FieldSet:
 
 
 def _member_pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the members of both values by path element, except for identical Python objects.
+    """Yield (path element, old member, new member), except for identical Python objects.
 
-    Patches share untouched parts with the original, so most members are skipped here without
-    spelling out their elements.
+    Patches share unchanged parts with the original, so most members are skipped here before their
+    path elements are built.
     """
     is_list = schema.type is Type.LIST
     before, after = _members(schema, old), _members(schema, new)
@@ -216,14 +220,17 @@ def _member_pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any
 
 
 def _members(schema: Schema, value: Any) -> dict[str, Any]:
-    """Return the members by key (object) or element (list); none if the type is wrong."""
+    """Return the members by key (object) or path element (list); {} if the type is wrong."""
     if schema.type is not Type.LIST:
         return value if isinstance(value, dict) else {}
     return _by_element(items_by_element(schema, value if isinstance(value, list) else []))
 
 
 def _by_element(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the items by element; those with the same element are collected in `_Duplicates`."""
+    """Return the items by path element.
+
+    Items with the same element are collected in `_Duplicates`.
+    """
     made: dict[str, Any] = {}
     for element, item in items:
         if element not in made:
@@ -243,7 +250,7 @@ def _item_schema(schema: Schema) -> Schema:
 
 
 def merged(schema: Schema, base: Any, over: Any) -> Any:
-    """Return `base` with the fields of `over`; fields that `over` does not mention stay."""
+    """Return `base` with the fields of `over`; fields that are not in `over` are kept."""
     # upstream: typed/merge.go:mergingWalker
     if is_leaf(schema, over) or is_leaf(schema, base) or base is None:
         return over
@@ -275,13 +282,13 @@ Keyed = tuple[str, Any]
 
 
 def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[tuple[str, Any, bool]]:
-    """Yield the items of both lists in merge order: element, item, and whether it is from `right`.
+    """Yield (element, item, is from `right`) for the items of both lists, in merge order.
 
     Items of `right` keep their order. Items only in `left` keep their position relative to the
     items in both lists. An item in both lists is yielded once, from `right`.
 
         left  a b c    right  a x c    ->  a b x c     (b stays between a and c)
-        left  a b c    right  c x a    ->  b c x a     (right's order wins for a and c)
+        left  a b c    right  c x a    ->  b c x a     (right's order is used for a and c)
     """
     # upstream: typed/merge.go:visitListItems
     in_left, in_right = {element for element, _ in left}, {element for element, _ in right}

@@ -1,7 +1,7 @@
 """Validation of values against their schema, with the messages of structured-merge-diff.
 
-Finds undeclared fields, values of the wrong type, and indistinguishable list items. Null is a value
-of every type.
+It finds undeclared fields, values of the wrong type, and list items with the same key. Null is
+valid for every type.
 
 upstream: sigs.k8s.io/structured-merge-diff/typed/{validate,helpers}.go
 """
@@ -27,7 +27,10 @@ _TEXTS: Final = (Type.STRING, Type.BYTES)
 
 
 def validation_errors(schema: Schema, value: Any, *, may_repeat: bool = False) -> str:
-    """Return all problems of `value` as upstream prints them; "" if there are none."""
+    """Return the error text for all problems of `value`, as upstream prints it; "" if it is valid.
+
+    `may_repeat` allows duplicate list items.
+    """
     wrong = list(validation_problems(schema, value, may_repeat=may_repeat))
     return "errors:\n  " + "\n  ".join(wrong) if len(wrong) > 1 else "".join(wrong)
 
@@ -35,7 +38,10 @@ def validation_errors(schema: Schema, value: Any, *, may_repeat: bool = False) -
 def validation_problems(
     schema: Schema, value: Any, path: str = "", *, may_repeat: bool = False
 ) -> Iterator[str]:
-    """Yield the problems of `value` with their paths; `may_repeat` allows duplicate list items."""
+    """Yield the problems of `value`, each with its path.
+
+    `may_repeat` allows duplicate list items.
+    """
     if value is None:
         return
     if schema.type is Type.LIST:
@@ -104,5 +110,5 @@ def _at(path: str, what: str) -> str:
 
 
 def _wrapped(value: Any) -> str:
-    """Return the value as Go prints upstream's wrapper struct around it."""
+    """Return `value` as Go prints it inside upstream's wrapper struct."""
     return f"&{{{format_v(value)}}}"

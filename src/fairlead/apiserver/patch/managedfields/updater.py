@@ -2,13 +2,13 @@
 
 The rules, with `owners` mapping each manager to its field set:
 
-- An **update** owns what it changes: a field that it adds or modifies belongs to the updater
-  alone; a field that it removes belongs to no one.
+- An **update** owns what it changes: a field that it adds or modifies is then owned by the updater
+  alone; a field that it removes is owned by no manager.
 - An **apply** claims all fields of the applied configuration. A field whose value stays the same is
-  shared with its other owners. A field whose value changes is a conflict with them, unless `force`
-  takes it from them.
+  shared with its other owners. A field whose value changes causes a conflict with its other owners;
+  with `force`, they lose the field instead.
 - A field that a manager applied before and no longer applies is removed from the object, unless
-  another manager owns it (`_prune`).
+  another manager owns it (`_pruned`).
 
 Worked example, with spec = {replicas, image}:
 
@@ -18,12 +18,13 @@ Worked example, with spec = {replicas, image}:
     ann applies it with force              ann owns {replicas, image}, bob nothing
     cat applies {image: a}                 cat shares image with ann
     ann applies {replicas: 1}              image stays in the object: cat owns it
-    cat applies {}                         image is removed: it was only cat's
+    cat applies {}                         image is removed: only cat owned it
 
-Invariant: `owners` never has an empty set, and no path of a set lies in its `reset_fields`.
+Invariant: `owners` never contains an empty set, and no path of a set is in its `reset_fields`.
 
-A manager's set is recorded in the API version in which it wrote. If that is not the version of the
-current write (`OwnerVersions`), the object is converted to find the changes in that version.
+A manager's set is recorded in the API version in which the manager wrote. If that is not the
+version of the current write (`OwnerVersions`), the object is converted to find the changes in that
+version.
 
 upstream: sigs.k8s.io/structured-merge-diff/merge/{update,conflict}.go
 """
@@ -65,9 +66,9 @@ def _unconverted(obj: Any) -> Any:
 class OwnedVersion:
     """An API version of a resource: its schema, and the fields that cannot be owned in it.
 
-    `reset_fields` are those that the resource's strategy always resets, such as .status on the main
-    resource. `convert` converts an object from the version of the current write to this version,
-    `convert_back` does the reverse.
+    `reset_fields` are the fields that the resource's strategy always resets, such as .status on the
+    main resource. `convert` converts an object from the version of the current write to this
+    version; `convert_back` does the reverse.
     """
 
     schema: Schema
@@ -82,10 +83,13 @@ _NO_OTHER_VERSIONS: Final[Mapping[Any, OwnedVersion]] = MappingProxyType({})
 
 
 class OwnershipConflictError(Exception, Generic[Name]):
-    """An apply changes fields that other managers own: `conflicts` has the fields of each."""
+    """An apply changes fields that other managers own.
+
+    `conflicts` maps each manager to its fields.
+    """
 
     def __init__(self, conflicts: dict[Name, FieldSet]) -> None:
-        """`conflicts` maps other managers to the fields that the apply changes."""
+        """`conflicts` maps each other manager to its fields that the apply changes."""
         super().__init__(", ".join(map(str, conflicts)))
         self.conflicts = conflicts
 
@@ -119,10 +123,10 @@ def after_apply(  # noqa: PLR0913 - the parts of one request
     force: bool,
     other_versions: OwnerVersions[Name] = _NO_OTHER_VERSIONS,
 ) -> tuple[Any, dict[Name, FieldSet]]:
-    """Return the object after `manager` applies a configuration (None: unchanged), and its owners.
+    """Return (object, owners) after `manager` applies a configuration.
 
-    If `other_versions` has `manager`, that is the version of its last apply. Raises
-    OwnershipConflictError unless `force`.
+    The object is None if it is unchanged. If `other_versions` contains `manager`, that is the
+    version of the manager's last apply. Raises OwnershipConflictError unless `force` is set.
     """
     # upstream: update.go:Apply
     # 1. The applier claims what its configuration mentions, whether or not it changes.
@@ -145,7 +149,7 @@ def after_apply(  # noqa: PLR0913 - the parts of one request
 
 
 class _Changes:
-    """The fields that a write changes, in the version being written and in others."""
+    """The fields that a write changes, in the version of the write and in other versions."""
 
     def __init__(self, version: OwnedVersion, old: Any, new: Any) -> None:
         self.version = version
@@ -157,7 +161,7 @@ class _Changes:
         self._by_version: list[tuple[OwnedVersion, FieldSet, FieldSet]] = []
 
     def in_version(self, version: OwnedVersion) -> tuple[FieldSet, FieldSet]:
-        """Return the written and removed fields in `version`, without its reset fields."""
+        """Return (written fields, removed fields) in `version`, without its reset fields."""
         for known, written, removed in self._by_version:
             if known is version:
                 return written, removed
@@ -180,9 +184,10 @@ def _release_changed(
     *,
     force: bool,
 ) -> dict[Name, FieldSet]:
-    """Return `owners` after every manager except `manager` has lost the changed fields.
+    """Return `owners`, where every manager except `manager` has lost the changed fields.
 
-    Raises OwnershipConflictError for written fields unless `force`; removed fields never conflict.
+    Raises OwnershipConflictError for written fields unless `force` is set. Removed fields never
+    conflict.
     """
     conflicts, kept = {}, {}
     for name, fields in owners.items():
@@ -203,7 +208,7 @@ def _release_changed(
 def _owned_by_version(
     owners: Owners[Name], other_versions: OwnerVersions[Name], version: OwnedVersion
 ) -> list[tuple[OwnedVersion, FieldSet]]:
-    """Return the owned fields, grouped by version."""
+    """Return (version, owned fields) for each version that a manager uses."""
     found: list[tuple[OwnedVersion, FieldSet]] = []
     for name, fields in owners.items():
         its_version = other_versions.get(name, version)
@@ -222,9 +227,10 @@ def _pruned(
     last_version: OwnedVersion,
     owned: list[tuple[OwnedVersion, FieldSet]],
 ) -> Any:
-    """Return `new` without the fields `before` of its applier that no manager owns any more.
+    """Return `new` without the fields in `before` that no manager owns any more.
 
-    `before` was recorded in `last_version`; `owned` already has the applier's new claim.
+    `before` are the fields that the applier owned before, recorded in `last_version`. `owned`
+    already includes the fields that the applier claims now.
     """
     # upstream: update.go:prune
     # Removing a member removes everything below it, and `with_named_fields` makes every struct on
@@ -248,7 +254,7 @@ def _pruned(
 def _with_owned(
     full: Any, left: Any, last_version: OwnedVersion, owned: list[tuple[OwnedVersion, FieldSet]]
 ) -> Any:
-    """Return `left` and all fields of `full` that a manager owns."""
+    """Return `left` with all fields of `full` that a manager owns."""
     # upstream: update.go:addBackOwnedItems
     current = last_version
     for version, fields in owned:
@@ -265,10 +271,10 @@ def _with_owned(
 
 
 def _with_unowned(schema: Schema, full: Any, left: Any, before: FieldSet) -> Any:
-    """Return `full` without the fields that are not in `left` and that the applier owned before.
+    """Return `full` without the fields that the applier owned and that are not in `left`.
 
-    A field that the applier did not own, and that was removed only with a field above it, is
-    restored.
+    `before` are the fields that the applier owned. A field that the applier did not own, and that
+    is missing only because a field above it was removed, is kept.
     """
     # upstream: update.go:addBackDanglingItems
     rest = with_named_fields(schema, field_set(schema, left))

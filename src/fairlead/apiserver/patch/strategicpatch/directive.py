@@ -37,7 +37,7 @@ def target_list(key: str, prefix: str) -> str:
 
 
 def drop_nulls(value: Any) -> None:
-    """Removes null members from `value`, a part of a patch, in place."""
+    """Remove null members from `value`, a part of a patch, in place."""
     # upstream: patch.go:discardNullValuesFromPatch
     if isinstance(value, list):
         for item in value:
@@ -52,7 +52,8 @@ def drop_nulls(value: Any) -> None:
 def without_directives(value: Any) -> Any:
     """Return `value` without directives, or REMOVED if `value` itself is a directive.
 
-    `value` is a part of a patch that has no counterpart in the original. Objects in it are changed.
+    `value` is a part of a patch that has no counterpart in the original. Objects in it are changed
+    in place.
     """
     # upstream: patch.go:removeDirectives
     if isinstance(value, list):
@@ -71,7 +72,7 @@ def without_directives(value: Any) -> Any:
 
 
 def internal_error(message: str) -> ApiError:
-    """Return ApiError 500 without a reason, as upstream answers most malformed patches."""
+    """Return ApiError 500 without a reason, as upstream does for most malformed patches."""
     return ApiError("", 500, message)
 
 
@@ -87,7 +88,7 @@ def wrong_argument(expected: str, value: Any) -> ApiError:
 
 
 def unknown_directive(value: Any, where: Json) -> ApiError:
-    """Return ApiError 500: an unknown value of $patch."""
+    """Return ApiError 500: the value of `$patch` is unknown."""
     return internal_error(f"unknown patch type: {format_s(value)} in map: {format_v(where)}")
 
 
@@ -97,12 +98,12 @@ def missing_merge_key(item: Json, key: str) -> ApiError:
 
 
 def panic_error() -> ApiError:
-    """Return ApiError 422, for patches on which upstream's own code panics."""
+    """Return ApiError 422, for patches that make upstream's own code panic."""
     # upstream: apiserver/pkg/server/filters/wrap.go:WithPanicRecovery answers with 500
     return unprocessable()
 
 
 def unprocessable() -> ApiError:
-    """Return ApiError 422 with a message that does not name the cause, as upstream."""
+    """Return ApiError 422 with upstream's message, which does not name the cause."""
     message = "the server rejected our request due to an error in our request"
     return ApiError("Invalid", 422, message, has_details=True)

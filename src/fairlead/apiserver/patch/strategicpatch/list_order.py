@@ -1,8 +1,8 @@
 """The order of merged lists in a strategic merge patch.
 
-The order of the patch's items is that of `$setElementOrder`, or that of the patch. The remaining
-items keep the order of the original. The two sequences are then merged: an original item stays in
-front of a patch item if it was there before.
+`$setElementOrder` defines the order of the patch's items; without it, they keep their order in the
+patch. The remaining items keep the order of the original. The two sequences are then merged: an
+original item stays in front of a patch item if it preceded the patch item in the original.
 
     original  a b c d    patch order  d x b
     from patch           d x b
@@ -42,10 +42,10 @@ def in_set_order(
     *,
     are_objects: bool,
 ) -> list[Any]:
-    """Merges `from_patch` in the order of `patch_order` with `rest` in the order of `before`.
+    """Merge `from_patch` in the order of `patch_order` with `rest` in the order of `before`.
 
-    An item of the patch is placed in front of the items of `rest`, unless both were in `before`.
-    `key` is the merge key, "" for scalars. Raises ApiError 500.
+    An item of `from_patch` is placed in front of the items of `rest`, unless `before` contains both
+    items. `key` is the merge key, "" for scalars. Raises ApiError 500.
     """
     item_key = key if are_objects else ""
     from_patch = _sorted_by_order(from_patch, patch_order, item_key, are_objects=are_objects)
@@ -56,7 +56,7 @@ def in_set_order(
 def split_by_patch(
     merged: list[Any], patch_order: list[Any], key: str
 ) -> tuple[list[Any], list[Any]]:
-    """Return the items that are in the patch, and all other items. Raises ApiError 500."""
+    """Return (items that are in the patch, other items). Raises ApiError 500."""
     if not key:
         if any(isinstance(item, dict | list) for item in (*merged, *patch_order)):
             raise panic_error()
@@ -73,7 +73,10 @@ def split_by_patch(
 def _sorted_by_order(
     items: list[Any], order: list[Any], key: str, *, are_objects: bool
 ) -> list[Any]:
-    """Return `items` in the order they have in `order`; delete directives go to the end."""
+    """Return `items` in the order that they have in `order`.
+
+    Delete directives are moved to the end.
+    """
     # upstream: patch.go:normalizeSliceOrder
     deletions = []
     if are_objects:
@@ -90,11 +93,12 @@ def _sorted_by_order(
 
 
 def _insertion_sorted(items: list[Any], found: list[int]) -> list[Any]:
-    """Return the items in the order that Go's stable sort gives them with upstream's comparison.
+    """Return `items` in the order that upstream's comparison and Go's stable sort give.
 
-    That comparison is not a total order: an item without a position (-1) is less than every other
-    item, and every other item is less than it. So the result depends on the algorithm: Go's
-    sort.Stable uses insertion sort for short lists, as this function does.
+    `found` contains the position of each item, or -1. The comparison is not a total order: an item
+    at position -1 is less than every other item, and every other item is less than it. So the
+    result depends on the algorithm. Go's sort.Stable uses insertion sort for short lists, as this
+    function does.
     """
     result: list[tuple[int, Any]] = []
     for position, item in zip(found, items, strict=True):
@@ -110,7 +114,7 @@ def _insertion_sorted(items: list[Any], found: list[int]) -> list[Any]:
 def _merge_sorted(
     rest: list[Any], from_patch: list[Any], before_positions: Positions, key: str
 ) -> list[Any]:
-    """Merges both lists; items of `rest` stay in front of patch items that they preceded."""
+    """Merge both lists; items of `rest` stay in front of patch items that they preceded."""
     # upstream: patch.go:mergeSortedSlice
     result = []
     index = 0
@@ -127,7 +131,7 @@ def _merge_sorted(
 
 
 def require_order(items: list[Any], order: list[Any], key: str) -> None:
-    """Refuses a list in a patch that contradicts its $setElementOrder. Raises ApiError 500."""
+    """Raise ApiError 500 if the order of `items` contradicts the patch's $setElementOrder."""
     # upstream: patch.go:validatePatchWithSetOrderList
     if not items or not order:
         return
@@ -164,7 +168,7 @@ def _is_same(left: Any, right: Any, key: str) -> bool:
 
 
 def require_keys(items: Iterable[Any], key: str) -> None:
-    """Refuses items that are not objects with the merge key. Raises ApiError 500."""
+    """Raise ApiError 500 unless all items are objects with the merge key `key`."""
     for item in items:
         if not isinstance(item, dict):
             raise wrong_argument(type_name({}), item)
@@ -173,16 +177,16 @@ def require_keys(items: Iterable[Any], key: str) -> None:
 
 
 def is_delete_directive(item: Any) -> bool:
-    """Return whether an item is `$patch: delete`."""
+    """Return whether an item is the directive `$patch: delete`."""
     return isinstance(item, dict) and item.get(DIRECTIVE) == DELETE
 
 
 def _positions(items: list[Any], key: str) -> Positions:
-    """Return the index at which each item first appears."""
+    """Return the first index of each item."""
     return {_item_key(item, key): index for index, item in reversed(list(enumerate(items)))}
 
 
 def _item_key(item: Any, key: str) -> str | bytes:
-    """Return the value of an object's merge key, or the scalar itself, in canonical form."""
+    """Return the merge key's value of an object, or a scalar, in canonical form."""
     value = item.get(key) if key and isinstance(item, dict) else item
     return canonical_key(value)

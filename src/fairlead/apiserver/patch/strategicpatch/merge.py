@@ -1,10 +1,10 @@
-"""Strategic merge patch: merges by the schema; directives express everything else.
+"""Strategic merge patch: merges by the schema, and follows the directives in the patch.
 
-Lists whose field has the merge strategy are merged, lists of scalars as sets and lists of objects
-by their merge key; other lists are replaced. A new list item goes to the front unless
-`$setElementOrder/<list>` says otherwise. `directive` describes the directives.
+Lists whose field has the merge strategy are merged: lists of scalars as sets, and lists of objects
+by their merge key. Other lists are replaced. A new list item is put at the front unless
+`$setElementOrder/<list>` gives another order. `directive` describes the directives.
 
-A part of the patch that is added or replaces a value is used unchanged: directives in it are
+If a part of the patch is added or replaces a value, it is used unchanged. Directives in it are
 unknown fields, which decoding reports.
 
 Example, with the merge key `name` of `containers`:
@@ -59,7 +59,7 @@ _POINTERS: Final = (Zero.KEEP, Zero.NULL)
 def apply_strategic_merge(schema: Schema, obj: Json, patch: Json) -> Json:
     """Return `obj`, of type `schema`, with `patch` applied. Raises ApiError 400, 422, 500.
 
-    Executed directives are removed from `patch`, because errors about the result quote it.
+    Executed directives are removed from `patch`, because errors about the result quote `patch`.
     """
     return _merged(Field(schema, Zero.EMIT), obj, patch)
 
@@ -91,7 +91,7 @@ def _follow_directive(patch: Json) -> Json:
 
 
 def _retain_keys(original: Json, patch: Json) -> Json:
-    """Return the fields of `original` that $retainKeys lists."""
+    """Return the fields of `original` that the patch's $retainKeys lists."""
     retained = patch.pop(RETAIN_KEYS)
     if not isinstance(retained, list):
         raise bad_format("retainKeys")
@@ -106,7 +106,10 @@ def _retain_keys(original: Json, patch: Json) -> Json:
 def _merge_field(
     parent: Field, result: Json, key: str, value: Any, *, is_deletion: bool = False
 ) -> None:
-    """Applies one member of a patch to `result`; `is_deletion` means it lists scalars to remove."""
+    """Apply one member of a patch to `result`.
+
+    With `is_deletion`, `value` lists scalars to remove.
+    """
     before = result.get(key)
     if value is None:
         result.pop(key, None)
@@ -154,13 +157,13 @@ def _struct_field(parent: Field, key: str) -> Field:
 
 
 def _case_insensitive_field(schema: Schema, key: str) -> Field | None:
-    """Return the field whose name differs from `key` only in case."""
+    """Return the field whose name equals `key` if case is ignored; None if there is none."""
     same = (field for name, field in schema.fields.items() if name.lower() == key.lower())
     return next(same, None)
 
 
 def _slice_field(parent: Field, key: str) -> Field:
-    """Return the schema of a list member. Raises ApiError 500."""
+    """Return the schema of the list member `key`. Raises ApiError 500."""
     # upstream: patch/meta.go:LookupPatchMetadataForSlice
     field = _struct_field(parent, key)
     if field.schema.type is not Type.LIST and field.zero not in _POINTERS:
@@ -170,7 +173,10 @@ def _slice_field(parent: Field, key: str) -> Field:
 
 
 def _set_element_order(parent: Field, result: Json, patch: Json, key: str) -> None:
-    """Merges the list to which the $setElementOrder `key` refers; removes both from the patch."""
+    """Merge the list to which the $setElementOrder `key` refers.
+
+    Remove the order and the list from `patch`.
+    """
     # upstream: patch.go:mergePatchIntoOriginal
     order = patch.pop(key)
     if not isinstance(order, list):
@@ -217,9 +223,9 @@ def merged_list(
     *,
     is_deletion: bool = False,
 ) -> list[Any]:
-    """Return `original` merged with the items of `patch`; new items are at the front.
+    """Return `original` merged with the items of `patch`; new items are put at the front.
 
-    With `is_deletion`, removes the scalars in `patch` instead. Raises ApiError 422, 500.
+    With `is_deletion`, return `original` without the scalars in `patch`. Raises ApiError 422, 500.
     """
     if not original and not patch:
         return original
@@ -241,7 +247,7 @@ def merged_list(
 
 
 def require_same_type(original: list[Any], patch: list[Any]) -> bool:
-    """Return whether the items are objects. Raises ApiError 422, 500 unless all have one type."""
+    """Return whether the items are objects. Raises ApiError 422, 500 if their types differ."""
     # upstream: patch.go:sliceElementType
     items = (*original, *patch)
     if not items:
@@ -264,7 +270,7 @@ def _go_kind_of(schema: Schema | None) -> str:
 def _follow_list_directives(
     original: list[Json], patch: list[Json], key: str
 ) -> tuple[list[Json], list[Json]]:
-    """Return both lists after the items of `patch` that are directives have been followed."""
+    """Return (`original`, `patch`) after the directives in `patch` were followed."""
     plain = []
     deleted: set[str | bytes] = set()
     replaces = False
