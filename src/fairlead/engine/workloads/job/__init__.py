@@ -1,1 +1,1 @@
-"""Jobs: run pods to completion and count them (upstream: pkg/controller/job)."""
+"""Runs the pods of Jobs to completion and counts them (upstream: pkg/controller/job)."""

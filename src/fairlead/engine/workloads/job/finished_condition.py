@@ -1,7 +1,8 @@
 """Decides whether a Job is finished, and whether it has succeeded.
 
-Checked in this order: the condition in its status, failures (backoff limit, deadline, failed
-indexes), success (success policy, or all completions), and completion with failed indexes.
+The rules are checked in this order: the condition in the Job's status, failures (backoff limit,
+deadline, failed indexes), success (success policy, or all completions), and completion with failed
+indexes.
 
 upstream: pkg/controller/job/job_controller.go:syncJob, success_policy.go:matchSuccessPolicy
 """
@@ -37,20 +38,26 @@ SUCCESS_CRITERIA_MET: Final = "SuccessCriteriaMet"
 def finished_condition(
     job: Job, progress: JobProgress, *, is_idle: bool, now: Instant
 ) -> FinishedCondition | None:
-    """Return why `job` is finished, None if it is not; `is_idle`: no pod is active."""
+    """Return the condition with which `job` is finished, or None if it is not finished.
+
+    `is_idle` is set if no pod is active or being created.
+    """
     return (
         _reported(job) or _failure(job, progress, now) or _success(job, progress, is_idle=is_idle)
     )
 
 
 def deadline_of(job: Job, progress: JobProgress) -> Instant | None:
-    """Return when the Job exceeds activeDeadlineSeconds."""
+    """Return the time at which the Job exceeds activeDeadlineSeconds, None without a deadline."""
     limit, started = job.spec.active_deadline_seconds, progress.started_at
     return None if limit is None or started is None else started + seconds(limit)
 
 
 def _reported(job: Job) -> FinishedCondition | None:
-    """Return the condition in the Job's status, if it was set before the controller started."""
+    """Return the interim condition in the Job's status, or None if it has none.
+
+    The status has one if the controller was restarted after writing it.
+    """
     for one in job.status.conditions:
         if one.type in (FAILURE_TARGET, SUCCESS_CRITERIA_MET) and one.status == "True":
             return FinishedCondition(

@@ -16,7 +16,7 @@ INDEXES_MAX: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class IndexSet:
-    """Indexes as ascending intervals (first, last)."""
+    """A set of indexes as ascending intervals (first, last), both inclusive."""
 
     intervals: tuple[tuple[int, int], ...]
 
@@ -31,7 +31,7 @@ class IndexSet:
 
 
 def parse_index_set(text: str, completions: int) -> IndexSet:
-    """Return the indexes below `completions` in `text`; invalid parts are ignored."""
+    """Return the set of the indexes in `text` below `completions`; invalid parts are ignored."""
     # upstream: pkg/controller/job/indexed_job_utils.go:parseIndexesFromString
     found: list[tuple[int, int]] = []
     for part in text.split(",") if text else ():
@@ -50,14 +50,17 @@ def _number(text: str) -> int | None:
 
 
 def parse_indexes(text: str, completions: int) -> list[int]:
-    """Return the indexes below `completions` in `text`, one by one, at most INDEXES_MAX."""
+    """Return the first INDEXES_MAX indexes in `text` that are below `completions`."""
     intervals = parse_index_set(text, completions).intervals
     every = (index for first, last in intervals for index in range(first, last + 1))
     return list(islice(every, INDEXES_MAX))
 
 
 def format_indexes(indexes: Iterable[int]) -> str:
-    """Return `indexes` as numbers and intervals; two consecutive numbers are not an interval."""
+    """Return `indexes` as numbers and intervals, such as `1,3-5,7`.
+
+    Two consecutive numbers are not written as an interval.
+    """
     # upstream: pkg/controller/job/indexed_job_utils.go:orderedIntervals.String
     intervals: list[list[int]] = []
     for index in sorted(indexes):

@@ -1,7 +1,7 @@
-"""What the failure of a pod means for its Job, by the Job's podFailurePolicy.
+"""Decides the consequence of a pod's failure for its Job, by the Job's podFailurePolicy.
 
-    Ignore      does not count; the pod is replaced
-    Count       counts as a failure; this is the default
+    Ignore      the failure does not count, and the pod is replaced
+    Count       the failure counts; this is the default
     FailIndex   the pod's index fails
     FailJob     the Job fails
 
@@ -30,7 +30,10 @@ class Consequence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FailureDecision:
-    """The consequence of a failure; `message` is the message of the Job's condition if it fails."""
+    """The consequence of a pod's failure.
+
+    `message` is the message of the Job's condition if the consequence is that the Job fails.
+    """
 
     consequence: Consequence
     message: str = ""
@@ -40,7 +43,7 @@ COUNTED = FailureDecision(Consequence.COUNT)
 
 
 def match_policy(policy: PodFailurePolicy | None, pod: Pod) -> FailureDecision:
-    """Return the decision of `policy` about the failed `pod`."""
+    """Return the decision of `policy` about the failed `pod`; by default, the failure counts."""
     for index, rule in enumerate(policy.rules if policy is not None else ()):
         if rule.on_exit_codes is not None:
             found = _exit_code(rule.on_exit_codes, pod)
@@ -53,7 +56,7 @@ def match_policy(policy: PodFailurePolicy | None, pod: Pod) -> FailureDecision:
 
 
 def _exit_code(wanted: OnExitCodes, pod: Pod) -> str:
-    """Return the start of the message if an exit code matches `wanted`, "" if none does."""
+    """Return the start of the message if an exit code of `pod` matches `wanted`, else ""."""
     meta = pod.metadata
     for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
         code = _failure(status)

@@ -1,21 +1,20 @@
 """JobProgress: counts the finished pods of a Job.
 
-Each pod is counted once, when it finishes; pods that the Job deleted itself are not counted. The
-count continues from the Job's status when the Job is first seen.
+Each pod is counted once, when it finishes. Pods that the Job itself deleted are not counted. When
+the Job is first observed, the counts in its status are the initial counts.
 
 If `is_tracked` is set, pods have a tracking finalizer, as in upstream, so that no pod disappears
-before it is counted in the status (see `tracking_finalizer`):
+before the status counts it (see `tracking_finalizer`):
 
-    1 pod finishes             counted here, uid in `uncounted`
-    2 status is written        uncountedTerminatedPods lists the uid
-    3 finalizer is removed     `release` drops the uid
-    4 status is written        the pod is in `succeeded` or `failed`
+    1 pod finishes             it is counted here, and its uid is in `uncounted`
+    2 status is written        uncountedTerminatedPods contains the uid
+    3 finalizer is removed     `release` removes the uid from `uncounted`
+    4 status is written        the status counts the pod in `succeeded` or `failed`
 
-Invariant: a finished pod either has its finalizer, or is listed in the status, or is part of the
-status' counts. So the controller may restart at any point, and `of` finds every pod in exactly one
-place.
+Invariant: a finished pod has its finalizer, or its uid is in uncountedTerminatedPods, or the status
+counts it. So the controller may restart at any point, and `of` counts every pod exactly once.
 
-Without tracking (in a simulation) every end of a pod is observed, and counted immediately.
+Without tracking (in a simulation), every end of a pod is observed and counted immediately.
 
 upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers, syncJob;
 backoff_utils.go; success_policy.go
@@ -43,7 +42,7 @@ BACKOFF_MAX: Final[DurationNs] = seconds(600)
 
 @dataclass(frozen=True, slots=True)
 class FinishedCondition:
-    """Why a Job is finished: reason and message of its condition, and whether it succeeded."""
+    """Reason and message of a finished Job's condition, and whether the Job succeeded."""
 
     reason: str
     message: str
@@ -52,7 +51,7 @@ class FinishedCondition:
 
 @dataclass(slots=True)
 class Backoff:
-    """Consecutive failures of a Job or of an index, and the time of the last one."""
+    """The number of consecutive failures of a Job or index, and the time of the last failure."""
 
     failures: int = 0
     last: Instant = 0
@@ -64,7 +63,7 @@ class Backoff:
 
     @property
     def until(self) -> Instant:
-        """When the next pod may be created."""
+        """Time from which the next pod may be created."""
         # upstream: backoff_utils.go:getRemainingTimeForFailuresCount
         if not self.failures:
             return 0
@@ -73,7 +72,11 @@ class Backoff:
 
 @dataclass(slots=True)
 class JobProgress:
-    """Counts of a Job; `finished` is set once and does not change afterwards."""
+    """Counts of a Job's pods; `finished` is set once and does not change afterwards.
+
+    `completed` and `failed_indexes` contain indexes. `by_index` has the backoff of each failed
+    index.
+    """
 
     succeeded: int = 0
     failed: int = 0
@@ -91,7 +94,7 @@ class JobProgress:
 
     @classmethod
     def of(cls, job: Job, pods: PodSet, *, is_tracked: bool) -> JobProgress:
-        """Return the counts of a Job that is first observed now, with the existing `pods`."""
+        """Return the counts of a newly observed Job with its existing `pods`."""
         progress, status = cls(is_tracked=is_tracked), job.status
         ended = {pod.metadata.uid: pod_state(pod) for pod in pods.pods.values()}
         free = [ended[pod.metadata.uid] for pod in pods.pods.values() if not is_held(pod)]
@@ -131,7 +134,7 @@ class JobProgress:
                 self._counted.pop(uid, None)
 
     def fail_unfinished(self, pods: Iterable[Pod]) -> None:
-        """Count the unfinished pods of a failed Job as failed."""
+        """Count the unfinished `pods` of a failed Job as failed if they have the finalizer."""
         # upstream: job_controller.go:trackJobStatusAndRemoveFinalizers
         for pod in pods:
             uid = pod.metadata.uid
@@ -141,15 +144,15 @@ class JobProgress:
                 self.uncounted[uid] = False
 
     def release(self, uid: str) -> None:
-        """Record that the pod's finalizer was removed: the status counts the pod now."""
+        """Record that the pod's finalizer was removed, so that the status may count the pod."""
         self.uncounted.pop(uid, None)
 
     def is_counted(self, uid: str) -> bool:
-        """Return whether the pod is counted already, or must not be counted."""
+        """Return whether the pod `uid` was counted already or must not be counted."""
         return uid in self._counted or uid in self._dismissed
 
     def is_past_limit(self, job: Job) -> bool:
-        """Return whether failures exceed backoffLimit."""
+        """Return whether the number of failed pods exceeds backoffLimit."""
         limit = job.spec.backoff_limit
         if limit is None:
             if job.spec.backoff_limit_per_index is not None:
@@ -158,10 +161,7 @@ class JobProgress:
         return self.failed > limit
 
     def _take_held(self, pod: Pod, state: PodState, job: Job) -> bool:
-        """Count a pod that has its finalizer and is not in the status.
-
-        Return whether it has ended.
-        """
+        """Count `pod`, which has the finalizer, if it has ended; return whether it has ended."""
         is_failed = state is PodState.FAILED or (
             state is PodState.TERMINATING and not replaces_failed_only(job)
         )
@@ -231,13 +231,13 @@ def is_indexed(job: Job) -> bool:
 
 
 def index_of(pod: Pod) -> int | None:
-    """Return the completion index of `pod`."""
+    """Return the completion index of `pod`, or None if it has no index."""
     text = pod.metadata.annotations.get(INDEX, "")
     return parse_int64(text) if text.isdecimal() else None
 
 
 def replaces_failed_only(job: Job) -> bool:
-    """Return whether a replacement waits until the terminating pod has finished."""
+    """Return whether a terminating pod is replaced only after it has finished."""
     # upstream: pkg/apis/batch/v1/defaults.go: Failed where there is a failure policy
     policy = job.spec.pod_replacement_policy
     return policy == "Failed" or (not policy and job.spec.pod_failure_policy is not None)

@@ -5,10 +5,12 @@
        └──────▶ FailureTarget ───────▶ Failed       once the last pods have ended
 
 A failed pod is replaced after a backoff: 10 s, doubled for each consecutive failure up to 10 min.
-Example: failures at 0 s and 12 s lead to new pods at 10 s and 12 + 20 = 32 s; a success resets the
-backoff. When failures exceed backoffLimit, the Job fails. A terminating pod counts as failed and is
-replaced immediately, unless podReplacementPolicy is Failed. So evicting a pod of a Job counts as
-one failure unless a podFailurePolicy ignores it.
+Example: after failures at 0 s and 12 s, new pods are created at 10 s and at 12 + 20 = 32 s. A
+success resets the backoff. When failures exceed backoffLimit, the Job fails.
+
+A terminating pod counts as failed and is replaced immediately, unless podReplacementPolicy is
+Failed. Therefore, the eviction of a Job's pod counts as one failure, unless a podFailurePolicy
+ignores it.
 
 Differs from upstream: container restarts are not counted as failures.
 
@@ -55,7 +57,11 @@ OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
 
 @dataclass(frozen=True, slots=True)
 class JobRule:
-    """Decides about the pods of `job`; `progress` counts those that have finished."""
+    """Decides which pods of `job` to create and delete; `progress` counts the finished pods.
+
+    `is_over` is set if the Job's status has a final condition, `is_deleting` if the Job is being
+    deleted.
+    """
 
     is_watchful: ClassVar[bool] = False
 
@@ -67,13 +73,13 @@ class JobRule:
 
     @classmethod
     def of(cls, job: Job, pods: PodSet, *, is_tracked: bool) -> JobRule:
-        """Return the rule of a Job that is first observed now, with the existing `pods`."""
+        """Return the rule of a newly observed Job with its existing `pods`."""
         pods.ended = []
         progress = JobProgress.of(job, pods, is_tracked=is_tracked)
         return cls(job, job.spec, is_over=is_finished(job), is_deleting=False, progress=progress)
 
     def changed(self, job: Job) -> JobRule:
-        """Return the rule for a newer version of the Job."""
+        """Return the rule for a newer version of the Job, with the same counts."""
         is_deleting = job.metadata.deletion_timestamp != ""
         is_over = is_finished(job)
         return JobRule(
@@ -81,12 +87,12 @@ class JobRule:
         )
 
     def slot_of(self, pod: Pod) -> str:
-        """Return the completion index; "" if the Job is not indexed."""
+        """Return the pod's completion index as text, or "" if the Job is not indexed."""
         index = index_of(pod) if is_indexed(self.job) else None
         return "" if index is None else str(index)
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Return whether the pod did not succeed."""
+        """Return whether the pod ended without success."""
         return after is not PodState.SUCCEEDED
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
@@ -115,14 +121,14 @@ class JobRule:
         return self._manage(pods, now)
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Return no changes: nothing depends on readiness."""
+        """Return no changes, because no decision depends on the readiness of pods."""
         return NOTHING
 
     # --- state -----------------------------------------------------------------------------------
 
     @property
     def deadline(self) -> Instant | None:
-        """When the Job exceeds activeDeadlineSeconds."""
+        """Time at which the Job exceeds activeDeadlineSeconds, None if it has no deadline."""
         return deadline_of(self.job, self.progress)
 
     def _start(self, now: Instant) -> None:
@@ -135,7 +141,7 @@ class JobRule:
         )
 
     def _wind_up(self, pods: PodSet, now: Instant) -> Plan:
-        """Delete the active pods of a finished Job; the Job ends when they are gone."""
+        """Delete the active pods of a finished Job; record its end once all pods are gone."""
         if self.progress.ended_at is None and not pods.pods_alive:
             self.progress.ended_at = now
         if self.progress.finished is not None and not self.progress.finished.is_success:
@@ -162,7 +168,7 @@ class JobRule:
         return self._creations(pods, missing - awaited, now)
 
     def _wanted(self, running: int) -> int:
-        """Return the number of pods to keep active.
+        """Return the number of pods to keep active; `running` pods are active or being created.
 
         If completions is not set, no pods are added after a success.
         """
@@ -173,7 +179,11 @@ class JobRule:
         return max(0, min(spec.completions - succeeded - given_up, spec.parallelism))
 
     def _superfluous(self, pods: PodSet, excess: int) -> tuple[Pod, ...]:
-        """Return the pods to delete: pods of finished or duplicate indexes, and surplus pods."""
+        """Return the pods to delete: `excess` pods in total, or more.
+
+        Pods of finished or duplicate indexes are always deleted. If that is not enough, other pods
+        follow.
+        """
         surplus: dict[str, Pod] = {}
         if is_indexed(self.job):
             seen: set[int | None] = set()  # never iterated
@@ -212,7 +222,7 @@ class JobRule:
         )
 
     def _missing_indexes(self, pods: PodSet, now: Instant) -> Iterator[int]:
-        """Return the indexes without an active pod, in ascending order."""
+        """Yield the indexes that need a pod and are not in backoff, in ascending order."""
         # upstream: pkg/controller/job/indexed_job_utils.go:firstPendingIndexes
         held = Counter(index_of(pod) for pod in pods.active.values())
         if replaces_failed_only(self.job):
@@ -245,22 +255,22 @@ class JobRule:
 
 
 def is_by_index(job: Job) -> bool:
-    """Return whether the Job has backoffLimitPerIndex."""
+    """Return whether the Job is indexed and has backoffLimitPerIndex."""
     return job.spec.backoff_limit_per_index is not None and is_indexed(job)
 
 
 def is_finished(job: Job) -> bool:
-    """Return whether the Job's status has a final condition."""
+    """Return whether the Job's status has the condition Complete or Failed."""
     return has_condition(job, "Complete") or has_condition(job, "Failed")
 
 
 def has_condition(job: Job, condition_type: str) -> bool:
-    """Return whether the Job's condition is True."""
+    """Return whether the Job's condition of type `condition_type` is True."""
     return any(one.type == condition_type and one.status == "True" for one in job.status.conditions)
 
 
 def job_template(job: Job) -> Json:
-    """Return the Job's pod template with the labels of its pods."""
+    """Return the Job's pod template with the labels that the controller adds."""
     # upstream: pkg/registry/batch/job/strategy.go:generateSelector
     meta = job.metadata
     labels = {

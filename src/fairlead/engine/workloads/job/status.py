@@ -1,4 +1,4 @@
-"""Status of a Job, and the events about its end.
+"""Builds the status of a Job, and the events about its end.
 
 upstream: pkg/controller/job/job_controller.go:syncJob, enactJobFinished, recordJobFinished
 """
@@ -57,7 +57,10 @@ def job_status(job: Job, progress: JobProgress, pods: PodSet, now: Instant) -> J
 
 
 def _uncounted(progress: JobProgress, pods: PodSet) -> dict[str, list[str]]:
-    """Return the uids of ended pods that are not part of the counts yet, ordered by name."""
+    """Return the uids of the pods that ended but are not yet counted in the status.
+
+    The uids are in the lists "succeeded" and "failed", sorted by the names of the pods.
+    """
     ended: dict[str, list[str]] = {"succeeded": [], "failed": []}
     for _, pod in sorted(pods.pods.items()):
         is_success = progress.uncounted.get(pod.metadata.uid)
@@ -67,7 +70,10 @@ def _uncounted(progress: JobProgress, pods: PodSet) -> dict[str, list[str]]:
 
 
 def has_ended(job: Job, progress: JobProgress, pods: PodSet) -> bool:
-    """Return whether the final condition can be set: the interim one is set, all pods counted."""
+    """Return whether the final condition can be set.
+
+    It can if the interim condition is in the status, all pods have ended and all pods are counted.
+    """
     # upstream: job_controller.go:enactJobFinished
     is_told = any(
         one.type in (SUCCESS_CRITERIA_MET, FAILURE_TARGET) and one.status == "True"
@@ -78,7 +84,7 @@ def has_ended(job: Job, progress: JobProgress, pods: PodSet) -> bool:
 
 
 def job_events(ref: ObjectRef, job: Job, status: Json) -> list[Command]:
-    """Return the events for conditions in `status` that `job` does not have yet."""
+    """Return the events for conditions in `status` that the known `job` does not have."""
     known = {(one.type, one.status) for one in job.status.conditions}
     events: list[Command] = []
     for one in status.get("conditions", ()):

@@ -2,13 +2,12 @@
 
     a pod ends ──▶ the status lists its uid ──▶ its finalizer is removed ──▶ the status counts it
 
-A new, changed or deleted Job is synced immediately, and a Job whose pods changed after one second;
-the steps above then follow without delay. If the Job no longer exists or no longer owns the pod,
-only the finalizer is removed.
+A new, changed or deleted Job is synced immediately. A Job whose pods changed is synced after one
+second, and the remaining steps then follow without delay. If the Job does not exist or no longer
+owns the pod, only the finalizer is removed.
 
-In a simulation the status is not written, and the end of a pod is counted when it happens
-(`progress`). At the same time, `EndedJobPods` removes the finalizer that the pods of a dump may
-have.
+In a simulation the status is not written, and the end of a pod is counted immediately (`progress`).
+At the same time, `EndedJobPods` removes the finalizer, which the pods of a dump may have.
 
 upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers,
 flushUncountedAndRemoveFinalizers, syncJobBatchPeriod, syncOrphanPod
@@ -51,19 +50,19 @@ class JobSyncSchedule:
     _due: dict[str, Instant] = field(default_factory=dict)
 
     def learn(self, key: str, job: Job) -> None:
-        """Store the newest version of a Job; a new generation is synced immediately."""
+        """Store the generation of `job`; a Job with a new generation is synced immediately."""
         generation = job.metadata.generation
         if self._generations.get(key) != generation:
             self._generations[key] = generation
             self._busy[key] = None
 
     def forget(self, key: str) -> None:
-        """Drop what is known about a deleted Job."""
+        """Drop the schedule of a deleted Job."""
         self._generations.pop(key, None)
         self.end(key)
 
     def waits_until(self, key: str, now: Instant) -> Instant | None:
-        """Return when a changed Job is to be synced, None if that is now."""
+        """Return the time at which to sync a changed Job, or None if it must be synced now."""
         if key in self._busy:
             return None
         due = self._due.setdefault(key, now + BATCH_PERIOD)
@@ -73,22 +72,22 @@ class JobSyncSchedule:
         return None
 
     def end(self, key: str) -> None:
-        """End the sequence of steps of a Job."""
+        """Record that all steps after a change of the Job `key` are done."""
         self._busy.pop(key, None)
         self._due.pop(key, None)
 
 
 def release_counted(progress: JobProgress, pods: PodSet) -> None:
-    """Record the pods whose finalizers were removed as counted."""
+    """Release the uncounted pods whose finalizers have been removed."""
     held = {pod.metadata.uid for pod in pods.pods.values() if is_held(pod)}  # never iterated
     for uid in [uid for uid in progress.uncounted if uid not in held]:
         progress.release(uid)
 
 
 def releases(job: Job, progress: JobProgress, pods: PodSet) -> Iterator[Command]:
-    """Yield the commands that remove the finalizers of pods that the written status lists.
+    """Yield the commands that remove the tracking finalizers of counted pods.
 
-    For a finished or deleted Job, all finalizers are removed.
+    For a finished or deleted Job, the finalizers of all its pods are removed.
     """
     is_over = progress.finished is not None or job.metadata.deletion_timestamp != ""
     for pod in pods.pods.values():
@@ -97,14 +96,14 @@ def releases(job: Job, progress: JobProgress, pods: PodSet) -> Iterator[Command]
 
 
 def released(pod: Pod) -> Command:
-    """Return the command that removes the finalizer of `pod`."""
+    """Return the command that removes the tracking finalizer of `pod`."""
     kept = [one for one in pod.metadata.finalizers if one != TRACKING]
     return PatchObject(pod_ref(pod), {"metadata": {"finalizers": kept or None}})
 
 
 @dataclass(slots=True)
 class JobOrphans:
-    """Removes finalizers from pods whose Job no longer counts them."""
+    """Removes tracking finalizers from pods whose Job does not exist or no longer controls them."""
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")
     interest: ClassVar[Interest] = Interest(
@@ -117,7 +116,7 @@ class JobOrphans:
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Remove the finalizers of the pods that `stimulus` has orphaned."""
+        """Remove the finalizers of pods that have lost their Job by `stimulus`."""
         match stimulus:
             case ObjectChanged(Job() as job):
                 self._jobs[job.metadata.uid] = None
@@ -139,11 +138,11 @@ class JobOrphans:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return when a refused write is repeated."""
+        """Return the time at which the next refused write is repeated."""
         return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Repeat the refused writes that are due, unless the pod has gone or has no finalizer."""
+        """Repeat the refused writes that are due, unless the pod or its finalizer is gone."""
         due = dict.fromkeys(self._retries.pop_due(now))
         return [released(self._orphans[uid]) for uid in due if uid in self._orphans]
 
@@ -178,16 +177,17 @@ class JobOrphans:
 
 @dataclass(frozen=True, slots=True)
 class EndedJobPods:
-    """Removes the finalizer of each Job pod that finishes or terminates, without status writes.
+    """Removes the tracking finalizer of each Job's pod that finishes or terminates.
 
-    Invariant: the Job's rule has counted the pod already, because it handles the stimulus first.
+    No status is written. Invariant: the Job's rule has counted the pod already, because it handles
+    the stimulus before this controller.
     """
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")
     interest: ClassVar[Interest] = Interest(changed=(Pod,), deleted=(), succeeded=(), failed=())
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Remove the finalizers of the pods that ended in `stimulus`."""
+        """Remove the finalizers of the pods that ended according to `stimulus`."""
         match stimulus:
             case ObjectChanged(Pod() as pod) if _is_held_after_end(pod):
                 return [released(pod)]
@@ -198,7 +198,7 @@ class EndedJobPods:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Return None: the controller has no deadlines."""
+        """Return None, because the controller has no deadlines."""
         return None
 
     def handle_deadline(self, now: Instant) -> list[Command]:

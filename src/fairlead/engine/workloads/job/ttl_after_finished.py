@@ -1,4 +1,4 @@
-"""Deletes finished Jobs after ttlSecondsAfterFinished.
+"""TtlAfterFinished: deletes finished Jobs after ttlSecondsAfterFinished.
 
 upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go
 """
@@ -42,7 +42,7 @@ class TtlAfterFinished:
         self._timers: TimerQueue[ObjectRef] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Schedule the deletion of finished Jobs, again if it was refused."""
+        """Schedule the deletion of finished Jobs; after a refusal, schedule the deletion again."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
@@ -63,7 +63,7 @@ class TtlAfterFinished:
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Delete the Jobs that are due, their pods first."""
+        """Return deletions of the Jobs that are due; their pods are deleted first."""
         return [
             DeleteObject(ref, why=WHY, policy="Foreground")
             for ref in self._timers.pop_due(now)
@@ -82,7 +82,7 @@ class TtlAfterFinished:
 
 
 def _due(job: Job) -> Instant | None:
-    """Return when `job` is to be deleted, None if it is not."""
+    """Return the time at which to delete `job`, or None if it must not be deleted."""
     ttl = job.spec.ttl_seconds_after_finished
     ends = [
         one.last_transition_time

@@ -1,1 +1,1 @@
-"""Pods of a controller: expectations, adoption, creation (upstream: controller_utils.go)."""
+"""The pods of a controller: expectations, adoption and creation (upstream: controller_utils.go)."""

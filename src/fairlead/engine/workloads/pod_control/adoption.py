@@ -1,13 +1,13 @@
-"""Adoption: a controller adopts the orphans that it selects, and releases other pods.
+"""Adoption: a controller adopts the orphans that it selects, and releases pods it does not select.
 
     a pod without a controller, selected by a ReplicaSet          adopted
     a pod that its ReplicaSet no longer selects                   released, and replaced
     a ReplicaSet without a controller, selected by a Deployment   adopted
 
-So changing a label takes a pod out of its workload, and a workload that was deleted with
-`--cascade=orphan` and created again gets its pods back.
+So a change of a label takes a pod out of its workload. If a workload is deleted with
+`--cascade=orphan` and created again, it adopts its former pods.
 
-Jobs do not adopt here: their selectors contain their uid, which no orphan has as a label.
+Jobs do not adopt pods here: their selectors contain their uid, which no orphan has as a label.
 
 upstream: pkg/controller/controller_ref_manager.go:ClaimObject
 """
@@ -57,7 +57,7 @@ OWNERS: Final = (*POD_OWNERS, Deployment)
 
 @dataclass(slots=True)
 class _Namespace:
-    """The owners of a namespace by uid, and its orphans by kind and name."""
+    """The owners of a namespace by uid, and the orphans in it by kind and name."""
 
     owners: dict[str, Adopter] = field(default_factory=dict)
     orphans: dict[tuple[str, str], Child] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Adoption:
         self._retries: TimerQueue[str] = TimerQueue()  # uids
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Adopt and release objects after `stimulus`."""
+        """Return patches that adopt or release the objects that `stimulus` affects."""
         match stimulus:
             case ObjectChanged(one):
                 return self._see(one)
@@ -95,17 +95,17 @@ class Adoption:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return when a refused patch is decided again."""
+        """Return the time at which the next refused patch is reconsidered."""
         return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Decide again about the children whose patches were refused."""
+        """Reconsider the pods and ReplicaSets whose patches were refused."""
         due = dict.fromkeys(self._retries.pop_due(now))
         children = [one for uid in due if (one := self._unanswered.get(uid)) is not None]
         return [command for one in children for command in self._see_child(one)]
 
     def _load(self, objects: list[ApiObject]) -> list[Command]:
-        """Load owners first, so that no object seems to be an orphan."""
+        """Store all owners before any pod is examined, so that no pod is taken for an orphan."""
         for one in objects:
             if isinstance(one, OWNERS):
                 self._namespace(one).owners[one.metadata.uid] = one
@@ -173,7 +173,7 @@ def _is_ending(one: Adopter | Child) -> bool:
 
 
 def _may_own(owner: Adopter, child: Child) -> bool:
-    """Return whether `owner` can control children of that kind and name."""
+    """Return whether `owner` can control an object with the kind and name of `child`."""
     if isinstance(child, ReplicaSet):
         return isinstance(owner, Deployment)
     if isinstance(owner, StatefulSet):

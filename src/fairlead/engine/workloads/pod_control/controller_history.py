@@ -1,11 +1,12 @@
 """Histories: the revisions of StatefulSets and DaemonSets, with their templates.
 
-A label of each pod states the revision from which it was created. A ControllerRevision keeps the
-template of each revision for `kubectl rollout undo`; in a simulation only the revisions exist.
+A label of each pod contains the revision from which the pod was created. A ControllerRevision
+stores the template of each revision for `kubectl rollout undo`. In a simulation, there are
+revisions but no ControllerRevision objects.
 
-A snapshot may lack ControllerRevisions. Then the revision of the template is taken from the owner's
-status or the labels of its pods, so that no rollout starts only because the name of the revision
-cannot be computed. Pods without the label belong to the first revision.
+A snapshot may lack ControllerRevisions, and the name of a revision cannot be computed from its
+template. In this case, the revision of the template is taken from the owner's status or the labels
+of its pods, so that no rollout starts. Pods without the label belong to the first revision.
 
 upstream: pkg/controller/history/controller_history.go,
 pkg/controller/statefulset/stateful_set_control.go:getStatefulSetRevisions, truncateHistory,
@@ -37,12 +38,12 @@ WHY_HISTORY: Final = "older than the revision history"
 
 @dataclass(slots=True)
 class History:
-    """The ControllerRevisions of one owner, keyed by name.
+    """The ControllerRevisions of one owner (`views`) and the templates of its revisions, by name.
 
-    `update` names the revision of the owner's template, `current` the revision before it; both are
-    equal unless an update is in progress. `first` is the revision of pods without a label.
-    `born` are names of ControllerRevisions that were created, `failures` how many creations were
-    refused in a row.
+    `update` is the name of the revision with the owner's template, and `current` is the name of the
+    revision before it. Both are equal unless an update is in progress. `first` is the revision of
+    pods without a label. `born` contains the names of ControllerRevisions whose creation was
+    requested. `failures` is the number of consecutive refused creations.
     """
 
     owner: Revised
@@ -71,7 +72,10 @@ class History:
             self.templates.pop(name, None)
 
     def resolve(self, owner: Revised, pods: Iterable[Pod]) -> None:
-        """Find the revision of the current template of `owner`; `pods` are its pods."""
+        """Set `update` to the revision of the owner's current template, a new one if needed.
+
+        `pods` are the owner's pods. On the first call, also set `current` and `first`.
+        """
         self.owner = owner
         template = owner.spec.template
         if self.update and same_template(self.templates[self.update], template):
@@ -87,20 +91,20 @@ class History:
             self.first = self.current
 
     def revision_of(self, pod: Pod) -> str:
-        """Return the name of the revision that `pod` was created from."""
+        """Return the name of the revision from which `pod` was created."""
         label = pod.metadata.labels.get(REVISION_LABEL)
         if label is None:
             return self.first
         return label if isinstance(self.owner, StatefulSet) else f"{self._prefix}{label}"
 
     def label_of(self, name: str) -> str:
-        """Return the value of the revision label of pods of the revision `name`."""
+        """Return the value that the revision label of a pod has for the revision `name`."""
         return name if isinstance(self.owner, StatefulSet) else name.removeprefix(self._prefix)
 
     def keep(self, live: Iterable[str]) -> list[Command]:
-        """Create or renumber the newest ControllerRevision, and delete old ones.
+        """Return the creation or new number of the update revision, or deletions of old revisions.
 
-        `live` are the names of revisions of existing pods.
+        `live` contains the names of the revisions that existing pods have.
         """
         view = self.views.get(self.update)
         newest = max((one.revision for one in self.views.values()), default=0)
@@ -115,7 +119,10 @@ class History:
         return self._truncated(set(live))
 
     def not_created(self, name: str, *, is_taken: bool) -> None:
-        """Handle a rejected creation of `name`; use another name if it is taken."""
+        """Handle the refused creation of the ControllerRevision `name`.
+
+        If the name is taken (`is_taken`), choose another name.
+        """
         was_born = self.born.pop(name, 0) is None
         self.failures = 0 if is_taken else self.failures + 1
         if is_taken and was_born and name == self.update:
@@ -132,7 +139,10 @@ class History:
         return self._prefix + template_hash(template, self.collisions)
 
     def _trusted(self, owner: Revised, pods: Iterable[Pod]) -> str:
-        """Return the template's revision according to a snapshot, "" if it is missing."""
+        """Return the revision of the owner's template according to its status or its `pods`.
+
+        Returns "" if neither contains the revision.
+        """
         status, generation = owner.status, owner.metadata.generation
         if status.get("observedGeneration", generation) < generation:
             return ""
@@ -186,7 +196,10 @@ class History:
 
 @dataclass(slots=True)
 class Histories:
-    """Controller histories by the owner's key; `lost` are revisions observed before their owner."""
+    """The histories of all owners, by the owner's key.
+
+    `_early` contains the revisions that were observed before their owner.
+    """
 
     _by_owner: dict[str, History] = field(default_factory=dict)
     _early: dict[str, list[ControllerRevision]] = field(default_factory=dict)
@@ -201,7 +214,7 @@ class Histories:
         return history
 
     def find(self, key: str) -> History | None:
-        """Return the history of the owner with that key."""
+        """Return the history of the owner `key`, or None if it is unknown."""
         return self._by_owner.get(key)
 
     def see(self, view: ControllerRevision) -> None:
@@ -228,9 +241,10 @@ class Histories:
         self._early.pop(key, None)
 
     def not_created(self, manifest: Any, *, is_taken: bool) -> tuple[str, int]:
-        """Handle the failed creation of a ControllerRevision, whose name may be taken.
+        """Handle the refused creation of the ControllerRevision in `manifest`.
 
-        Return the key of its owner, and how often in a row it failed for another reason.
+        `is_taken` is set if its name is taken. Returns (key of its owner, number of consecutive
+        refusals for other reasons).
         """
         meta = manifest["metadata"]
         key = str(meta["ownerReferences"][0]["uid"])

@@ -5,17 +5,17 @@
         └──────────▶ TERMINATING ┘
 
 Only ACTIVE pods count as replicas, as in upstream's IsPodActive. Writes in flight are
-*expectations*, as upstream calls them: an expected creation counts as a replica and a pod whose
-deletion is expected does not, so nothing is created or deleted twice.
+*expectations*, as upstream calls them. A pod whose creation is expected counts as a replica, and a
+pod whose deletion is expected does not. So no pod is created or deleted twice.
 
-Example: a ReplicaSet wants 3 pods, 1 is active. Two CreateObject commands are sent, and
-`creations_expected` has 2 names: 1 + 2 = 3, so a second run at this instant creates no pod. When a
-new pod is observed, `put` moves its name from `creations_expected` to `active`.
+Example: a ReplicaSet wants 3 pods, and 1 pod is active. Two CreateObject commands are sent, and
+`creations_expected` contains 2 names. Because 1 + 2 = 3, a second run at this instant creates no
+pod. When a new pod is observed, `put` moves its name from `creations_expected` to `active`.
 
 A pod that stops being ACTIVE although its owner did not delete it needs a *replacement*.
 
-Some owners have a slot for each pod (a StatefulSet by name, a DaemonSet by node); for others the
-slot is "".
+Some owners have a slot for each pod: a StatefulSet uses the pod's name, a DaemonSet the node. For
+other owners the slot is "".
 
 upstream: pkg/controller/controller_utils.go:ControllerExpectations, IsPodActive
 """
@@ -42,7 +42,7 @@ BURST_REPLICAS: Final = 500
 
 
 class PodState(StrEnum):
-    """The state of a pod as its owner counts it."""
+    """The state of a pod for the counts of its owner."""
 
     ACTIVE = "active"
     TERMINATING = "terminating"
@@ -51,7 +51,7 @@ class PodState(StrEnum):
 
 
 def pod_state(pod: Pod) -> PodState:
-    """Return the state of `pod`; a finished pod stays finished while it is being deleted."""
+    """Return the state of `pod`; a finished pod stays finished even while it is being deleted."""
     match pod.status.phase:
         case "Succeeded":
             return PodState.SUCCEEDED
@@ -62,9 +62,10 @@ def pod_state(pod: Pod) -> PodState:
 
 
 def ready_since(pod: Pod) -> Instant | None:
-    """Return when `pod` became ready (0 if unknown), None if it is not ready.
+    """Return the time at which `pod` became ready, or None if it is not ready.
 
-    A reduced dump may lack conditions; a running pod without conditions counts as ready.
+    Returns 0 if the time is unknown. A reduced dump may lack conditions, so a running pod without
+    conditions counts as ready.
     """
     if pod.status.phase == "Running" and not pod.status.conditions:
         return 0
@@ -76,7 +77,10 @@ def ready_since(pod: Pod) -> Instant | None:
 
 @dataclass(frozen=True, slots=True)
 class EndedPod:
-    """A pod that was ACTIVE and now is `after` (None: gone); `is_ours`: its owner deleted it."""
+    """A pod that was ACTIVE and now has the state `after` (None if it was deleted).
+
+    `is_ours` is set if the pod's owner deleted it.
+    """
 
     pod: Pod
     after: PodState | None
@@ -85,7 +89,11 @@ class EndedPod:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A pod that needs a successor; `serial` orders the replacements of an owner."""
+    """A pod that must be replaced.
+
+    `serial` orders the replacements of an owner. `original` is the name of the first pod in the
+    chain of replacements.
+    """
 
     serial: int
     original: str
@@ -94,7 +102,7 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedCreation:
-    """A pod creation in flight; `replacement` is the pod that it replaces, if any."""
+    """A pod creation in flight for `slot`; `replacement` is the pod to replace, if any."""
 
     slot: str
     replacement: Replacement | None
@@ -102,13 +110,14 @@ class ExpectedCreation:
 
 @dataclass(slots=True, kw_only=True)
 class PodSet:
-    """The pods of one owner; keys are pod names in `namespace`.
+    """The pods of one owner and the writes in flight, by the name of the pod in `namespace`.
 
-    `siblings` are the sets of all ReplicaSets of the Deployment, by key, this one included. `ended`
-    are the pods that ended since the rule last ran, None if the rule does not use them. `ready` has
-    the time when an active pod became ready. `proven`: the last creation succeeded; until then only
-    one pod is created at a time (slow start). `retry_at` is set while the owner backs off after a
-    failure, `refusal` is the error message until a creation succeeds.
+    `siblings` are the pod sets of all ReplicaSets of the Deployment, by key, including this pod
+    set. `ended` contains the pods that ended since the last run of the rule, or is None if the rule
+    does not use it. `ready` maps each ready active pod to the time at which it became ready.
+    `proven` is set if the last creation succeeded; until then only one pod is created at a time
+    (slow start). `retry_at` is set while the owner is in backoff after a failure. `refusal` is the
+    last error message, until a creation succeeds.
     """
 
     key: str
@@ -141,15 +150,16 @@ class PodSet:
 
     @property
     def creations_allowed(self) -> int:
-        """How many more creations may be in flight."""
+        """Number of additional creations that may be in flight."""
         return max(0, BURST_REPLICAS - len(self.creations_expected))
 
     # --- changes of pods -----------------------------------------------------------------------
 
     def refresh(self, pod: Pod) -> bool:
-        """Store a version of an active pod in which only the status differs; False for other pods.
+        """Store a new version of an active pod; return False if more than its status differs.
 
-        It does the same as `put`, but faster, for the most frequent change: that of a condition.
+        The effect is the same as that of `put`, but faster. Changes of a condition are the most
+        frequent changes of pods.
         """
         name = pod.metadata.name
         known = self.active.get(name)
@@ -162,7 +172,7 @@ class PodSet:
         return True
 
     def put(self, pod: Pod, slot: str) -> PodState | None:
-        """Store the newest version of `pod`; return its previous state, None if it is new."""
+        """Store the newest version of `pod`; return its previous state, None for a new pod."""
         name = pod.metadata.name
         before = self._state(pod)
         after = pod_state(pod)
@@ -182,7 +192,7 @@ class PodSet:
         return before
 
     def remove(self, pod: Pod, slot: str) -> PodState | None:
-        """Remove `pod`; return its last state, None if it was unknown."""
+        """Remove `pod`; return its last state, or None if the pod was unknown."""
         before = self._state(pod)
         if before is None:
             return None
@@ -216,25 +226,31 @@ class PodSet:
     # --- pending writes ------------------------------------------------------------------------
 
     def expect_creation(self, name: str, creating: ExpectedCreation) -> None:
-        """Record a creation in flight."""
+        """Record that the creation of the pod `name` is in flight."""
         self.creations_expected[name] = creating
         if creating.slot:
             self.expected[creating.slot] = name
 
     def creation_observed(self, name: str) -> ExpectedCreation | None:
-        """End the expected creation of `name`, whether it succeeded or failed."""
+        """End the expected creation of the pod `name`, whether it succeeded or failed.
+
+        Returns the expected creation, or None if it was not expected.
+        """
         creating = self.creations_expected.pop(name, None)
         if creating is not None and self.expected.get(creating.slot) == name:
             del self.expected[creating.slot]
         return creating
 
     def expect_deletion(self, pod: Pod) -> None:
-        """Record a deletion in flight; the pod no longer counts as a replica."""
+        """Record that the deletion of `pod` is in flight; the pod no longer counts as a replica."""
         self.deletions_expected[pod.metadata.name] = pod.metadata.uid
         self._deactivate(pod.metadata.name)
 
     def deletion_failed(self, name: str) -> None:
-        """End an expected deletion that failed; the pod counts again if it is active."""
+        """End the expected deletion of the pod `name`, which was refused.
+
+        The pod counts as a replica again if it is active.
+        """
         if self.deletions_expected.pop(name, None) is not None and name in self.pods:
             pod = self.pods[name]
             if pod_state(pod) is PodState.ACTIVE:
@@ -242,7 +258,7 @@ class PodSet:
 
     @property
     def pods_alive(self) -> list[str]:
-        """The names of the pods that have not finished, including terminating pods."""
+        """Names of the pods that have not finished, including terminating pods."""
         return [
             name
             for name, pod in self.pods.items()
@@ -250,19 +266,22 @@ class PodSet:
         ]
 
     def available(self, min_ready: DurationNs, now: Instant) -> int:
-        """Return the number of active pods that have been ready for `min_ready`."""
+        """Return the number of active pods that have been ready for at least `min_ready` (ns)."""
         # upstream: pkg/api/v1/pod/util.go:IsPodAvailable
         if not min_ready:
             return len(self.ready)
         return sum(since + min_ready <= now for since in self.ready.values())
 
     def is_available(self, name: str, min_ready: DurationNs, now: Instant) -> bool:
-        """Return whether the pod `name` is active and has been ready for `min_ready`."""
+        """Return whether the pod `name` is active and has been ready for `min_ready` (ns)."""
         since = self.ready.get(name)
         return since is not None and since + min_ready <= now
 
     def next_available(self, min_ready: DurationNs, now: Instant) -> Instant | None:
-        """Return when the next ready pod becomes available, None if no pod is waiting."""
+        """Return the time at which the next ready pod becomes available.
+
+        Returns None if all ready pods are available.
+        """
         if not min_ready:
             return None
         dues = (since + min_ready for since in self.ready.values())
@@ -295,7 +314,7 @@ class PodSet:
     # --- replacements --------------------------------------------------------------------------
 
     def request_replacement(self, pod: Pod, slot: str) -> None:
-        """Record that `pod` needs a successor; in each slot, only the last pod needs one."""
+        """Record that `pod` must be replaced; a named slot keeps only its last replacement."""
         self.replacements_requested += 1
         replacement = Replacement(self.replacements_requested, original_name(pod), pod)
         if slot:
@@ -304,7 +323,7 @@ class PodSet:
             self.replacements.setdefault(slot, deque()).append(replacement)
 
     def next_replacement(self, slot: str) -> Replacement | None:
-        """Remove and return the earliest replacement of `slot` that is not being created yet."""
+        """Remove and return the earliest replacement in `slot`, or None if `slot` has none."""
         waiting = self.replacements.get(slot)
         if not waiting:
             return None
@@ -314,6 +333,6 @@ class PodSet:
         return replacement
 
     def restore_replacement(self, slot: str, replacement: Replacement) -> None:
-        """Put back a replacement whose creation failed."""
+        """Put back a replacement whose creation failed, in the order of the serials."""
         waiting = (*self.replacements.get(slot, ()), replacement)
         self.replacements[slot] = deque(sorted(waiting, key=lambda one: one.serial))

@@ -1,9 +1,10 @@
 """PodSets: the pods of all owners, the rule of each owner, and the resulting commands.
 
-A change of a pod affects only its owner's set, and only a changed `PodState` runs the owner's rule.
-After failed creations, the owner backs off exponentially, then tries a single pod, and creates the
-rest once that has succeeded (upstream's slow start). Other work, such as status writes and rollout
-steps, waits in `changed` until all changes of the instant are handled.
+A change of a pod affects only the pod set of its owner. The owner's rule runs only if the
+`PodState` of the pod has changed. After a failed creation, the owner is in exponential backoff. It
+then creates a single pod, and the other missing pods after that creation has succeeded (upstream's
+slow start). Other work, such as status writes and rollout steps, waits in `changed` until all
+changes of the same instant are handled.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ from fairlead.engine.workloads.work_queue import BURST_MAX, REST, BurstLimiter
 
 @dataclass(slots=True)
 class PodSets:
-    """The pods that have a controller, keyed by owner.
+    """The pod sets of all owners and the rules of these owners, by owner key.
 
-    `follows_all`: a change of a pod marks its owner as changed even if the owner is not watched.
+    If `follows_all` is set, a change of a pod marks its owner as changed even if the owner is not
+    in `watched`.
     """
 
     config: WorkloadsConfig
@@ -69,7 +71,7 @@ class PodSets:
     # --- owners --------------------------------------------------------------------------------
 
     def pod_set(self, owner: OwnerReference, namespace: str) -> PodSet:
-        """Return the set of `owner`, created if missing."""
+        """Return the pod set of `owner`, created if missing."""
         key = self._key_of(owner, namespace)
         if key not in self.sets:
             self.sets[key] = PodSet(key=key, namespace=namespace, owner=owner)
@@ -83,7 +85,7 @@ class PodSets:
         return self.keys_by_path.get(path, path)
 
     def set_rule(self, key: str, rule: OwnerRule) -> bool:
-        """Set the owner's rule; return whether it differs from the previous one."""
+        """Set the rule of the owner `key`; return whether the rule has changed."""
         if self.rules[key] == rule:
             return False
         self.rules[key] = rule
@@ -93,9 +95,10 @@ class PodSets:
         return True
 
     def replace_terminating_pods(self, key: str) -> None:
-        """Requests replacements for pods that were terminating when the snapshot was taken.
+        """Request replacements for pods that were terminating when the snapshot was taken.
 
-        Their missing owner has already created replacements, unless it must wait for their names.
+        An owner that is missing from the snapshot has already replaced its terminating pods, unless
+        a replacement must have the same name.
         """
         pods, rule = self.sets[key], self.rules[key]
         if isinstance(rule, UnknownOwnerRule) and not rule.keeps_names:
@@ -107,12 +110,12 @@ class PodSets:
                 pods.request_replacement(pod, rule.slot_of(pod))
 
     def mark_changed(self, key: str) -> None:
-        """Mark the pods of `key` as changed."""
+        """Mark the owner `key` as changed, if changes of its pods are followed."""
         if self.follows_all or key in self.watched:
             self.changed[key] = None
 
     def wake(self, key: str, due: Instant) -> None:
-        """Run the rule of `key` again at `due`, even if nothing changes."""
+        """Schedule a run of the rule of the owner `key` at `due`, even if no object changes."""
         if self._awaited.get(key) != due:
             self._awaited[key] = due
             self._wakes.add(due, key)
@@ -125,7 +128,7 @@ class PodSets:
         return pods.put(pod, self.rules[pods.key].slot_of(pod)) if pods is not None else None
 
     def see(self, pod: Pod, now: Instant) -> list[Command]:
-        """Store the newest version of `pod` and run its owner's rule."""
+        """Store the newest version of `pod`; run its owner's rule if its state has changed."""
         set_key = self._set_keys.get(pod.key)
         if set_key is not None and self.sets[set_key].refresh(pod):
             self.mark_changed(set_key)
@@ -161,7 +164,7 @@ class PodSets:
         return self.reconcile(key, slot, now)
 
     def _leave_former_owner(self, pod: Pod, now: Instant) -> list[Command]:
-        """Remove a pod whose owner has changed from the set of its previous owner."""
+        """Remove `pod` from the pod set of its previous owner if its owner has changed."""
         set_key = self._set_keys.get(pod.key)
         owner = controller_of(pod.metadata)
         if set_key is None or (
@@ -171,9 +174,9 @@ class PodSets:
         return self.forget(pod, now)
 
     def _set_of(self, pod: Pod) -> PodSet | None:
-        """Return the set that `pod` belongs to.
+        """Return the pod set of `pod`, created if missing.
 
-        Returns None for pods without a controller and static pods.
+        Returns None for static pods and for pods without a controller.
         """
         owner = controller_of(pod.metadata)
         if owner is None or is_static(pod):
@@ -190,14 +193,14 @@ class PodSets:
     # --- decisions -----------------------------------------------------------------------------
 
     def follow_up(self, key: str, now: Instant) -> list[Command]:
-        """Return the commands that depend on pod readiness, for rules that use it."""
+        """Return the commands that depend on pod readiness, if the owner's rule uses readiness."""
         if key not in self.sets or not self.rules[key].is_watchful:
             return []
         pods = self.sets[key]
         return self._carry_out(pods, self.rules[key].follow(pods, now), now)
 
     def reconcile(self, key: str, slot: str | None, now: Instant) -> list[Command]:
-        """Run the owner's rule for `slot`, or for all pods if it is None."""
+        """Run the rule of the owner `key` for `slot`, or for all its pods if `slot` is None."""
         pods = self.sets[key]
         plan = self.rules[key].plan(pods, slot, now)
         commands = self._carry_out(pods, plan, now)
@@ -254,7 +257,7 @@ class PodSets:
     # --- outcomes ------------------------------------------------------------------------------
 
     def created(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Handle the creation of a pod; after the first pod, create the rest."""
+        """Handle a successful pod creation; after the first success, create all missing pods."""
         key = self._creating.pop((target.namespace, target.name), None)
         if key is None:
             return []
@@ -269,7 +272,7 @@ class PodSets:
     def not_created(
         self, target: ObjectRef, reason: FailureReason, message: str, now: Instant
     ) -> list[Command]:
-        """Handle a failed creation: try another name if it is taken, else back off."""
+        """Handle a refused creation: choose another name if it is taken, else start a backoff."""
         key = self._creating.pop((target.namespace, target.name), None)
         creating = None if key is None else self.sets[key].creation_observed(target.name)
         if key is None or creating is None:
@@ -286,7 +289,7 @@ class PodSets:
         return [] if is_namespace_terminating(message) else [failed_create(pods.ref, message)]
 
     def not_deleted(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
-        """Handle a rejected deletion of a pod: back off, unless the pod was deleted."""
+        """Handle a refused pod deletion: start a backoff, unless the pod no longer exists."""
         key = self._set_keys.get(target.key)
         if key is None or reason is FailureReason.NOT_FOUND:
             return
@@ -296,18 +299,18 @@ class PodSets:
             self._wait(pods, now)
 
     def not_released(self, target: ObjectRef, due: Instant) -> None:
-        """Run the rule of a pod again at `due`, because its finalizer was not removed."""
+        """Schedule a run of the rule at `due`, because the removal of a finalizer failed."""
         key = self._set_keys.get(target.key)
         if key is not None:
             self.wake(key, due)
 
     def next_retry(self) -> Instant | None:
-        """Return when the next owner is retried or its rule runs again."""
+        """Return the time of the next retry of an owner or scheduled run of a rule."""
         dues = (self._retries.next_due(), self._wakes.next_due())
         return min((due for due in dues if due is not None), default=None)
 
     def retry(self, now: Instant) -> list[Command]:
-        """Retry the owners whose backoff has expired."""
+        """Run the scheduled rules, and retry the owners whose backoff has expired."""
         commands: list[Command] = []
         for key in self._wakes.pop_due(now):
             self._awaited.pop(key, None)

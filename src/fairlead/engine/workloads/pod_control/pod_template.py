@@ -1,11 +1,11 @@
 """Pod templates: builds pod manifests from them, and compares two templates.
 
-Manifests share parts with their template; worlds must not modify the content of a command.
+A manifest shares parts with its template, so worlds must not modify the content of a command.
 
-Admission resolves the priority class of a replacement pod again. A dump of nodes and pods has no
-PriorityClasses, but each pod's spec contains the resolved priority, so the class is recreated from
-it. For a pod with a priority but without a class, a class is created, because its replacement would
-lose the priority otherwise.
+Admission resolves the priority class of a replacement pod again. A dump of nodes and pods contains
+no PriorityClasses, but each pod's spec contains the resolved priority. So the class is recreated
+from the pod. If a pod has a priority but no class, a class is created for its replacement, which
+would lose the priority otherwise.
 
 upstream: pkg/controller/controller_utils.go:GetPodFromTemplate,
 plugin/pkg/admission/priority/admission.go, pkg/apis/scheduling/types.go
@@ -71,10 +71,10 @@ def pod_manifest(
     replaces: str = "",
     prefix: str = "",
 ) -> Json:
-    """Return the pod `name` from `template`, controlled by `owner`.
+    """Return the manifest of the pod `name` from `template`, controlled by `owner`.
 
-    `replaces` is the original name of the pod that it replaces, if any; `prefix` is the
-    generateName to show, if any.
+    `replaces` is the name of the original pod that it replaces, or "". `prefix` is its
+    generateName, or "".
     """
     # upstream: pkg/controller/controller_utils.go:GetPodFromTemplate
     described = template.get("metadata", {})
@@ -98,7 +98,7 @@ def pod_manifest(
 
 
 def controller_reference(owner: OwnerReference) -> Json:
-    """Return `owner` as the ownerReferences entry of the managing controller."""
+    """Return the ownerReferences entry for `owner` as the controller."""
     return {
         "apiVersion": owner.api_version,
         "kind": owner.kind,
@@ -110,9 +110,9 @@ def controller_reference(owner: OwnerReference) -> Json:
 
 
 def template_of(pod: Pod) -> Json:
-    """Return a template that would give `pod`, without fields that other components set.
+    """Return the template of `pod`, without fields that other components set.
 
-    Only fields that Fairlead reads are kept; commands, probes and environments are dropped.
+    Only fields that Fairlead reads are kept. Commands, probes and environments are dropped.
     """
     spec = msgspec.json.decode(msgspec.json.encode(pod.spec))
     for resolved in RESOLVED_FIELDS:
@@ -151,7 +151,7 @@ def with_finalizer(template: Json, finalizer: str) -> Json:
 
 
 def same_template(one: Json, other: Json) -> bool:
-    """Return whether two templates are equal, apart from the hash label and explicit defaults."""
+    """Return whether two templates are equal except for the hash label and explicit defaults."""
     # upstream: pkg/controller/deployment/util/deployment_util.go:EqualIgnoreHash
     return _are_alike(_without_restart_default(one), _without_restart_default(other))
 
@@ -168,7 +168,7 @@ def resembles(template: Json, pod: Pod) -> bool:
 
 
 def read_template(template: Json) -> Pod | None:
-    """Return `template` as a Pod, None if it does not describe one."""
+    """Return `template` as a Pod, or None if it does not describe a pod."""
     try:
         return decode_as(
             Pod, {key: template[key] for key in ("metadata", "spec") if key in template}
@@ -178,7 +178,7 @@ def read_template(template: Json) -> Pod | None:
 
 
 def _without_restart_default(template: Json) -> Json:
-    """Return `template` without the default restartPolicy of containers."""
+    """Return `template` without the pod's restartPolicy if that is the default."""
     spec = template.get("spec", {})
     if spec.get("restartPolicy") != "Always":
         return template
@@ -187,13 +187,13 @@ def _without_restart_default(template: Json) -> Json:
 
 @cache
 def _defaults() -> Mapping[str, Any]:
-    """Return the defaults of fields by name; a name has the same default in all types."""
+    """Return the default values by field name; a name has the same default in all types."""
     found = {name: default_of(type_, name) for type_, name in _DEFAULTED}
     return {**found, "resources": {}}
 
 
 def _are_alike(one: Any, other: Any) -> bool:
-    """Return whether two values are equal without nulls, defaults and ignored fields."""
+    """Return whether two values are equal except for nulls, defaults and ignored fields."""
     if one == other:
         return True
     match one, other:
@@ -226,17 +226,20 @@ class PodFactory(Protocol):
     def manifest(
         self, pods: PodSet, desired: DesiredPod, name: str, replacement: Replacement | None
     ) -> Json:
-        """Return the pod `name` for `desired`, which replaces the pod of `replacement`, if any."""
+        """Return the manifest of the pod `name` for `desired`.
+
+        `replacement` is the pod to replace, or None.
+        """
         ...
 
 
 class ServedPodFactory:
-    """Creates pods as clients expect them: with the generateName of their name."""
+    """Creates pods as API clients expect them: a pod with a generated name has a generateName."""
 
     def manifest(
         self, pods: PodSet, desired: DesiredPod, name: str, replacement: Replacement | None
     ) -> Json:
-        """Return the pod as upstream creates it."""
+        """Return the manifest as upstream creates it; `replacement` is ignored."""
         prefix = "" if desired.name else f"{desired.prefix or pods.owner.name}-"
         return pod_manifest(
             desired.template, name=name, namespace=pods.namespace, owner=pods.owner, prefix=prefix
@@ -244,12 +247,12 @@ class ServedPodFactory:
 
 
 class SimulatedPodFactory:
-    """Creates pods with an annotation that names the pod they replace, for reports."""
+    """Creates pods with an annotation that contains the name of the replaced pod, for reports."""
 
     def manifest(
         self, pods: PodSet, desired: DesiredPod, name: str, replacement: Replacement | None
     ) -> Json:
-        """Return the pod with `fairlead.dev/replaces` if it is a replacement."""
+        """Return the manifest, with the annotation `fairlead.dev/replaces` for a replacement."""
         original = replacement.original if replacement is not None else ""
         return pod_manifest(
             desired.template,
@@ -261,7 +264,10 @@ class SimulatedPodFactory:
 
 
 def class_name(spec: PodSpec) -> str:
-    """Return the priority class of a pod like this; "" if it needs none."""
+    """Return the priority class for a pod with `spec`, or "" if it needs no class.
+
+    A pod with a priority but no class gets the name of a generated class.
+    """
     if spec.priority_class_name or not spec.priority:
         return spec.priority_class_name
     sign = "minus-" if spec.priority < 0 else ""
@@ -270,10 +276,10 @@ def class_name(spec: PodSpec) -> str:
 
 
 def missing_classes(pods: Iterable[Pod], known: Iterable[PriorityClass]) -> list[Json]:
-    """Return manifests of the classes that `pods` reference and `known` lacks, sorted by name.
+    """Return manifests of the classes that `pods` need and `known` lacks, sorted by name.
 
-    If pods of one class have different priorities, the newest pod counts, because it was admitted
-    last.
+    If pods of one class have different priorities, the priority of the newest pod is used, because
+    it was admitted last.
     """
     present = {one.metadata.name for one in known}
     latest: dict[str, Pod] = {}
@@ -285,7 +291,11 @@ def missing_classes(pods: Iterable[Pod], known: Iterable[PriorityClass]) -> list
 
 
 def _states_class_value(name: str, spec: PodSpec) -> bool:
-    """Return whether the pod's priority is its class's value, within the range for users."""
+    """Return whether a class `name` with the pod's priority can be created.
+
+    It cannot if the pod has no priority, if the priority exceeds the range for users, or if the
+    class is a system class.
+    """
     is_system = name.startswith(SYSTEM_PREFIX)
     return spec.priority is not None and spec.priority <= USER_VALUE_MAX and not is_system
 

@@ -1,6 +1,7 @@
-"""OwnerRule: decides which pods one owner creates and deletes; one implementation for each kind.
+"""OwnerRule: decides which pods one owner creates and deletes.
 
-A rule reads a `PodSet` and returns a `Plan`; `pod_sets` carries it out.
+Each kind of owner has an implementation. A rule reads a `PodSet` and returns a `Plan`, and
+`pod_sets` executes the plan.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
 
 @dataclass(frozen=True, slots=True)
 class DesiredPod:
-    """A pod to create.
+    """A pod to create from `template`.
 
-    If `name` is "", a name is generated from `prefix`, or from the owner's name.
+    If `name` is "", a name is generated from `prefix`, or from the owner's name if `prefix` is also
+    "".
     """
 
     template: Json
@@ -29,10 +31,10 @@ class DesiredPod:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Pods to create, in order, and pods to delete, with the reason.
+    """Pods to create, in this order, and pods to delete; `why` is the reason of the deletions.
 
-    `again_at` is when to run the rule again if nothing changes. `is_waiting`: pods are missing but
-    cannot be created yet.
+    `again_at` is the time of the next run of the rule if no object changes. `is_waiting` is set if
+    pods are missing but cannot be created yet.
     """
 
     create: tuple[DesiredPod, ...] = ()
@@ -48,23 +50,26 @@ NOTHING: Plan = Plan()
 class OwnerRule(Protocol):
     """Decides about the pods of one owner.
 
-    `is_watchful`: the rule also depends on which pods are ready.
+    If `is_watchful` is set, the decisions also depend on the readiness of pods.
     """
 
     is_watchful: ClassVar[bool]
 
     def slot_of(self, pod: Pod) -> str:
-        """Return the slot of `pod`, "" if owners of this kind have none."""
+        """Return the slot of `pod`, or "" if the pods of this kind of owner have no slots."""
         ...
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Return whether `pod`, which was active and is now `after` (None: gone), is replaced."""
+        """Return whether `pod` must be replaced after it stopped being active.
+
+        `after` is its new state, None if it was deleted.
+        """
         ...
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Return the pods to create and delete for `slot`, or for all slots if it is None."""
+        """Return the pods to create and delete for `slot`, or for all slots if `slot` is None."""
         ...
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Return changes due to pod readiness, once all changes of the instant are handled."""
+        """Return changes because of pod readiness, after all changes of the instant are handled."""
         ...

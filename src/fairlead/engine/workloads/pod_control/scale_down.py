@@ -27,7 +27,7 @@ _COST: Final = re.compile(r"0|-?[1-9][0-9]*")
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A pod with the values that the comparison uses; instants are None if not set."""
+    """A pod with the values that the comparison uses; an instant is None if it is not set."""
 
     pod: Pod
     standing: tuple[bool, int, bool, int, int]  # a smaller value is deleted first
@@ -39,9 +39,10 @@ class _Candidate:
 def pods_to_delete(
     pods: Collection[Pod], count: int, now: Instant, siblings: Iterable[Pod] = ()
 ) -> list[Pod]:
-    """Return the first `count` pods to delete when a ReplicaSet is scaled down, in order.
+    """Return the `count` pods to delete when a ReplicaSet is scaled down, in the order of deletion.
 
-    `siblings` are the pods of all ReplicaSets of its Deployment; if empty, only its own pods count.
+    `siblings` are the pods of all ReplicaSets of its Deployment, which decide how many pods each
+    node has. If `siblings` is empty, only `pods` are counted.
     """
     if count >= len(pods):
         return list(pods)  # upstream does not sort either if all pods are deleted
@@ -51,9 +52,9 @@ def pods_to_delete(
 
 
 def job_pods_to_delete(pods: Collection[Pod], count: int) -> list[Pod]:
-    """Return the first `count` pods to delete when a Job needs fewer.
+    """Return the `count` pods to delete when a Job needs fewer pods, in the order of deletion.
 
-    Ranks and deletion costs are not used.
+    Numbers of pods per node and deletion costs are not used.
     """
     candidates = [_candidate(pod, 0, ignore_cost=True) for pod in pods]
     return _first(candidates, count, None)
@@ -67,7 +68,7 @@ def is_ready(pod: Pod) -> bool:
 
 
 def deletion_cost(pod: Pod) -> int:
-    """Value of the pod-deletion-cost annotation, 0 if it is missing or not an integer."""
+    """Return the pod-deletion-cost annotation as a number, 0 if it is not a 32-bit integer."""
     # upstream: pkg/apis/core/helper/helpers.go:GetDeletionCostFromPodAnnotations
     text = pod.metadata.annotations.get(DELETION_COST, "")
     cost = parse_int64(text) if _COST.fullmatch(text) else None
@@ -99,7 +100,7 @@ def _candidate(pod: Pod, neighbours: int, *, ignore_cost: bool = False) -> _Cand
 
 
 def _restarts(pod: Pod) -> tuple[int, int]:
-    """Return the highest restart counts of containers and of restartable init containers."""
+    """Return (highest restart count of the containers, highest restart count of the sidecars)."""
     # upstream: pkg/controller/controller_utils.go:maxContainerRestarts
     sidecars = {one.name for one in pod.spec.init_containers if is_sidecar(one)}
     status = pod.status
@@ -131,7 +132,11 @@ def _by_time(
     times: tuple[Instant | None, Instant | None],
     now: Instant | None,
 ) -> int:
-    """Return the order by time: newer pods first, comparing logarithms of ages; uids break ties."""
+    """Return a negative number if `one` is deleted before `other` because of `times`.
+
+    A pod without a time comes first. Newer pods come before older pods. If `now` is set, only the
+    binary logarithms of the ages are compared, and the uid decides between equal logarithms.
+    """
     first, second = times
     if first is None or second is None:
         return -1 if first is None else 1
@@ -144,7 +149,7 @@ def _by_time(
 
 
 def _magnitude(age: int) -> int:
-    """Return the binary logarithm of `age` (ns), -1 for none."""
+    """Return the binary logarithm of `age` (ns), rounded down, or -1 if `age` is not positive."""
     # upstream: pkg/controller/controller_utils.go:logarithmicRankDiff
     return age.bit_length() - 1 if age > 0 else -1
 

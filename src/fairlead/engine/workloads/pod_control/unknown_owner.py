@@ -1,8 +1,8 @@
-"""Rules for owners that are not among the known objects.
+"""Rules for the pods of owners that are not among the known objects.
 
-A dump of nodes and pods alone lacks the owners of its pods. Each pod of an unknown owner that is
-deleted gets one successor with the same specification. Pods of unknown DaemonSets belong to their
-node and are not replaced.
+A dump of nodes and pods lacks the owners of its pods. If a pod of an unknown owner is deleted, it
+gets one replacement with the same specification. Pods of unknown DaemonSets belong to their node
+and are not replaced.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class UnknownOwnerRule:
 
     @property
     def keeps_names(self) -> bool:
-        """Whether a successor gets the name of its predecessor."""
+        """Whether a replacement gets the name of the pod that it replaces."""
         return self.kind == NAME_KEEPING_KIND
 
     def slot_of(self, pod: Pod) -> str:
@@ -41,18 +41,18 @@ class UnknownOwnerRule:
         return pod.metadata.name if self.keeps_names else ""
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Return whether a pod is replaced: a deleted one, or a failed one of some kinds."""
+        """Return whether the pod was deleted or, for some kinds of owners, has failed."""
         return after in (None, PodState.TERMINATING) or (
             after is PodState.FAILED and self.kind in REPLICA_KINDS
         )
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Return one successor for each replacement; a kept name must be free first."""
+        """Return one pod for each replacement; a name that must be kept has to be free first."""
         slots = list(pods.replacements) if slot is None else [slot]
         return Plan(create=tuple(desired for one in slots for desired in self._wishes(pods, one)))
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Return no changes: nothing depends on readiness."""
+        """Return no changes, because no decision depends on the readiness of pods."""
         return NOTHING
 
     def _wishes(self, pods: PodSet, slot: str) -> list[DesiredPod]:
@@ -71,11 +71,11 @@ class NoOpRule:
     is_watchful: ClassVar[bool] = False
 
     def slot_of(self, pod: Pod) -> str:
-        """Return "": the pods have no slots."""
+        """Return "", because the pods have no slots."""
         return ""
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Return False: no pod is replaced."""
+        """Return False, because no pod is replaced."""
         return False
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
@@ -91,21 +91,21 @@ class NoOpRule:
 class DeletedOwnerRule:
     """Deletes the pods of an unknown owner whose own owner was deleted.
 
-    This is the case of a ReplicaSet that is only implied, when its Deployment is deleted.
+    The unknown owner is an implied ReplicaSet of a deleted Deployment.
     """
 
     is_watchful: ClassVar[bool] = False
 
     def slot_of(self, pod: Pod) -> str:
-        """Return "": the pods have no slots."""
+        """Return "", because the pods have no slots."""
         return ""
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Return False: no pod is replaced."""
+        """Return False, because no pod is replaced."""
         return False
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Delete the remaining pods, and those whose creation was in flight."""
+        """Delete all active pods, also those that are created after the owner's deletion."""
         return Plan(delete=tuple(pods.active.values()), why=WHY_OWNER_DELETED)
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
@@ -114,7 +114,7 @@ class DeletedOwnerRule:
 
 
 def no_rule(_kind: str) -> NoOpRule:
-    """Return the rule for unknown owners in a complete cluster: do not change their pods."""
+    """Return the rule for unknown owners in a complete cluster, which does not change pods."""
     return NoOpRule()
 
 
@@ -124,5 +124,5 @@ def rule_for_unknown(kind: str) -> UnknownOwnerRule | NoOpRule:
 
 
 def is_unknown_owner(rule: OwnerRule) -> bool:
-    """Return whether the owner is not among the known objects."""
+    """Return whether `rule` is for an owner that is not among the known objects."""
     return isinstance(rule, UnknownOwnerRule)

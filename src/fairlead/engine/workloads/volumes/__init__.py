@@ -1,1 +1,1 @@
-"""PersistentVolumes and their claims (upstream: pkg/controller/volume/persistentvolume)."""
+"""Binds claims to PersistentVolumes (upstream: pkg/controller/volume/persistentvolume)."""

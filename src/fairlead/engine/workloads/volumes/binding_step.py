@@ -1,10 +1,10 @@
-"""The next step for a PersistentVolumeClaim, and its commands.
+"""Computes the next step for a PersistentVolumeClaim, and its commands.
 
-Example: claim `data` of a class with volumeBindingMode Immediate. No volume names it; the smallest
-suitable volume is `pv-3` (5Gi for 4Gi). BIND writes the claimRef of pv-3 first, then the phase of
-pv-3, the claim's volumeName and the claim's phase. Without a suitable volume: PROVISION, if the
-class has a provisioner. With WaitForFirstConsumer nothing happens until the scheduler sets
-selected-node.
+Example: a claim `data` of a class with volumeBindingMode Immediate. No volume has a claimRef to the
+claim, and the smallest suitable volume is `pv-3` (5Gi for a request of 4Gi). BIND writes the
+claimRef of pv-3 first, then the phase of pv-3, the claim's volumeName and the claim's phase.
+Without a suitable volume, the step is PROVISION if the class has a provisioner. With
+WaitForFirstConsumer, there is no step until the scheduler sets selected-node.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim, syncBoundClaim
 """
@@ -34,7 +34,7 @@ from fairlead.engine.workloads.volumes.volume_index import VolumeIndex, holds, i
 
 
 class StepKind(Enum):
-    """What the next step for a claim does."""
+    """The kind of a step for a claim."""
 
     GIVE_CLASS = "give_class"
     BIND = "bind"
@@ -44,7 +44,10 @@ class StepKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BindingStep:
-    """The next step for a claim; depends only on the fields of this object."""
+    """The next step for a claim; two steps with equal fields have the same effect.
+
+    `volume` is the volume to bind, and `of` is the class to set or to provision from.
+    """
 
     kind: StepKind
     claim: PersistentVolumeClaim
@@ -53,7 +56,7 @@ class BindingStep:
 
 
 def next_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep | None:
-    """Return the next step, None if nothing can be done now."""
+    """Return the next step for `claim`, or None if no step is possible now."""
     if claim.metadata.deletion_timestamp:
         return None
     if claim.spec.volume_name:
@@ -73,7 +76,7 @@ def next_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep |
 
 
 def _toward_named(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep | None:
-    """Return the step that binds a claim to the volume it names, if that is possible."""
+    """Return the step that binds `claim` to the volume in its volumeName, or None if impossible."""
     volume = index.volumes.get(claim.spec.volume_name)
     if volume is None or (is_bound(claim) and claim.status.phase == BOUND):
         return None
@@ -89,7 +92,7 @@ def _toward_new(claim: PersistentVolumeClaim, of: StorageClass | None) -> Bindin
 
 
 def commands_of(index: VolumeIndex, step: BindingStep) -> list[Command]:
-    """Return the commands of `step`; [] if nothing has to change."""
+    """Return the commands of `step`, or [] if nothing has to change."""
     claim = step.claim
     if step.kind is StepKind.BIND and step.volume is not None:
         return bind(claim, step.volume)

@@ -1,8 +1,9 @@
-"""Creates claims: of ephemeral volumes, of StatefulSets, and claims that a dump lacks.
+"""Creates the claims of ephemeral volumes and StatefulSets, and claims that a dump lacks.
 
-A dump of nodes and pods has no claims, although its pods reference some. Each of these is created,
-bound to a volume that every node can reach. If the dump has any claims, missing claims are not
-created.
+A dump of nodes and pods contains no claims, although its pods reference claims. Each referenced
+claim is created and bound to a new volume that every node can reach. If the dump contains any
+claim, missing claims are not created. If it contains claims but no volumes, the volumes of bound
+claims are created.
 
 upstream: pkg/controller/volume/ephemeral/controller.go: handleVolume;
 pkg/controller/statefulset/stateful_pod_control.go: createPersistentVolumeClaims
@@ -39,12 +40,12 @@ _SIZE: Final = "1Gi"  # for claims and volumes whose size is unknown
 
 
 class ClaimCreator:
-    """Creates the claims that pods need, each once; a refused creation is repeated."""
+    """Creates each claim that a pod needs once; repeats the creation if it is refused."""
 
     def __init__(self, index: VolumeIndex, output: ClaimOutput) -> None:
         """Start without claims.
 
-        `index` must be updated before this object; `output` records the created claims.
+        `index` must be updated before this object. `output` builds the events about created claims.
         """
         self._index = index
         self._output = output
@@ -61,24 +62,27 @@ class ClaimCreator:
             self._refused.pop(one.key, None)
 
     def see_refusal(self, claim: str) -> bool:
-        """Return whether a claim, the key of which is given, is to be created again later."""
+        """Record that the creation of the claim with the key `claim` was refused.
+
+        Returns whether to repeat the creation later, because a pod needs the claim.
+        """
         pod = self._being_made.pop(claim, None)
         if pod is not None:
             self._refused[claim] = pod
         return pod is not None
 
     def repeat(self, claim: str) -> Iterator[Command]:
-        """Yield the creation of a refused claim, if its pod still needs it."""
+        """Yield the creation of the claim with the key `claim`, if its pod still needs it."""
         pod = self._refused.pop(claim, None)
         if pod is not None:
             yield from self.claims_for(pod)
 
     def forget(self, gone: ApiObject) -> Iterator[DeleteObject]:
-        """Remove an object.
+        """Remove a deleted object; yield the deletions of claims that depend on it.
 
-        Delete the claims of a surplus pod if its StatefulSet does not retain them.
-
-        Ephemeral claims are owned by their pod; the garbage collector deletes them.
+        If the pod of a StatefulSet is deleted by a scale-down, its claims are deleted too, unless
+        the StatefulSet retains them. The garbage collector deletes ephemeral claims, because their
+        pod owns them.
         """
         match gone:
             case Pod():
@@ -95,7 +99,7 @@ class ClaimCreator:
                 pass
 
     def _forget_pod(self, gone: Pod) -> None:
-        """Let the claims of a deleted pod not be created again."""
+        """Stop the repeated creation of the claims of a deleted pod."""
         for key, pod in self._being_made.items():
             if pod is not None and pod.metadata.uid == gone.metadata.uid:
                 self._being_made[key] = None
@@ -103,14 +107,14 @@ class ClaimCreator:
             del self._refused[key]
 
     def missing_claims(self, objects: Iterable[ApiObject]) -> list[CreateObject]:
-        """Return the claims and volumes that a dump of `objects` lacks."""
+        """Return creations of the claims and volumes that a dump of `objects` lacks."""
         commands = missing_storage(objects)
         for command in commands:
             self._being_made[command.target.key] = None
         return commands
 
     def claims_for(self, pod: Pod) -> Iterator[Command]:
-        """Yield the claims that `pod` needs and that do not exist."""
+        """Yield creations of the claims that `pod` needs and that do not exist, with events."""
         if not any(map(is_claimed, pod.spec.volumes)):
             return
         if is_terminal(pod) or pod.metadata.deletion_timestamp:
@@ -127,7 +131,7 @@ class ClaimCreator:
                 yield from self._output.created(_created(owner, pod, command.target.name))
 
     def _made(self, wanted: Iterable[CreateObject], pod: Pod) -> Iterator[CreateObject]:
-        """Yield the commands in `wanted` whose claims neither exist nor are being created."""
+        """Yield the creations in `wanted` for claims that neither exist nor are being created."""
         for one in wanted:
             key = one.target.key
             if key in self._index.claims:
@@ -141,7 +145,7 @@ class ClaimCreator:
                 yield one
 
     def _not_retained(self, pod: Pod) -> Iterator[str]:
-        """Yield the keys of the claims that a StatefulSet deletes together with `pod`."""
+        """Yield the keys of the claims that a StatefulSet deletes because it deletes `pod`."""
         for reference in pod.metadata.owner_references:
             owner = self._sets.get(reference.uid)
             if owner is None or not is_superfluous(owner, pod):
@@ -165,7 +169,7 @@ def is_superfluous(owner: StatefulSet, pod: Pod) -> bool:
 
 
 def ephemeral_claims(pod: Pod) -> Iterator[CreateObject]:
-    """Yield the claims of the pod's ephemeral volumes, owned by the pod."""
+    """Yield creations of the claims of the pod's ephemeral volumes; the pod owns these claims."""
     if all(volume.ephemeral is None for volume in pod.spec.volumes):
         return
     meta = pod.metadata
@@ -185,9 +189,9 @@ def ephemeral_claims(pod: Pod) -> Iterator[CreateObject]:
 
 
 def claims_of_set(owner: StatefulSet, pod: Pod) -> Iterator[CreateObject]:
-    """Yield the claims of `owner` for `pod`; they stay when the pod is deleted.
+    """Yield creations of the StatefulSet's claims for `pod`; no claim is owned by the pod.
 
-    If the retention policy deletes them with the set, the set owns them.
+    If the retention policy deletes claims together with the StatefulSet, the StatefulSet owns them.
     """
     # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateClaimOwnerRefForSetAndPod
     policy = owner.spec.persistent_volume_claim_retention_policy
@@ -226,7 +230,11 @@ def _claim(template: Json, name: str, namespace: str, more: Json) -> CreateObjec
 
 
 def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
-    """Return claims if the dump has none, and volumes if it has none, ordered by name."""
+    """Return creations of the storage objects that a dump lacks, sorted by name.
+
+    If the dump has no claims, these are all claims that its pods name, with their volumes. If it
+    has claims but no volumes, these are the volumes of its bound claims.
+    """
     known = list(objects)
     claims = [one for one in known if isinstance(one, PersistentVolumeClaim)]
     has_volumes = any(isinstance(one, PersistentVolume) for one in known)

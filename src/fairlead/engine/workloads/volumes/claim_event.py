@@ -1,8 +1,8 @@
 """ClaimOutput: events and annotations of claims, and the phase Lost.
 
-The persistent volume controller records why a claim is not bound, and annotates it with its
-provisioner. Provisioners record the beginning and the end of provisioning under their own names. A
-bound claim becomes Lost if its volume was deleted or is bound to another claim.
+The persistent volume controller records the reason why a claim is not bound, and annotates the
+claim with its provisioner. Provisioners record the start and the end of provisioning under their
+own names. A bound claim becomes Lost if its volume was deleted or is bound to another claim.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim, syncBoundClaim,
 provisionClaimOperation, provisionClaimOperationExternal, setClaimProvisioner
@@ -54,33 +54,33 @@ _WAITING: Final = "waiting for first consumer to be created before binding"
 
 
 class ClaimOutput(Protocol):
-    """Writes what only clients read about claims: events, annotations, the phase Lost."""
+    """Writes the parts of claims that only API clients read: events, annotations, phase Lost."""
 
     def forget(self, claim: PersistentVolumeClaim) -> None:
         """Remove a deleted claim."""
         ...
 
     def lost(self, index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command] | None:
-        """Return the writes about a claim that has lost its volume, None if it has not."""
+        """Return the writes for a claim that has lost its volume, or None if it has not."""
         ...
 
     def next_step(
         self, index: VolumeIndex, claim: PersistentVolumeClaim, step: BindingStep | None
     ) -> list[Command]:
-        """Return the writes about a claim whose next step is `step`."""
+        """Return events and annotations for a claim with the next step `step` (None: no step)."""
         ...
 
     def provisioned(self, step: BindingStep, commands: Sequence[Command]) -> list[Command]:
-        """Return the event of the provisioner when `commands` create a volume."""
+        """Return the provisioner's event for a volume that `commands` create, else []."""
         ...
 
     def created(self, event: RecordEvent) -> list[Command]:
-        """Return the event about a claim that was created for a pod."""
+        """Return the commands that record `event` about a claim that was created for a pod."""
         ...
 
 
 class ClaimEvents:
-    """Writes events, annotations and the phase Lost; repeats nothing until the facts change."""
+    """Writes events, annotations and the phase Lost; skips a write that equals the last write."""
 
     def __init__(self) -> None:
         """Start without written events."""
@@ -94,7 +94,7 @@ class ClaimEvents:
         self._lost.pop(claim.key, None)
 
     def lost(self, index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command] | None:
-        """Set the phase Lost, with an event that gives the reason."""
+        """Return the phase Lost and an event with the reason, or None if it is not lost."""
         commands = losses(index, claim)
         if not commands:
             self._lost.pop(claim.key, None)
@@ -106,7 +106,10 @@ class ClaimEvents:
     def next_step(
         self, index: VolumeIndex, claim: PersistentVolumeClaim, step: BindingStep | None
     ) -> list[Command]:
-        """Return events about what the claim waits for, and the annotation of its provisioner."""
+        """Return the event about the state of the claim, and the annotation of its provisioner.
+
+        Returns [] if the event is the same as the last event of the claim.
+        """
         events = _events(index, claim, step)
         if events == self._written.get(claim.key, []):
             return []
@@ -114,22 +117,25 @@ class ClaimEvents:
         return [*_marked(claim, step), *events]
 
     def provisioned(self, step: BindingStep, commands: Sequence[Command]) -> list[Command]:
-        """Return the event ProvisioningSucceeded, from the provisioner."""
+        """Return the event ProvisioningSucceeded for a volume that `commands` create, else []."""
         return provisioned(step, commands)
 
     def created(self, event: RecordEvent) -> list[Command]:
-        """Return the event itself."""
+        """Return `event`: an event is itself the command that records it."""
         return [event]
 
 
 class NoClaimEvents:
-    """Writes nothing: a dump may lack volumes, so a claim without its volume is not Lost."""
+    """Writes nothing.
+
+    A dump may lack volumes, so a claim without its volume is not Lost.
+    """
 
     def forget(self, claim: PersistentVolumeClaim) -> None:
         """Do nothing."""
 
     def lost(self, index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command] | None:
-        """Return None: no claim is lost."""
+        """Return None, because no claim becomes Lost."""
         return None
 
     def next_step(
@@ -148,7 +154,7 @@ class NoClaimEvents:
 
 
 def provisioned(step: BindingStep, commands: Sequence[Command]) -> list[Command]:
-    """Return the event of the provisioner when `commands` create a volume."""
+    """Return the event ProvisioningSucceeded for a volume that `commands` create, else []."""
     made = [one for one in commands if isinstance(one, CreateObject)]
     if step.kind is not StepKind.PROVISION or step.of is None or not made:
         return []
@@ -172,7 +178,7 @@ def _events(
 
 
 def _not_bound_event(claim: PersistentVolumeClaim, of: StorageClass | None) -> Command:
-    """Return the event that says why `claim` cannot be bound."""
+    """Return the event with the reason why `claim` cannot be bound."""
     name, is_chosen = class_name(claim), SELECTED_NODE in claim.metadata.annotations
     if not name:
         return _event(claim, "FailedBinding", _NO_CLASS)
@@ -198,7 +204,7 @@ def _provisioning(claim: PersistentVolumeClaim, of: StorageClass) -> list[Comman
 
 
 def _marked(claim: PersistentVolumeClaim, step: BindingStep | None) -> list[Command]:
-    """Annotate `claim` with its provisioner."""
+    """Return the patch that annotates `claim` with its provisioner, or [] if nothing changes."""
     if step is None or step.kind is not StepKind.PROVISION or step.of is None:
         return []
     driver = driver_of(step.of)
@@ -232,7 +238,7 @@ def _event(
 
 
 def losses(index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command]:
-    """Return the writes that set a bound `claim` without its volume to Lost."""
+    """Return the writes that set `claim` to Lost, or [] if it has its volume or is Lost already."""
     why = _loss(index, claim)
     if why is None or claim.status.phase == LOST:
         return []

@@ -1,6 +1,6 @@
-"""Commands that bind a claim to a volume, and that provision a volume.
+"""Commands that bind a claim to a volume, and commands that provision a volume.
 
-A provisioned volume looks like one created by the provisioner of a CSI driver.
+A provisioned volume looks like a volume that the provisioner of a CSI driver created.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go: bind, provisionClaimOperation
 """
@@ -54,9 +54,10 @@ def claim_ref(claim: PersistentVolumeClaim) -> ObjectRef:
 
 
 def bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Command]:
-    """Return the next writes until claim and volume reference each other and are Bound.
+    """Return the next writes of a binding, or [] if `claim` and `volume` are both Bound.
 
-    The volume is written first: a conflict means that another claim was faster.
+    The volume's claimRef is written first and alone. If that write fails with a conflict, the
+    volume was bound to another claim. The other fields are written afterwards.
     """
     reference = volume.spec.claim_ref
     if reference is None or reference.uid != claim.metadata.uid:
@@ -91,11 +92,11 @@ def _take(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject
 
 
 def reclaim(volume: PersistentVolume, *, deletes: bool) -> list[Command]:
-    """Return the next command about a volume whose claim was deleted.
+    """Return the next command for a volume whose claim was deleted, or [] if it needs none.
 
-    It is released first: while it is bound, a finalizer protects it. Then it is deleted if its
-    reclaim policy is Delete and `deletes` is set (it is False for volumes of external
-    provisioners).
+    The volume is released first, because a finalizer protects a bound volume. Then it is deleted if
+    its reclaim policy is Delete and `deletes` is set. `deletes` is False for volumes of external
+    provisioners.
 
     upstream: pv_controller.go: syncVolume, reclaimVolume
     """
@@ -120,7 +121,10 @@ def give_up_node(claim: PersistentVolumeClaim) -> PatchObject:
 def provision(
     claim: PersistentVolumeClaim, of: StorageClass, node: Node | None, csi_node: CSINode | None
 ) -> CreateObject:
-    """Return a volume for `claim`, accessible from `node`, or from every node if that is ""."""
+    """Return the creation of a volume for `claim`, accessible from `node`.
+
+    If `node` is None, the volume is accessible from every node.
+    """
     driver = driver_of(of)
     name = f"pvc-{claim.metadata.uid or claim.key.replace('/', '-')}"
     spec: Json = {
@@ -148,13 +152,13 @@ def provision(
 
 
 def driver_of(of: StorageClass) -> str:
-    """Return the provisioner of a class, or the CSI driver that has replaced it."""
+    """Return the provisioner of a class, or the CSI driver that replaces it if it is in-tree."""
     kind = IN_TREE_KINDS.get(of.provisioner)
     return of.provisioner if kind is None else kind.driver
 
 
 def _source(driver: str, name: str) -> Json:
-    """Return the volume source: a CSI driver, or a host path as with the local-path provisioner.
+    """Return the volume source: a CSI driver, or a host path as the local-path provisioner uses.
 
     upstream: pkg/apis/core/validation/validation.go:ValidateCSIDriverName
     """
@@ -164,10 +168,10 @@ def _source(driver: str, name: str) -> Json:
 
 
 def _topology_keys(driver: str, of: StorageClass, csi_node: CSINode | None) -> list[str]:
-    """Return the node labels by which volumes of the driver are accessible.
+    """Return the keys of the node labels that determine which nodes can access a volume.
 
-    They come from the CSINode if there is one, else from the class's allowedTopologies, else the
-    result is the zone label.
+    They come from `csi_node` if it has the driver, else from the class's allowedTopologies. If both
+    contain no keys, they are the zone labels.
     """
     if csi_node is not None:
         for one in csi_node.spec.drivers:

@@ -2,16 +2,16 @@
 
     claim ── names a volume, or a volume names it ───────────────────▶ bound
       ├──── Immediate: a suitable volume is free ────────────────────▶ bound
-      │                else one is provisioned, after a delay ───────▶ bound
+      │                no volume is free: provisioned after a delay ─▶ bound
       ├──── WaitForFirstConsumer: provisioned for the selected node ─▶ bound
       └──── no class: it gets the default class
 
-One step of a claim is in flight at a time, and the claim is synced again when the outcomes of all
-its commands have arrived. A step without effect is not repeated.
+At most one step of a claim is in flight. The claim is synced again when the outcomes of all
+commands of the step have arrived. A step that changed nothing is not repeated.
 
 Differs from upstream: every provisioner exists and works, CSIStorageCapacity objects do not change,
-and nothing is attached. In a simulation a claim without its volume does not become Lost, because
-the dump may just lack the volume.
+and no volume is attached. In a simulation a claim without its volume does not become Lost, because
+the dump may lack the volume.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncClaim, syncVolume
 """
@@ -83,8 +83,9 @@ class Volumes:
     ) -> None:
         """Start empty.
 
-        `output` makes the writes that only clients read; by default none. `is_complete`: a snapshot
-        contains all claims and volumes; otherwise missing ones that its pods need are created.
+        `output` builds the writes that only API clients read; by default there are none. If
+        `is_complete` is set, a snapshot contains all claims and volumes. Otherwise, claims that the
+        snapshot's pods need and it lacks are created.
         """
         self._output: ClaimOutput = output or NoClaimEvents()
         self._is_complete = is_complete
@@ -132,13 +133,13 @@ class Volumes:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Return when the next step is due."""
+        """Return the time at which the next step or retry is due."""
         queues = (self._timers, self._volume_timers, self._claim_timers)
         dues = [queue.next_due() for queue in queues]
         return min((due for due in dues if due is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Perform the steps that are due."""
+        """Return the commands of the steps and retries that are due."""
         commands: list[Command] = []
         for key, kind in self._timers.pop_due(now):
             claim = self._index.claims.get(key)
@@ -159,7 +160,7 @@ class Volumes:
         return commands
 
     def _plan_repeat(self, command: Command, now: Instant) -> None:
-        """Plan to repeat a refused write of a volume, or creation of a claim that a pod needs."""
+        """Schedule a retry of a refused volume write, or of a refused claim creation for a pod."""
         due = now + self._config.retry_after
         if not isinstance(command, _WRITES):
             return
@@ -171,7 +172,7 @@ class Volumes:
             self._claim_timers.add(due, key)
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        """Store all of `objects`, then handle each of them."""
+        """Store all of `objects`, then sync each of them."""
         for one in objects:
             if not isinstance(one, Pod):
                 self._see(one)
@@ -185,7 +186,7 @@ class Volumes:
         return commands
 
     def _is_orphan(self, one: ApiObject) -> bool:
-        """Return whether `one` is a volume without its claim, which a dump may have left out."""
+        """Return whether `one` is a volume whose claim is unknown, as the dump may lack claims."""
         return isinstance(one, PersistentVolume) and self._index.is_orphan(one)
 
     def _see(self, one: ApiObject) -> None:
@@ -218,7 +219,10 @@ class Volumes:
         return self._sync_waiting(now, class_name(volume)) if key is None else []
 
     def _sync_waiting(self, now: Instant, of_class: str | None = None) -> list[Command]:
-        """Sync the waiting claims again, of one class or all, ordered by key."""
+        """Sync the waiting claims again in the order of their keys.
+
+        If `of_class` is not None, sync only claims of this class.
+        """
         claims = [self._index.claims[key] for key in sorted(self._waiting)]
         return [
             command
@@ -242,14 +246,14 @@ class Volumes:
         return reclaim(volume, deletes=is_ours)
 
     def _sync_claim_of(self, gone: PersistentVolume, now: Instant) -> list[Command]:
-        """Sync the claim of a deleted volume."""
+        """Sync the claim of the deleted volume `gone`."""
         claim = self._index.claims.get(claim_key(gone) or "")
         return [] if claim is None else self._sync(claim, now)
 
     # --- one claim -------------------------------------------------------------------------
 
     def _sync(self, claim: PersistentVolumeClaim, now: Instant) -> list[Command]:
-        """Perform or schedule the next step, unless a step is in flight."""
+        """Execute or schedule the next step of `claim`, unless a step is in flight."""
         key = claim.key
         if key in self._unanswered:
             return []
@@ -264,7 +268,7 @@ class Volumes:
     def _go_on(
         self, claim: PersistentVolumeClaim, step: BindingStep | None, now: Instant
     ) -> list[Command]:
-        """Perform `step` now, or schedule it."""
+        """Execute `step`, schedule it after its delay, or record that the claim waits."""
         key = claim.key
         is_others = step is not None and (
             step.kind is StepKind.PROVISION and not self._config.provisions
@@ -316,7 +320,7 @@ class Volumes:
             self._index.restore_volume(step.volume)
 
     def _answered(self, command: Command, now: Instant, *, failed: bool) -> list[Command]:
-        """Sync the claim again when its step is complete; with a delay if a command failed."""
+        """Sync the claim again after the last outcome of its step, with a delay after a failure."""
         _, key = self._asked.pop(id(command), (None, None))
         if key is None:
             return []

@@ -1,11 +1,11 @@
 """ExternalProvisioner: provisions volumes beside a stock persistent volume controller.
 
-`Volumes` binds claims and provisions volumes. If a stock kube-controller-manager runs in its place,
-it only binds claims; volumes come from the provisioners of CSI drivers, which a simulated cluster
-lacks.
+`Volumes` binds claims and provisions volumes. If a stock kube-controller-manager runs instead of
+`Volumes`, it only binds claims: volumes come from the provisioners of CSI drivers, which a
+simulated cluster lacks. This controller replaces these provisioners.
 
     the stock controller annotates a claim with its provisioner, once its node is known
-      └─ after a delay ─▶ a volume for the claim; the stock controller binds the two
+      └─ after a delay ─▶ a volume for the claim is created; the stock controller binds the two
     the stock controller releases the volume of a deleted claim
       └─ reclaim policy Delete ─▶ the volume is deleted
 
@@ -47,14 +47,14 @@ class ExternalProvisioner:
     interest: ClassVar[Interest] = Interest(succeeded=(), failed=(CreateObject,))
 
     def __init__(self, config: VolumesConfig) -> None:
-        """Start empty; `config` has the delays of provisioning and of retries."""
+        """Start empty; `config` contains the delays of provisioning and of retries."""
         self._config = config
         self._index = VolumeIndex()
         self._begun: dict[str, None] = {}  # claims that wait for their volume, by key
         self._timers: TimerQueue[str] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Start provisioning the volumes that `stimulus` requires; delete released volumes."""
+        """Schedule the volumes that `stimulus` requires; return deletions of released volumes."""
         match stimulus:
             case ObjectChanged(one):
                 self._index.see(one)
@@ -74,11 +74,11 @@ class ExternalProvisioner:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return when the next volume is ready."""
+        """Return the time at which the next volume is provisioned."""
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return the volumes that are ready."""
+        """Return creations of the volumes that are due."""
         commands: list[Command] = []
         for key in self._timers.pop_due(now):
             claim = self._index.claims.get(key)
@@ -108,7 +108,10 @@ class ExternalProvisioner:
             self._timers.add(now + self._config.provision_delay, claim.key)
 
     def _retry(self, command: CreateObject, reason: FailureReason, now: Instant) -> None:
-        """Retry later, unless the volume exists: then the claim only waits for its binding."""
+        """Schedule a retry of a refused creation, unless the volume already exists.
+
+        If the volume exists, the claim only waits for its binding.
+        """
         reference = command.manifest.get("spec", {}).get("claimRef")
         if command.target.kind == "PersistentVolume" and reference is not None:
             key = f"{reference['namespace']}/{reference['name']}"
@@ -117,14 +120,14 @@ class ExternalProvisioner:
 
 
 def _is_requested(claim: PersistentVolumeClaim) -> bool:
-    """Return whether the persistent volume controller requests a volume for `claim`."""
+    """Return whether the persistent volume controller has requested a volume for `claim`."""
     meta = claim.metadata
     is_annotated = any(name in meta.annotations for name in PROVISIONERS)
     return is_annotated and not claim.spec.volume_name and not meta.deletion_timestamp
 
 
 def _is_left(volume: PersistentVolume) -> bool:
-    """Return whether a provisioned volume was released and must be deleted."""
+    """Return whether `volume` was provisioned and released, and must be deleted."""
     is_free = volume.status.phase == RELEASED and not volume.metadata.deletion_timestamp
     is_ours = PROVISIONED_BY in volume.metadata.annotations
     return is_free and is_ours and volume.spec.persistent_volume_reclaim_policy == "Delete"

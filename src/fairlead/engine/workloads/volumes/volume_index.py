@@ -22,7 +22,10 @@ IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
 
 
 class VolumeIndex:
-    """Claims, volumes and classes by key; lookups do not depend on the order of storing them."""
+    """Claims, volumes and classes by key.
+
+    The results of lookups do not depend on the order in which objects were stored.
+    """
 
     def __init__(self) -> None:
         """Start empty."""
@@ -97,11 +100,11 @@ class VolumeIndex:
     # --- lookups ---------------------------------------------------------------------------
 
     def class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
-        """Return the claim's class, None if it does not exist."""
+        """Return the claim's class, or None if the class does not exist."""
         return self.classes.get(class_name(claim))
 
     def default_class(self) -> StorageClass | None:
-        """Return the default class; if there are several, the newest.
+        """Return the default class, the newest of several; None if no class is the default.
 
         upstream: pkg/controller/volume/persistentvolume/pv_controller_base.go
         """
@@ -114,7 +117,7 @@ class VolumeIndex:
         return max(default, key=lambda one: one.metadata.creation_timestamp, default=None)
 
     def volumes_of(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
-        """Return the volumes whose claimRef is this claim, ordered by name."""
+        """Return the volumes whose claimRef refers to `claim`, sorted by name."""
         volumes = [self.volumes[name] for name in sorted(self._meant_for.get(claim.key, ()))]
         return [one for one in volumes if is_meant(one, claim)]
 
@@ -127,25 +130,25 @@ class VolumeIndex:
         return claim is None or claim.metadata.uid != reference.uid
 
     def smallest_free(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
-        """Return the smallest free volume that satisfies `claim`, whichever nodes can reach it."""
+        """Return the smallest free volume that satisfies `claim`, or None; nodes are ignored."""
         volumes = [self.volumes[name] for name in self._of_class.get(class_name(claim), ())]
         suitable = [one for one in volumes if self.is_free(one, claim) and _suits(one, claim)]
         return min(suitable, key=lambda one: (size_of(one), one.key), default=None)
 
     def is_free(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-        """Return whether the volume is not bound to or reserved for another claim."""
+        """Return whether `volume` has no claimRef and is not reserved for another claim."""
         assumed_for = self._assumed.get(volume.key, claim.key)
         return volume.spec.claim_ref is None and assumed_for == claim.key
 
 
 def claim_key(volume: PersistentVolume) -> str | None:
-    """Return `namespace/name` of the volume's claimRef, None if it has none."""
+    """Return `namespace/name` of the volume's claimRef, or None if the volume has no claimRef."""
     reference = volume.spec.claim_ref
     return None if reference is None else f"{reference.namespace}/{reference.name}"
 
 
 def is_meant(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Return whether the volume's claimRef is this claim, not an earlier one of the same name."""
+    """Return whether the volume's claimRef is `claim`, not an earlier claim with its name."""
     reference = volume.spec.claim_ref
     return (
         reference is not None
