@@ -1,7 +1,8 @@
-"""Karpenter core 1.13: decides which nodes to create for pending pods, and which to disrupt.
+"""Karpenter core 1.13: decides which nodes to create for pending pods, and which nodes to disrupt.
 
 Law: decisions depend only on the cluster's objects, the instance types, the options and `now`.
-Where upstream's choice depends on the order of Go maps, the first in alphabetical order is used.
+Where upstream's choice depends on the order of Go maps, the first key in alphabetical order is
+used.
 
 apis, labels, options    custom resources, names, settings
 scheduling/              the algebra of requirements, taints
@@ -12,7 +13,7 @@ disruption/              nodes become candidates, candidates become commands
 nodeclaim/               NodeClaims from launch to removal, their conditions and expiration
 static/                  NodePools with a fixed number of nodes
 overlay                  NodeOverlays: corrected prices and capacity
-pod, pdb                 what pods and their budgets allow
+pod, pdb                 what pods and disruption budgets allow
 go_sort, resource_text   Go's sort and the text of quantities, on which outcomes depend
 
 upstream: kubernetes-sigs/karpenter v1.13, pkg/

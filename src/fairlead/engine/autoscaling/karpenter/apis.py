@@ -1,6 +1,6 @@
 """Karpenter's custom resources as typed views: NodePool, NodeClaim, NodeOverlay.
 
-Durations stay text: Go's syntax, or `Never`.
+Durations remain text, in Go's syntax or `Never`.
 
 upstream: pkg/apis/v1, pkg/apis/v1alpha1
 """
@@ -32,22 +32,22 @@ DISRUPTION_REASON: Final = "DisruptionReason"
 
 
 class _KarpenterView(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Common settings of Karpenter's views."""
+    """Base class of Karpenter's views: frozen, camelCase names and no default values in JSON."""
 
 
 class _KarpenterKind(_KarpenterView, frozen=True):
-    """Fields of every kind; all are cluster-scoped."""
+    """Base class of Karpenter's kinds, which are all cluster-scoped."""
 
     metadata: ObjectMeta = ObjectMeta()
 
     @property
     def key(self) -> str:
-        """metadata.name."""
+        """The key of the object: its metadata.name."""
         return self.metadata.name
 
     @property
     def name(self) -> str:
-        """metadata.name."""
+        """The name of the object: its metadata.name."""
         return self.metadata.name
 
 
@@ -61,7 +61,7 @@ class FlexibleRequirement(_KarpenterView, frozen=True):
 
 
 class NodeClassReference(_KarpenterView, frozen=True):
-    """nodeClassRef: the reference to the provider's description of its machines."""
+    """The field nodeClassRef: a reference to the provider's description of its machines."""
 
     group: str = ""
     kind: str = ""
@@ -69,7 +69,7 @@ class NodeClassReference(_KarpenterView, frozen=True):
 
 
 class NodeClaimSpec(_KarpenterView, frozen=True):
-    """spec of a NodeClaim, and of a NodePool's template."""
+    """The field spec of a NodeClaim, or spec.template.spec of a NodePool."""
 
     requirements: tuple[FlexibleRequirement, ...] = ()
     resources: dict[str, ResourceList] = {}
@@ -99,21 +99,21 @@ class NodeClaim(_KarpenterKind, frozen=True):
 
     @property
     def node_pool(self) -> str:
-        """The NodePool to which it belongs, "" for none."""
+        """The name of the claim's NodePool; "" if it belongs to no NodePool."""
         return self.metadata.labels.get(NODE_POOL, "")
 
     def condition(self, kind: str) -> PodCondition | None:
-        """Return the condition of that type."""
+        """Return the condition of type `kind`; None if the claim has no such condition."""
         return next((one for one in self.status.conditions if one.type == kind), None)
 
     def is_true(self, kind: str) -> bool:
-        """Return whether the condition of that type is True."""
+        """Return whether the condition of type `kind` is True."""
         found = self.condition(kind)
         return found is not None and found.status == "True"
 
 
 class NodePoolTemplateMeta(_KarpenterView, frozen=True):
-    """metadata of a NodePool's template."""
+    """The field spec.template.metadata of a NodePool."""
 
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
@@ -127,7 +127,11 @@ class NodePoolTemplate(_KarpenterView, frozen=True):
 
 
 class NodePoolBudget(_KarpenterView, frozen=True):
-    """One disruption budget: how many nodes may be disrupted at once, when, for which reasons."""
+    """A disruption budget of a NodePool.
+
+    It limits how many nodes may be disrupted at the same time, in which periods, and for which
+    reasons.
+    """
 
     nodes: str = DEFAULT_BUDGET_NODES
     schedule: str | None = None
@@ -136,7 +140,7 @@ class NodePoolBudget(_KarpenterView, frozen=True):
 
 
 class NodePoolDisruption(_KarpenterView, frozen=True):
-    """spec.disruption of a NodePool."""
+    """The field spec.disruption of a NodePool."""
 
     consolidate_after: str = "0s"
     consolidation_policy: str = WHEN_EMPTY_OR_UNDERUTILIZED
@@ -160,7 +164,7 @@ class NodePoolStatus(_KarpenterView, frozen=True):
 
 
 class NodePool(_KarpenterKind, frozen=True):
-    """karpenter.sh/v1 NodePool: what nodes Karpenter may create, and when it may remove them."""
+    """karpenter.sh/v1 NodePool: the nodes that Karpenter may create, and when it may remove nodes."""
 
     spec: NodePoolSpec = NodePoolSpec()
     status: NodePoolStatus = NodePoolStatus()
@@ -188,11 +192,11 @@ class NodeOverlaySpec(_KarpenterView, frozen=True):
 
 
 class NodeOverlay(_KarpenterKind, frozen=True):
-    """karpenter.sh/v1alpha1 NodeOverlay: corrects prices and capacity of instance types."""
+    """karpenter.sh/v1alpha1 NodeOverlay: changes prices and capacity of instance types."""
 
     spec: NodeOverlaySpec = NodeOverlaySpec()
 
 
 def duration_or_never(text: str) -> int | None:
-    """Return a duration in ns, None for Never."""
+    """Return the duration `text` in ns; None for `Never`."""
     return None if text == NEVER else parse_duration(text)

@@ -1,7 +1,7 @@
 """KarpenterConfig: the configuration of the simulated Karpenter.
 
-NodePools and NodeClaims come from a dump or a file; the simulated provider sells the instance types
-to every NodePool.
+NodePools and NodeClaims come from a dump or a file. The simulated provider sells the same instance
+types to every NodePool.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ PROVISION_TIME: Final[DurationNs] = seconds(60)
 class KarpenterConfig:
     """The configuration of Karpenter in a simulation: pools, instance types and options.
 
-    `provision_time` is the usual time from a NodeClaim to its Ready node. The time of each node is
-    between 3/4 and 5/4 of it, depending on the seed. `provision_times` overrides it for single
-    NodePools. `node_info` is the status.nodeInfo of new nodes. With `serves_resources`, NodePools
-    and NodeClaims are custom resources of the API server.
+    `provision_time` is the usual time in ns from a NodeClaim to its Ready node; `provision_times`
+    overrides it for single NodePools. The time of each node is between 3/4 and 5/4 of the usual
+    time, depending on the seed. `node_info` is the status.nodeInfo of new nodes. With
+    `serves_resources`, NodePools and NodeClaims are custom resources of the API server.
     """
 
     pools: tuple[NodePool, ...]
@@ -41,5 +41,5 @@ class KarpenterConfig:
     node_info: Mapping[str, str] = field(default_factory=dict)
 
     def provision_time_of(self, pool: str) -> DurationNs:
-        """Return the usual time from a NodeClaim of the NodePool `pool` to its Ready node."""
+        """Return the usual time in ns from a NodeClaim of the NodePool `pool` to its Ready node."""
         return self.provision_times.get(pool, self.provision_time)

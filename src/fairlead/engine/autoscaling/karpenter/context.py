@@ -1,4 +1,4 @@
-"""KarpenterContext: what the parts of Karpenter share."""
+"""KarpenterContext: the state that all parts of Karpenter share."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from fairlead.engine.core.instant import Instant
 
 @dataclass(frozen=True, slots=True)
 class KarpenterContext:
-    """The cluster, the instance types, the history, and the commands that were decided.
+    """The state that all parts of Karpenter share.
 
-    `changed` records a change of the cluster, so that all parts look at it again. `served` is None
-    if NodePools and NodeClaims are not custom resources of the API server.
+    `types_of` returns the instance types of a NodePool. `served` is None if NodePools and
+    NodeClaims are not custom resources of the API server. `changed` tells all parts that the
+    cluster has changed. `commands` collects the commands of all parts.
     """
 
     cluster: KarpenterCluster
@@ -36,7 +37,7 @@ class KarpenterContext:
     commands: list[Command] = field(default_factory=list)
 
     def record_event(self, about: ObjectRef, kind: str, reason: str, note: str) -> None:
-        """Record an event of type `kind` about an object."""
+        """Record an event of type `kind` about the object `about`."""
         self.commands.append(
             RecordEvent(
                 regarding=about,
@@ -49,7 +50,10 @@ class KarpenterContext:
         )
 
     def take_commands(self) -> list[Command]:
-        """Return the commands decided so far, and the writes that show them in the API server."""
+        """Return and clear the commands decided so far.
+
+        The result also contains the writes that update NodePools and NodeClaims in the API server.
+        """
         found = [*self.commands]
         self.commands.clear()
         if self.served is not None:
@@ -58,11 +62,11 @@ class KarpenterContext:
 
 
 def pod_ref(key: str) -> ObjectRef:
-    """Return the reference to the Pod with the key `namespace/name`."""
+    """Return a reference to the Pod with the key `namespace/name`."""
     namespace, _, name = key.rpartition("/")
     return ObjectRef("Pod", namespace, name)
 
 
 def node_ref(name: str) -> ObjectRef:
-    """Return the reference to a Node."""
+    """Return a reference to the Node `name`."""
     return ObjectRef("Node", "", name)

@@ -1,14 +1,15 @@
 """Karpenter: the controllers of Karpenter as one controller of the engine.
 
-    batch         a pod becomes unschedulable; after a quiet second, or ten at most, a pass runs
+    batch         a pod becomes unschedulable; after one second without another such pod, or after
+                  ten seconds at most, a provisioning pass runs
     NodeClaims    launch, conditions, drain and removal (nodeclaim/lifecycle)
     disruption    a loop every ten seconds, if something has changed (disruption/loop)
 
-In a served cluster, NodePools and NodeClaims are custom resources (module served_resources).
-Otherwise NodeClaims exist here and not in the API server.
+If `serves_resources` is configured, NodePools and NodeClaims are custom resources of the API server
+(module served_resources). Otherwise NodeClaims exist only in this controller.
 
-Without a change, a loop would have the result of the last one, so it does not run, and idle hours
-cost nothing.
+Without a change of the cluster, a loop would have the same result as the last loop. Such loops do
+not run, so that idle hours cost nothing.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Karpenter:
     )
 
     def __init__(self, config: KarpenterConfig, *, seed: int, start: Instant) -> None:
-        """Start; the first disruption loop runs one period after `start`."""
+        """Create the controller. Its first disruption loop runs one period after `start`."""
         self._options = config.options
         self.cluster = KarpenterCluster()
         objects: tuple[KarpenterObject, ...] = (*config.pools, *config.claims, *config.overlays)
@@ -101,7 +102,7 @@ class Karpenter:
     # --- what happens ------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Apply a change of the cluster."""
+        """Apply a change of the cluster and return commands."""
         match stimulus:
             case ObjectsLoaded(objects):
                 # NodePools and NodeClaims first, because Nodes are joined with them.
@@ -120,7 +121,10 @@ class Karpenter:
         return self._context.take_commands()
 
     def _see_failure(self, failure: CommandFailed, now: Instant) -> None:
-        """Repeat what did not happen; an eviction is repeated by the drain."""
+        """Schedule the repetition of a failed command.
+
+        A failed eviction is not scheduled here, because the drain repeats it.
+        """
         match failure:
             case CommandFailed(CreateObject() as command, reason, message):
                 self._claims.see_failed_creation(command, reason, message, now)
@@ -146,7 +150,7 @@ class Karpenter:
             self.cluster.put(obj, now)
 
     def _see_resource(self, obj: Unstructured, now: Instant) -> None:
-        """Apply a user's change of a custom resource."""
+        """Apply a user's change of a custom resource of Karpenter."""
         if self._context.served is None:
             return
         match karpenter_view(obj):
@@ -205,7 +209,7 @@ class Karpenter:
                     self._claims.delete(claim, "Deleted", now)
 
     def _change(self, now: Instant) -> None:
-        """Record a change, so that the loops run again."""
+        """Record a change of the cluster, so that the loops run again."""
         self._disruption.change(now)
         if self._pending and self._retry_at is None and self._batch is None:
             self._retry_at = now + _RETRIGGER_NS
@@ -214,7 +218,7 @@ class Karpenter:
     # --- when ----------------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return when the next part has work."""
+        """Return the time at which any part of Karpenter next has work; None if no part has any."""
         due = (
             self._claims.next_due(),
             self._batch_due(),
@@ -225,7 +229,7 @@ class Karpenter:
         return min((one for one in due if one is not None), default=None)
 
     def _batch_due(self) -> Instant | None:
-        """Return when the batch window closes, or pods that are still pending are retried."""
+        """Return the time at which the batch window closes or pending pods are retried."""
         if self._batch is None:
             return self._retry_at
         first, last = self._batch
@@ -237,7 +241,7 @@ class Karpenter:
         return self._claims.is_waiting() or self._batch is not None or self._disruption.is_waiting()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Do the work that is due, machines first."""
+        """Do all work that is due at `now`: machines first, then provisioning, then disruption."""
         if self._context.offerings.expire(now):
             self._change(now)
         if self._context.served is not None:

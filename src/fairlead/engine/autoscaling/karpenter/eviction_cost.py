@@ -1,4 +1,4 @@
-"""What the disruption of a node costs: its pods, reduced as its lifetime runs out.
+"""The cost of disrupting a node: the cost of evicting its pods, and the node's remaining lifetime.
 
 upstream: pkg/utils/disruption/disruption.go
 """
@@ -18,7 +18,10 @@ _COST_LIMIT: Final = 10.0
 
 
 def eviction_cost(pod: Pod) -> float:
-    """Return how much it costs to evict the pod: 1, changed by deletion cost and priority."""
+    """Return the cost of evicting the pod: 1, plus terms for its deletion cost and its priority.
+
+    The cost is limited to the range -10 to 10.
+    """
     # upstream: pkg/utils/disruption/disruption.go:EvictionCost
     cost = 1.0
     text = pod.metadata.annotations.get(POD_DELETION_COST)
@@ -30,7 +33,10 @@ def eviction_cost(pod: Pod) -> float:
 
 
 def lifetime_remaining(claim: NodeClaim, now: Instant) -> float:
-    """Return the share of the NodeClaim's lifetime that is left, 1 if it never expires."""
+    """Return the share of the NodeClaim's lifetime that is left, from 0 to 1.
+
+    1 if it never expires.
+    """
     # upstream: pkg/utils/disruption/disruption.go:LifetimeRemaining
     expire_after = duration_or_never(claim.spec.expire_after)
     if not expire_after:

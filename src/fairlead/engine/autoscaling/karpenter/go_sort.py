@@ -1,8 +1,8 @@
 """Go's `sort.Slice`: pattern-defeating quicksort, which is deterministic but not stable.
 
-If upstream sorts elements that compare equal, the result depends on the algorithm. Up to twelve
-elements it is insertion sort, which is stable; with more, equal elements may change places. Keys
-are compared with `<` only, as upstream's less functions do.
+If upstream sorts elements that compare equal, their order depends on the algorithm. Up to twelve
+elements are sorted by insertion, which is stable. With more elements, equal elements may change
+places. Keys are compared with `<` only, as upstream's less functions do.
 
 upstream: Go's src/sort/zsortfunc.go
 """
@@ -24,7 +24,7 @@ _UNKNOWN, _INCREASING, _DECREASING = range(3)
 
 
 def go_sorted(elements: list[Element], keys: list[Any]) -> list[Element]:
-    """Return `elements`, sorted by `keys`, in the order in which Go's sort.Slice leaves them."""
+    """Return `elements` sorted by `keys`, in exactly the order that Go's sort.Slice produces."""
     n = len(keys)
     if n <= _INSERTION_MAX:
         return [elements[i] for i in sorted(range(n), key=keys.__getitem__)]
@@ -34,7 +34,10 @@ def go_sorted(elements: list[Element], keys: list[Any]) -> list[Element]:
 
 
 class _Sort:
-    """One sort; `order[i]` is the index of the element now at i, `keys[i]` its key."""
+    """The state of one sort.
+
+    `order[i]` is the original index of the element that is now at position i, `keys[i]` is its key.
+    """
 
     def __init__(self, keys: list[Any]) -> None:
         self.keys = list(keys)
@@ -45,7 +48,7 @@ class _Sort:
         self.order[i], self.order[j] = self.order[j], self.order[i]
 
     def quicksort(self, a: int, b: int, limit: int) -> None:
-        """Sort [a, b); use heap sort after `limit` bad partitions."""
+        """Sort the range [a, b); use heap sort after `limit` bad partitions."""
         keys = self.keys
         balanced = partitioned = True
         while True:
@@ -83,7 +86,7 @@ class _Sort:
                 b = middle
 
     def choose_pivot(self, a: int, b: int) -> tuple[int, int]:
-        """Return the index of a pivot, and whether the samples are in order or reversed."""
+        """Return (index of a pivot for [a, b), _INCREASING, _DECREASING or _UNKNOWN)."""
         length = b - a
         swaps = 0
         i, j, k = (a + length // 4 * n for n in (1, 2, 3))
@@ -119,7 +122,10 @@ class _Sort:
         self.order[a:b] = self.order[a:b][::-1]
 
     def _partial(self, a: int, b: int) -> bool:  # noqa: C901 - one algorithm, as upstream has it
-        """Sort a range that is almost in order; return False if it needs more than a few steps."""
+        """Sort the range [a, b) if it is almost sorted.
+
+        Return False if that takes too many steps.
+        """
         keys = self.keys
         i = a + 1
         for _ in range(_MAX_STEPS):
@@ -143,7 +149,10 @@ class _Sort:
         return False
 
     def _partition_equal(self, a: int, b: int, pivot: int) -> int:
-        """Move elements equal to the pivot to the front; return the index after them."""
+        """Move the elements equal to the pivot to the front of [a, b).
+
+        Return the index after them.
+        """
         keys = self.keys
         self.swap(a, pivot)
         i, j = a + 1, b - 1
@@ -159,7 +168,10 @@ class _Sort:
             j -= 1
 
     def _partition(self, a: int, b: int, pivot: int) -> tuple[int, bool]:
-        """Split at the pivot; return its index and whether no element had to move."""
+        """Split [a, b) at the pivot.
+
+        Return (index of the pivot, whether no element had to move).
+        """
         keys = self.keys
         self.swap(a, pivot)
         i, j = a + 1, b - 1
@@ -187,7 +199,7 @@ class _Sort:
         return j, False
 
     def _break_patterns(self, a: int, b: int) -> None:
-        """Swap three elements around the middle with pseudo-random others."""
+        """Swap three elements around the middle of [a, b) with pseudo-randomly chosen elements."""
         length = b - a
         if length < 8:
             return
@@ -227,10 +239,11 @@ class _Sort:
 
 
 def go_resorted(elements: list[Element], keys: list[int]) -> list[Element]:
-    """Return `go_sorted` for a list in which at most one element is out of place.
+    """Return the same as `go_sorted`, for a list in which at most one element is out of place.
 
-    Such a list is sorted by insertion, which is stable, unless the pivot's samples meet the element
-    or the list is too short for the shortcut.
+    Go sorts such a list by insertion, which is stable, so Python's sort gives the same result. The
+    exceptions go to `go_sorted`: the pivot's samples contain the element, or the list is too short
+    for Go's shortcut.
     """
     n = len(keys)
     if n > _INSERTION_MAX:

@@ -1,4 +1,4 @@
-"""What Karpenter did in a run: nodes created and removed, and pods without a new node."""
+"""The history of Karpenter in a run: nodes created and removed, and pods without a new node."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.engine.core.instant import Instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KarpenterNodeChange:
-    """A node that Karpenter requested (`added`) or removed; `price` is per hour.
+    """A node that Karpenter created (`added`) or removed; `price` is per hour.
 
     `reason` is `Provisioned`, `Created by a user`, a disruption reason, or `Expired`.
     """
@@ -27,10 +27,11 @@ class KarpenterNodeChange:
 
 @dataclass(slots=True)
 class KarpenterHistory:
-    """Changes in order; `errors` are upstream's texts about pods for which no node can be created.
+    """The actions of Karpenter in a run.
 
-    `unconsolidatable` are upstream's texts about nodes that are kept. `undelivered` counts the
-    NodeClaims of each NodePool that failed for lack of capacity.
+    `changes` are in order of time. `errors` contains upstream's texts about pods for which no node
+    can be created, `unconsolidatable` those about nodes that are kept. `undelivered` is the number
+    of NodeClaims of each NodePool that failed for lack of capacity.
     """
 
     changes: list[KarpenterNodeChange] = field(default_factory=list)

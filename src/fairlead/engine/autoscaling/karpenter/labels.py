@@ -1,4 +1,4 @@
-"""Label, annotation and taint names of Karpenter, and which labels users may set.
+"""Names of Karpenter's labels, annotations and taints, and rules for the labels that users may set.
 
 upstream: pkg/apis/v1/labels.go
 """
@@ -62,7 +62,7 @@ CORE_WELL_KNOWN_LABELS: Final = frozenset(
 
 
 def normalized_label(key: str) -> str:
-    """Return the stable name of a label that has a beta name."""
+    """Return the stable name of the label `key` if it is a beta name, otherwise `key`."""
     return _ALIASES.get(key, key)
 
 
@@ -75,6 +75,6 @@ def is_restricted(key: str, well_known: frozenset[str]) -> bool:
 
 
 def has_restricted_domain(key: str) -> bool:
-    """Return whether the label's domain is karpenter.sh or below it."""
+    """Return whether the label's domain is karpenter.sh or a subdomain of karpenter.sh."""
     domain = key.partition("/")[0] if "/" in key else ""
     return domain == GROUP or domain.endswith(f".{GROUP}")

@@ -20,11 +20,11 @@ MAX_INSTANCE_TYPES: Final = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KarpenterOptions:
-    """Settings of one Karpenter; times are seconds.
+    """Settings of Karpenter. Times are in seconds.
 
-    With `preference_policy` Ignore, preferences of pods are ignored; with `min_values_policy`
-    BestEffort, a launch may offer fewer values than minValues. `well_known_labels` are Karpenter's
-    and the provider's.
+    With `preference_policy` Ignore, preferences of pods are ignored. With `min_values_policy`
+    BestEffort, a launch may offer fewer values than minValues. `well_known_labels` are those of
+    Karpenter and of the provider.
     """
 
     preference_policy: str = RESPECT
@@ -43,7 +43,7 @@ class KarpenterOptions:
 
     @property
     def respects_preferences(self) -> bool:
-        """Whether preferences count until relaxation removes them."""
+        """Whether preferences of pods are respected until relaxation removes them."""
         return self.preference_policy == RESPECT
 
     @property

@@ -1,8 +1,9 @@
-"""NodeOverlays: corrections of the prices and capacity of a provider's instance types.
+"""NodeOverlays: changes of the prices and capacity of a provider's instance types.
 
-Overlays are applied by weight, heaviest first. An overlay changes the offerings and resources that
-it selects, except those that a heavier overlay has already changed. Two overlays of the same weight
-that change the same value conflict; the later one, by name, is ignored for all pools.
+Overlays are applied by descending weight. An overlay changes the offerings and resources that it
+selects, except those that an overlay with a higher weight has already changed. If two overlays of
+the same weight change the same value, they conflict. Of these, the overlay that is later by name is
+ignored for all pools.
 
 upstream: pkg/controllers/nodeoverlay/{controller,store}.go, pkg/apis/v1alpha1/nodeoverlay.go
 """
@@ -43,7 +44,11 @@ Target = tuple[str, str, str]
 
 @dataclass(slots=True)
 class _Changes:
-    """The overlays that change each target: `first`, and the weight of the last one."""
+    """The overlays that change each target.
+
+    `first` is the overlay that was applied first to the target. `latest_weight` is the weight of
+    the overlay that was applied last.
+    """
 
     latest_weight: dict[Target, int] = field(default_factory=dict)
     first: dict[Target, NodeOverlay] = field(default_factory=dict)
@@ -66,7 +71,10 @@ class OverlaidTypes:
         types_of: Callable[[NodePool], InstanceTypeTable],
         options: KarpenterOptions,
     ) -> None:
-        """Apply the overlays of `cluster`; without the gate NodeOverlay they have no effect."""
+        """Apply the overlays of `cluster` to the types that `types_of` returns for each NodePool.
+
+        Without the feature gate NodeOverlay, overlays have no effect.
+        """
         self._cluster = cluster
         self._types_of = types_of
         self._options = options
@@ -77,7 +85,7 @@ class OverlaidTypes:
         self._tables: dict[tuple[str, InstanceTypeTable], InstanceTypeTable] = {}
 
     def validation(self) -> dict[str, str]:
-        """Return, by overlay, status and reason of its condition ValidationSucceeded."""
+        """Return the status and reason of the ValidationSucceeded condition, by overlay."""
         self._evaluate()
         return dict(self._status)
 
@@ -125,7 +133,7 @@ class OverlaidTypes:
     def _selected(
         self, overlay: NodeOverlay
     ) -> Iterator[tuple[NodePool, InstanceType, list[Offering]]]:
-        """Yield the types that an overlay selects, each with the selected offerings."""
+        """Yield (NodePool, type, selected offerings) for each type that the overlay selects."""
         # upstream: controller.go:getOverlaidOfferings
         asked = combined(
             requirement(one.key, one.operator, one.values) for one in overlay.spec.requirements
@@ -184,7 +192,7 @@ class OverlaidTypes:
 
 
 def adjusted_price(price: float, overlay: NodeOverlay) -> float:
-    """Return the price according to an overlay: absolute, or changed by an amount or percent."""
+    """Return the price that an overlay sets, or `price` changed by an amount or a percentage."""
     # upstream: pkg/cloudprovider/types.go:AdjustedPrice
     if overlay.spec.price is not None:
         return float(overlay.spec.price)

@@ -1,4 +1,4 @@
-"""PodBudgets: the PodDisruptionBudgets that prevent the eviction of a pod.
+"""PodBudgets: finds the PodDisruptionBudgets that prevent the eviction of a pod.
 
 upstream: pkg/utils/pdb/pdb.go
 """
@@ -15,14 +15,15 @@ from fairlead.engine.core.instant import Instant
 
 
 class PodBudgets:
-    """The budgets of all namespaces, in the order of their names."""
+    """The PodDisruptionBudgets of all namespaces, sorted by name."""
 
     def __init__(
         self, budgets: Iterable[PodDisruptionBudget], before: PodBudgets | None = None
     ) -> None:
-        """Store the budgets; their status states how many disruptions they allow.
+        """Store the budgets. Their status contains the number of allowed disruptions.
 
-        In `before`, which is an earlier version, many budgets may have the same selectors.
+        `before` is an earlier version. Its cached matches are used again for each namespace whose
+        budgets still have the same selectors.
         """
         self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
         for one in sorted(budgets, key=lambda one: one.key):
@@ -36,7 +37,10 @@ class PodBudgets:
     def selecting(
         self, namespace: str, budgets: Sequence[PodDisruptionBudget]
     ) -> dict[Hashable, tuple[int, ...]] | None:
-        """Return which budgets select which labels, None if `budgets` have other selectors."""
+        """Return the cached matches of `namespace`: indexes of the selecting budgets, by labels.
+
+        Returns None if `budgets` have other selectors than the budgets of this object.
+        """
         mine = self._by_namespace.get(namespace, ())
         if len(mine) == len(budgets) and all(
             one.spec.selector == other.spec.selector
@@ -61,7 +65,10 @@ class PodBudgets:
         return [mine[number] for number in found]
 
     def blocking(self, pod: Pod, now: Instant) -> str | None:
-        """Return upstream's text about the budgets that block the eviction, None if none does."""
+        """Return upstream's text about the budgets that block the eviction.
+
+        None if no budget does.
+        """
         # upstream: pdb.go:CanEvictPods
         return self._blocking(pod, _allows_none, now)
 

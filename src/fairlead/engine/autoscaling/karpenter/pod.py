@@ -1,4 +1,4 @@
-"""Predicates over pods: whether Karpenter creates nodes for a pod, moves it, or is blocked by it.
+"""Predicates for pods: whether Karpenter creates nodes for a pod, moves it, or is blocked by it.
 
 upstream: pkg/utils/pod/scheduling.go
 """
@@ -35,25 +35,26 @@ def is_provisionable(pod: Pod) -> bool:
 
 
 def is_owned_by(pod: Pod, kind: str) -> bool:
-    """Return whether an owner of that kind is among the pod's owners."""
+    """Return whether any owner of the pod is of `kind`."""
     return any(owner.kind == kind for owner in pod.metadata.owner_references)
 
 
 def is_active(pod: Pod) -> bool:
-    """Return whether the pod has not terminated and is not terminating."""
+    """Return whether the pod is neither terminated nor terminating."""
     return not is_terminal(pod) and not is_terminating(pod)
 
 
 def is_reschedulable(pod: Pod) -> bool:
-    """Return whether the pod is rescheduled when its node is removed."""
+    """Return whether the pod must be rescheduled when its node is removed."""
     moves = is_active(pod) or (is_owned_by(pod, "StatefulSet") and is_terminating(pod))
     return moves and not is_owned_by(pod, "DaemonSet") and not is_owned_by(pod, "Node")
 
 
 def has_do_not_disrupt(pod: Pod, now: Instant) -> bool:
-    """Return whether do-not-disrupt protects the pod now: `true`, or a duration since its start.
+    """Return whether the annotation do-not-disrupt protects the pod at `now`.
 
-    A duration that is invalid or not positive does not protect the pod.
+    The annotation is `true`, or a duration since the pod's start. A duration that is invalid or not
+    positive does not protect the pod.
     """
     text = pod.metadata.annotations.get(DO_NOT_DISRUPT)
     if text is None:
@@ -71,12 +72,12 @@ def has_do_not_disrupt(pod: Pod, now: Instant) -> bool:
 
 
 def is_disruptable(pod: Pod, now: Instant) -> bool:
-    """Return False if the annotation do-not-disrupt blocks the disruption of the pod's node."""
+    """Return False if the pod's annotation do-not-disrupt blocks the disruption of its node."""
     return not (is_active(pod) and has_do_not_disrupt(pod, now))
 
 
 def is_evictable(pod: Pod, now: Instant) -> bool:
-    """Return whether a drain would evict the pod, so that budgets matter."""
+    """Return whether a drain would evict the pod, so that disruption budgets apply."""
     return (
         is_active(pod)
         and not tolerates_disruption(pod)
@@ -91,7 +92,7 @@ def tolerates_disruption(pod: Pod) -> bool:
 
 
 def must_leave(pod: Pod) -> bool:
-    """Return whether the removal of a node waits until the pod has gone."""
+    """Return whether the removal of the pod's node waits until the pod is gone."""
     # upstream: pkg/utils/pod/scheduling.go:IsWaitingEviction
     return not (
         is_terminal(pod) or is_mirror(pod) or is_daemon_pod(pod) or tolerates_disruption(pod)
@@ -99,7 +100,7 @@ def must_leave(pod: Pod) -> bool:
 
 
 def is_mirror(pod: Pod) -> bool:
-    """Return whether the pod is the mirror of a static pod, owned by its Node."""
+    """Return whether the pod is the mirror of a static pod, or is owned by a Node."""
     return is_owned_by(pod, "Node") or MIRROR_ANNOTATION in pod.metadata.annotations
 
 

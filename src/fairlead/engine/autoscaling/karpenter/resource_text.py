@@ -1,4 +1,4 @@
-"""Requests of pods in upstream's format: JSON of quantities, as users wrote them.
+"""Requests of pods in upstream's format: quantities as JSON, in the notation that users wrote.
 
 upstream: pkg/utils/resources/resources.go:RequestsForPods, String
 """
@@ -16,7 +16,7 @@ Quantities = dict[str, Quantity]
 
 
 def resources_text(pods: Sequence[Pod]) -> str:
-    """Return the effective requests of `pods` as JSON, such as `{"cpu":"2","pods":"1"}`."""
+    """Return the total effective requests of `pods` as JSON, such as `{"cpu":"2","pods":"1"}`."""
     total: Quantities = {}
     for pod in pods:
         _add(total, _effective(pod))
@@ -26,7 +26,7 @@ def resources_text(pods: Sequence[Pod]) -> str:
 
 
 def _effective(pod: Pod) -> Quantities:
-    """Return the requests as `fairlead.api.pods.requests` does, with the formats kept."""
+    """Return the requests like `fairlead.api.pods.requests`, in the formats of the pod's quantities."""
     running: Quantities = {}
     for container in pod.spec.containers:
         _add(running, _requests(container))
@@ -58,7 +58,7 @@ def _parsed(resources: ResourceList) -> Quantities:
 
 
 def _add(total: Quantities, more: Mapping[str, Quantity]) -> None:
-    """Add `more` to `total`; a sum has the format of its first nonzero amount."""
+    """Add `more` to `total`. Each sum keeps the format of its first nonzero amount."""
     for name, one in more.items():
         before = total.get(name)
         if before is None or before.nano == 0:

@@ -4,11 +4,11 @@
     write   NodeClaims, with the finalizer that keeps a deleted one until its node is drained;
             the status of NodePools: resources and conditions
 
-A write that fails is repeated after RETRY_NS with the state at that time, until the API server
-deletes the object.
+A failed write is repeated after RETRY_NS, with the state at that time, until the API server deletes
+the object.
 
-Every nodeClassRef is taken as Ready. The hash of a NodePool's template is not upstream's number;
-only whether two hashes are equal has a meaning.
+The NodeClass of every NodePool counts as Ready. The hash of a NodePool's template is not the number
+that upstream computes; only the equality of two hashes has a meaning.
 
 upstream: pkg/controllers/nodepool/{counter,hash,readiness,validation}/controller.go,
 pkg/controllers/nodeclaim/lifecycle/controller.go
@@ -72,7 +72,10 @@ _HEALTHY: Final = "NodeRegistrationHealthy"
 
 
 def karpenter_view(one: Unstructured) -> NodePool | NodeClaim | NodeOverlay | None:
-    """Return a custom resource of Karpenter as its view; None for any other kind."""
+    """Return the typed view of a custom resource of Karpenter.
+
+    None for an object of any other kind.
+    """
     view = _VIEWS.get(one.kind)
     if view is None or not one.api_version.startswith(f"{GROUP}/"):
         return None
@@ -86,7 +89,10 @@ def karpenter_view(one: Unstructured) -> NodePool | NodeClaim | NodeOverlay | No
 
 
 def _hashed(one: NodePool | NodeClaim | NodeOverlay) -> NodePool | NodeClaim | NodeOverlay:
-    """Return a NodePool with the hash of its template; requirements do not count."""
+    """Return a NodePool with the hash of its template, without requirements.
+
+    Other objects unchanged.
+    """
     # upstream: pkg/apis/v1/nodepool.go:Hash
     if not isinstance(one, NodePool):
         return one
@@ -104,12 +110,12 @@ def _hashed(one: NodePool | NodeClaim | NodeOverlay) -> NodePool | NodeClaim | N
 class ServedResources:
     """Keeps NodePools and NodeClaims in the API server equal to Karpenter's state.
 
-    It writes only what differs from the last write; `commands` yields the writes since the last
+    Only differences from the last write are written. `commands` yields the writes since its last
     call.
     """
 
     def __init__(self, cluster: KarpenterCluster) -> None:
-        """Start without stored objects."""
+        """Start without stored NodeClaims."""
         self._cluster = cluster
         self._claims: dict[str, NodeClaim] = {}
         self._deleting: set[str] = set()
@@ -118,11 +124,11 @@ class ServedResources:
         self._failed: dict[tuple[str, str], tuple[Instant, ObjectWrite]] = {}
 
     def is_removed(self, name: str) -> bool:
-        """Return whether the NodeClaim was removed here, but not yet by the API server."""
+        """Return whether Karpenter has removed the NodeClaim, but the API server has not."""
         return name in self._removed_names
 
     def gone(self, name: str) -> None:
-        """Record that the API server has deleted a NodeClaim."""
+        """Record that the API server has deleted the NodeClaim `name`."""
         self._removed_names.discard(name)
         for key in [key for key, (_, one) in self._failed.items() if one.target.name == name]:
             del self._failed[key]
@@ -130,20 +136,23 @@ class ServedResources:
     # --- failures ----------------------------------------------------------------------------
 
     def failed(self, command: ObjectWrite, now: Instant) -> None:
-        """Repeat a write about a NodeClaim or a NodePool later."""
+        """Schedule the repetition of a failed write of a NodeClaim or a NodePool."""
         key = type(command).__name__, command.target.name
         self._failed.setdefault(key, (now + RETRY_NS, command))
 
     def still_there(self, name: str, now: Instant) -> None:
-        """Delete a removed NodeClaim again later, because it was created or changed meanwhile."""
+        """Delete a removed NodeClaim again later, because its creation or a change has followed."""
         self.failed(DeleteObject(_ref("NodeClaim", name), why="karpenter"), now)
 
     def next_due(self) -> Instant | None:
-        """Return when the next failed write is repeated."""
+        """Return the time at which the next failed write is repeated.
+
+        None if no write has failed.
+        """
         return min((due for due, _ in self._failed.values()), default=None)
 
     def repeated(self, now: Instant) -> Iterator[Command]:
-        """Yield the failed writes that are due, as far as they still make sense."""
+        """Yield the failed writes that are due, unless they are no longer needed."""
         for key in [key for key, (due, _) in self._failed.items() if due <= now]:
             _, command = self._failed.pop(key)
             yield from self._repeated(command)
@@ -159,13 +168,13 @@ class ServedResources:
             yield PatchStatus(command.target, _status(claim)) if is_status else command
 
     def stored(self, claim: NodeClaim) -> None:
-        """Record a NodeClaim that the API server has."""
+        """Record a NodeClaim that exists in the API server."""
         self._claims.setdefault(claim.name, claim)
         if claim.metadata.deletion_timestamp:
             self._deleting.add(claim.name)
 
     def commands(self) -> Iterator[Command]:
-        """Yield the writes that make the stored objects equal to the state."""
+        """Yield the writes that make the stored objects equal to Karpenter's state."""
         for name in [name for name in self._claims if name not in self._cluster.node_claims]:
             yield from self._removed(name)
         for name, claim in self._cluster.node_claims.items():
@@ -193,7 +202,7 @@ class ServedResources:
             yield DeleteObject(ref, why="karpenter")
 
     def _removed(self, name: str) -> Iterator[Command]:
-        """Delete a NodeClaim whose machine is gone, and remove its finalizer if it has one."""
+        """Yield the deletion of a NodeClaim without machine, and the removal of its finalizer."""
         claim = self._claims.pop(name)
         self._removed_names.add(name)
         deletion, release = _removal(name)
@@ -227,7 +236,7 @@ class ServedResources:
     # --- NodePools ---------------------------------------------------------------------------
 
     def _pool_status(self, pool: NodePool) -> Iterator[Command]:
-        """Write the resources of the pool's nodes and its conditions, if they differ."""
+        """Yield a write of the pool's status if its resources or conditions have changed."""
         claims = [one for one in self._cluster.node_claims.values() if one.node_pool == pool.name]
         resources = _resources([one for one in claims if not one.metadata.deletion_timestamp])
         conditions = [Condition(kind, "True", kind, "") for kind in _POOL_CONDITIONS]
@@ -246,7 +255,7 @@ class ServedResources:
             yield PatchStatus(ref, {"resources": resources}, tuple(conditions))
 
     def pool_changed(self, name: str) -> None:
-        """Write the status and the hash of a NodePool again, because a user changed it."""
+        """Make `commands` write the NodePool's status and hash again after a user's change."""
         self._pools.pop(name, None)
 
 
@@ -255,14 +264,14 @@ def _ref(kind: str, name: str) -> ObjectRef:
 
 
 def _removal(name: str) -> tuple[DeleteObject, PatchObject]:
-    """Return the commands that delete a NodeClaim, and remove the finalizer that keeps it."""
+    """Return the commands that delete a NodeClaim and remove its finalizer."""
     ref = _ref("NodeClaim", name)
     release = PatchObject(ref, {"metadata": {"finalizers": None}})
     return DeleteObject(ref, why="karpenter"), release
 
 
 def _resources(claims: list[NodeClaim]) -> Json:
-    """Return the sum of the NodeClaims' capacity as quantities, and their number as `nodes`."""
+    """Return the total capacity of the NodeClaims as quantities, and their number as `nodes`."""
     # upstream: pkg/controllers/nodepool/counter/controller.go:BaseResources
     total = dict.fromkeys(_COUNTED, 0)
     for claim in claims:
@@ -272,7 +281,7 @@ def _resources(claims: list[NodeClaim]) -> Json:
 
 
 def _shown(nanos: Mapping[str, int]) -> Json:
-    """Return amounts in billionths as quantities; bytes in powers of two."""
+    """Return amounts, given in billionths, as quantities. Bytes use powers of two."""
     binary = ("memory", "ephemeral-storage", "hugepages-")
     return {
         name: canonical(
@@ -296,7 +305,7 @@ def _status(claim: NodeClaim) -> Json:
 
 
 def _conditions(claim: NodeClaim) -> Iterator[PodCondition]:
-    """Yield the NodeClaim's conditions, Unknown for missing ones, and Ready."""
+    """Yield the NodeClaim's conditions, an Unknown one for each missing condition, and Ready."""
     # upstream: operatorpkg status/condition_set.go: Ready depends on the conditions of a launch
     known = {one.type: one for one in claim.status.conditions}
     waiting = [kind for kind in _OF_READINESS if kind not in known]
@@ -322,7 +331,7 @@ def _conditions(claim: NodeClaim) -> Iterator[PodCondition]:
 
 
 def _changed_metadata(old: NodeClaim, claim: NodeClaim) -> Json:
-    """Return changed labels, and the finalizer that a user's NodeClaim gets when it is launched."""
+    """Return the changed labels, and the finalizer that a user's NodeClaim gets at its launch."""
     changed: Json = {}
     if old.metadata.labels != claim.metadata.labels:
         changed["labels"] = dict(claim.metadata.labels)
@@ -333,7 +342,7 @@ def _changed_metadata(old: NodeClaim, claim: NodeClaim) -> Json:
 
 
 def _transitions(ref: ObjectRef, old: NodeClaim | None, claim: NodeClaim) -> Iterator[Command]:
-    """Yield an event for every condition that became True."""
+    """Yield an event for each condition of `claim` that became True."""
     # upstream: operatorpkg status/controller.go:reconcile
     for one in claim.status.conditions:
         if one.status == "True" and (old is None or not old.is_true(one.type)):

@@ -1,8 +1,9 @@
-"""Termination: drains the nodes of NodeClaims that are being deleted, then removes them.
+"""Termination: drains the nodes of NodeClaims that are being deleted, then removes these nodes.
 
-Pods are evicted within their budgets, ordinary pods before critical ones. Termination waits for
-pods with do-not-disrupt, unless the NodeClaim has a termination grace period: then every pod is
-deleted early enough to end with the period. DaemonSet pods stay until the node is removed.
+Pods are evicted within their disruption budgets, ordinary pods before critical pods. Termination
+waits for pods with do-not-disrupt, unless the NodeClaim has a termination grace period. In that
+case, every pod is deleted early enough to end before the period does. DaemonSet pods stay until the
+node is removed.
 
 upstream: pkg/controllers/node/termination/{controller,terminator/terminator}.go
 """
@@ -28,14 +29,17 @@ _DEFAULT_GRACE_S: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class DrainStep:
-    """The next actions of a drain; it is complete if no pod `remains`."""
+    """The next commands of a drain. `remains` is False if the drain is complete."""
 
     commands: tuple[Command, ...]
     remains: bool
 
 
 def drain_step(claim: NodeClaim, on_node: PodsOnNode, now: Instant) -> DrainStep:
-    """Return the eviction of the next group of pods on a node that is being removed."""
+    """Return the next step of a drain: the eviction of ordinary pods, or else of critical pods.
+
+    Pods that need their whole grace period before the NodeClaim's deadline are deleted instead.
+    """
     leaving, staying = on_node.leaving, on_node.not_yet_leaving
     if not staying:
         return DrainStep((), remains=bool(leaving))

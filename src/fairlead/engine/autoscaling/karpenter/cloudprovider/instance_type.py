@@ -1,7 +1,8 @@
 """Instance types, and the offerings in which a provider sells them.
 
-An offering is one zone and capacity type of an instance type at a price. Amounts are integers: cpu
-in milli, every other resource in whole units. Prices are the provider's, per hour.
+An offering is one zone and capacity type of an instance type, at a price. Amounts are integers: cpu
+in thousandths of a core, every other resource in whole units. Prices are the provider's hourly
+prices.
 
 upstream: pkg/cloudprovider/types.go
 """
@@ -28,9 +29,10 @@ _MEMORY: Final = "memory"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Offering:
-    """One zone and capacity type of an instance type.
+    """One zone and capacity type of an instance type, with its price.
 
-    Reserved offerings have a `reservation_id` and `reservation_capacity` (instances left).
+    Reserved offerings have a `reservation_id`, and `reservation_capacity` is the number of
+    instances left.
     """
 
     requirements: Requirements
@@ -47,7 +49,7 @@ class Offering:
 
     @property
     def capacity_type(self) -> str:
-        """on-demand, spot or reserved."""
+        """The capacity type: on-demand, spot or reserved."""
         return self.requirements.get(CAPACITY_TYPE).single or ""
 
 
@@ -64,7 +66,7 @@ class InstanceType:
 
     @cached_property
     def allocatable(self) -> Amounts:
-        """The capacity without overhead; hugepages are subtracted from memory."""
+        """The capacity minus the overhead; hugepages are also subtracted from memory."""
         # upstream: types.go:InstanceType.precompute
         left = {name: amount - self.overhead.get(name, 0) for name, amount in self.capacity.items()}
         for name, amount in self.capacity.items():
@@ -75,7 +77,10 @@ class InstanceType:
     def compatible_offerings(
         self, requirements: Requirements, well_known: frozenset[str]
     ) -> list[Offering]:
-        """Return the offerings, available or not, that a node with `requirements` may use."""
+        """Return the offerings, available or not, that a node with `requirements` may use.
+
+        `well_known` are labels that a node may get although `requirements` do not mention them.
+        """
         return [
             one for one in self.offerings if requirements.compatible(one.requirements, well_known)
         ]
@@ -90,9 +95,10 @@ class InstanceType:
         return min(prices, default=NO_PRICE)
 
     def worst_launch_price(self, requirements: Requirements, well_known: frozenset[str]) -> float:
-        """Return the highest price of a launch: that of the first available capacity type.
+        """Return the highest price that a launch may have to pay; NO_PRICE if nothing is available.
 
-        Providers take reserved capacity first, then spot, then on-demand.
+        Providers use reserved capacity first, then spot, then on-demand. So this is the highest
+        price in the first capacity type that is available.
         """
         # upstream: types.go:Offerings.WorstLaunchPrice
         found = [
@@ -120,7 +126,10 @@ def reserved_offerings(
 
 
 def fits(requests: Amounts, available: Amounts) -> bool:
-    """Return whether `requests` fit; if any amount is negative, nothing fits."""
+    """Return whether `requests` fit `available`.
+
+    If any available amount is negative, nothing fits.
+    """
     # upstream: pkg/utils/resources/resources.go:Fits
     if any(amount < 0 for amount in available.values()):
         return False
@@ -141,9 +150,9 @@ def unmet_min_values(
 ) -> tuple[int, dict[str, int]]:
     """Return how many of `types`, from the first on, are needed to meet all minValues.
 
-    The result is (number of types needed, {}). If even all types do not suffice, it is (number of
-    types, {label: number of values offered} for the labels that fail). All values in the types
-    count, even if no offering has them.
+    The result is (number of types needed, {}). If all types together do not suffice, it is (number
+    of types, {label: number of values}) with the labels that fail. All values in the types count,
+    even if no offering has them.
     """
     # upstream: types.go:InstanceTypes.SatisfiesMinValues
     asked = requirements.with_min_values()
@@ -165,6 +174,6 @@ def unmet_min_values(
 
 
 def min_values_error(unmet: Iterable[str]) -> str:
-    """Return upstream's text for labels whose minValues are not met."""
+    """Return upstream's error text for labels whose minValues are not met."""
     labels = " ".join(sorted(unmet))
     return f"minValues requirement is not met for label(s) (label(s)=[{labels}])"

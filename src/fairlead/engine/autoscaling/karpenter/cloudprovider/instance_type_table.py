@@ -1,9 +1,9 @@
-"""InstanceTypeTable: a NodePool's instance types as columns; each question is one mask.
+"""InstanceTypeTable: a NodePool's instance types as columns; each query returns a mask.
 
 A mask is a boolean array over the types. Requirements are compared once per distinct value: all
-types with `arch In [amd64]` share a code in the column of that label, so a question about 400 types
-needs a few comparisons and a lookup. Results are cached by requirement and by set of requirements,
-because the NodeClaims of a pass have few distinct ones.
+types with `arch In [amd64]` have the same code in the column of that label. So a query over 400
+types needs a few comparisons and a lookup. Results are cached by requirement and by set of
+requirements, because the NodeClaims of a pass have few distinct requirements.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ Mask = NDArray[np.bool_]
 
 
 class _Column:
-    """One label of many subjects: each has a code for its requirement on the label."""
+    """A column for one label: the code of each subject's requirement on the label.
+
+    A subject is an instance type or an offering.
+    """
 
     def __init__(self, requirements: Iterable[LabelRequirement | None]) -> None:
-        """Encode `requirements`, one per subject; None if it has no requirement on the label."""
+        """Encode the requirement of each subject; None if it has none on the label."""
         codes: dict[LabelRequirement | None, int] = {}
         rows = [codes.setdefault(one, len(codes)) for one in requirements]
         self._codes = np.array(rows, dtype=np.int64)
@@ -41,7 +44,7 @@ class _Column:
         asked: LabelRequirement | None,
         agrees: Callable[[LabelRequirement, LabelRequirement | None], bool],
     ) -> Mask:
-        """Return a mask of the subjects whose requirement `agrees` with `asked`, or is missing."""
+        """Return a mask of the subjects with no requirement or one that `agrees` with `asked`."""
         found = self._masks.get(asked)
         if found is None:
             answers = [one is None or agrees(one, asked) for one in self._distinct]
@@ -50,7 +53,7 @@ class _Column:
 
 
 class InstanceTypeTable:
-    """Instance types in the order of the provider, with masks over them."""
+    """Instance types in the provider's order, with masks over them of shape (types,)."""
 
     def __init__(self, types: Sequence[InstanceType], well_known: frozenset[str]) -> None:
         """Index `types`.
@@ -95,11 +98,14 @@ class InstanceTypeTable:
         }
 
     def column(self, resource: str) -> int | None:
-        """Return the column of `resource` in `allocatable` and `capacity`, or None."""
+        """Return the column of `resource` in `allocatable` and `capacity`.
+
+        None if no type has it.
+        """
         return self._resources.get(resource)
 
     def meeting(self, requirements: Requirements) -> Mask:
-        """Return the types whose own requirements intersect `requirements`."""
+        """Return a mask of the types whose own requirements intersect `requirements`."""
         found = self._met.get(requirements)
         if found is None:
             found = self.all.copy()
@@ -111,7 +117,7 @@ class InstanceTypeTable:
         return found
 
     def offered(self, requirements: Requirements) -> Mask:
-        """Return the types with an available offering that fits all `requirements` at once."""
+        """Return a mask of the types with an available offering that `requirements` allow."""
         found = self._offered.get(requirements)
         if found is None:
             allowed = self.allowed_offerings(requirements) & self._offering_available
@@ -121,7 +127,10 @@ class InstanceTypeTable:
         return found
 
     def allowed_offerings(self, requirements: Requirements) -> Mask:
-        """Return the offerings of all types, in order, that a node with `requirements` may use."""
+        """Return a mask of the offerings that `requirements` allow, shape (offerings,).
+
+        The offerings of all types are in the order of the types.
+        """
         allowed = np.ones(len(self._offerings), dtype=np.bool_)
         for key, column in self._offering_labels.items():
             asked = requirements.find(key)
@@ -131,7 +140,7 @@ class InstanceTypeTable:
         return allowed
 
     def fitting(self, requests: Mapping[str, int]) -> Mask:
-        """Return the types whose allocatable resources hold `requests`."""
+        """Return a mask of the types whose allocatable resources hold `requests`."""
         found = self._sound
         for name, amount in requests.items():
             column = self._resources.get(name)
@@ -142,7 +151,7 @@ class InstanceTypeTable:
         return found
 
     def within(self, remaining: Mapping[str, int]) -> Mask:
-        """Return the types whose capacity exceeds no `remaining` limit."""
+        """Return a mask of the types whose capacity exceeds no limit in `remaining`."""
         found = self.all
         for name, amount in remaining.items():
             column = self._resources.get(name)
@@ -153,18 +162,21 @@ class InstanceTypeTable:
         return found
 
     def largest_capacity(self, options: Mask, resource: str) -> int:
-        """Return the largest capacity of `resource` among `options`; 0 if none has it."""
+        """Return the largest capacity of `resource` among the types in the mask `options`.
+
+        0 if none has it.
+        """
         column = self._resources.get(resource)
         if column is None or not options.any():
             return 0
         return int(self.capacity[options, column].max())
 
     def chosen(self, options: Mask) -> list[InstanceType]:
-        """Return the types selected by a mask, in the provider's order."""
+        """Return the types in the mask `options`, in the provider's order."""
         return [self.types[i] for i in np.flatnonzero(options)]
 
     def reserved(self, options: Mask, requirements: Requirements) -> list[Offering]:
-        """Return the available reserved offerings of `options` that `requirements` allow."""
+        """Return available reserved offerings of `options` that `requirements` allow."""
         if not self.has_reserved:
             return []
         allowed = self.allowed_offerings(requirements) & self._offering_available
@@ -175,7 +187,10 @@ class InstanceTypeTable:
         ]
 
     def cheapest_prices(self, requirements: Requirements) -> list[float]:
-        """Return the lowest price of each type's available offerings that `requirements` allow."""
+        """Return each type's lowest price of an available offering that `requirements` allow.
+
+        The price is NO_PRICE for a type that has no such offering.
+        """
         found = self._orders.get(requirements)
         if found is None:
             found = self._orders[requirements] = [
@@ -189,7 +204,7 @@ def _intersects(one: LabelRequirement, asked: LabelRequirement | None) -> bool:
 
 
 def _allows(one: LabelRequirement, asked: LabelRequirement | None) -> bool:
-    """Return whether an offering with `one` can satisfy `asked` (None: no requirement)."""
+    """Return whether an offering with requirement `one` can satisfy `asked` (None: any value)."""
     if asked is None:
         return one.denies
     return asked.has_intersection(one) or (one.denies and asked.denies)

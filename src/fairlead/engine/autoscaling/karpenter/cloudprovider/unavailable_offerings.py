@@ -1,7 +1,7 @@
-"""UnavailableOfferings: offerings that a provider could not deliver are unavailable for a while.
+"""UnavailableOfferings: remembers the offerings that a provider could not deliver.
 
 A launch that fails for lack of capacity marks the offerings that it tried. For three minutes the
-provider lists them as unavailable, so that a pass chooses others.
+provider lists them as unavailable, so that provisioning passes choose other offerings.
 
 upstream: karpenter-provider-aws pkg/cache/unavailableofferings.go, cache.go:UnavailableOfferingsTTL
 """
@@ -29,10 +29,10 @@ OfferingKey = tuple[str, str, str]
 
 
 class UnavailableOfferings:
-    """Records unavailable offerings; the instance types in `table` show them as unavailable."""
+    """Records unavailable offerings. The instance types in `table` show these as unavailable."""
 
     def __init__(self, types: Sequence[InstanceType], well_known: frozenset[str]) -> None:
-        """Start with all offerings available."""
+        """Start with all offerings of `types` available."""
         self._types = types
         self._well_known = well_known
         self._until: dict[OfferingKey, Instant] = {}
@@ -46,15 +46,18 @@ class UnavailableOfferings:
         return len(self._tables)
 
     def mark(self, instance_type: InstanceType, offering: Offering, now: Instant) -> None:
-        """Make an offering unavailable for three minutes; `publish` shows it."""
+        """Mark an offering as unavailable for three minutes. `publish` updates `table`."""
         self._until[_key(instance_type, offering)] = now + UNAVAILABLE_NS
 
     def next_expiry(self) -> Instant | None:
-        """Return when the next offering becomes available again."""
+        """Return the time at which the next offering becomes available again.
+
+        None if all are available.
+        """
         return min(self._until.values(), default=None)
 
     def expire(self, now: Instant) -> bool:
-        """Make expired offerings available again; return whether there were any."""
+        """Make expired offerings available again, and return whether any had expired."""
         over = [key for key, until in self._until.items() if until <= now]
         for key in over:
             del self._until[key]
@@ -63,7 +66,7 @@ class UnavailableOfferings:
         return bool(over)
 
     def publish(self) -> None:
-        """Set `table` to instance types that show which offerings are unavailable now."""
+        """Update `table`, so that it shows the offerings that are unavailable now."""
         unavailable = frozenset(self._until)
         found = self._tables.pop(unavailable, None)
         if found is None:

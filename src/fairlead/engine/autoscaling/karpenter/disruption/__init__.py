@@ -1,1 +1,1 @@
-"""Disruption: which nodes may be removed, why, how many at once, and their replacements."""
+"""Disruption: selects nodes to remove and their replacements, within budgets."""

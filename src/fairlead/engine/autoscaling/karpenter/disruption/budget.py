@@ -1,4 +1,4 @@
-"""How many nodes of each NodePool may be disrupted now, for a reason.
+"""The number of nodes of each NodePool that may be disrupted now for a given reason.
 
 upstream: pkg/apis/v1/nodepool.go:GetAllowedDisruptionsByReason,
 pkg/controllers/disruption/helpers.go:BuildDisruptionBudgetMapping
@@ -26,9 +26,9 @@ UNLIMITED: Final = 2**31 - 1
 
 
 def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) -> dict[str, int]:
-    """Return, by NodePool, how many more of its nodes may be disrupted for `reason`.
+    """Return, by NodePool, the number of its nodes that may still be disrupted for `reason`.
 
-    Nodes that are not ready or are being removed, for any reason, are subtracted.
+    Nodes that are not ready, or that are already being removed for any reason, count as disrupted.
     """
     nodes: dict[str, int] = {}
     disrupting: dict[str, int] = {}
@@ -46,7 +46,10 @@ def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) ->
 
 
 def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
-    """Return how many of `nodes` the active budgets for `reason` allow; UNLIMITED without any."""
+    """Return how many of `nodes` nodes the active budgets for `reason` allow to disrupt.
+
+    Returns UNLIMITED if no budget is active, and 0 if a budget is invalid.
+    """
     found = UNLIMITED
     for one in pool.spec.disruption.budgets:
         if one.reasons and reason not in one.reasons:
@@ -61,7 +64,7 @@ def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
 
 
 def _is_active(budget: NodePoolBudget, now: Instant) -> bool:
-    """Return whether the schedule's last time is less than the duration ago."""
+    """Return whether the last scheduled start of the budget is at most its duration ago."""
     # upstream: nodepool.go:Budget.IsActive
     if budget.schedule is None:
         return True

@@ -30,9 +30,10 @@ from fairlead.engine.core.instant import Instant
 
 
 class DisruptionClass(StrEnum):
-    """Whether pods can block a disruption.
+    """The class of a disruption: whether pods can block it.
 
-    They cannot block an EVENTUAL disruption of a NodeClaim with a termination grace period.
+    Pods can block a GRACEFUL disruption. They cannot block an EVENTUAL disruption if the NodeClaim
+    has a termination grace period.
     """
 
     GRACEFUL = "graceful"
@@ -41,10 +42,10 @@ class DisruptionClass(StrEnum):
 
 @dataclass(frozen=True)
 class DisruptionCandidate:
-    """A node, its pool and type, and the cost of a disruption.
+    """A node that may be disrupted, its pool and instance type, and the cost of the disruption.
 
-    `pods` are the pods that would be rescheduled; `instance_type` is None if the provider no longer
-    has it. `price` is the price of the node, None if no offering matches its labels.
+    `pods` are the pods that would be rescheduled. `instance_type` is None if the provider no longer
+    has this type. `price` is the hourly price of the node, None if no offering matches its labels.
     """
 
     node: StateNode
@@ -57,12 +58,12 @@ class DisruptionCandidate:
 
     @property
     def name(self) -> str:
-        """The node's name."""
+        """The name of the node."""
         return self.node.name
 
     @property
     def capacity_type(self) -> str:
-        """The label capacity-type, "" if there is none."""
+        """The capacity type in the node's labels; "" if the node has no such label."""
         return self.node.labels.get(CAPACITY_TYPE, "")
 
 
@@ -85,7 +86,7 @@ class Candidates:
         queued: Collection[str],
         well_known: frozenset[str],
     ) -> None:
-        """Search `cluster`; `queued` are the keys of nodes that a command is already disrupting."""
+        """Search `cluster`. `queued` are the keys of nodes that a command is already disrupting."""
         self._cluster = cluster
         self._types_of = types_of
         self._queued = queued
@@ -94,9 +95,10 @@ class Candidates:
         self._last: dict[DisruptionClass, tuple[_Inputs, _Found]] = {}
 
     def all(self, disruption_class: DisruptionClass, now: Instant) -> _Found:
-        """Return the candidates by name, and why other nodes are no candidates.
+        """Return (the candidates sorted by name, {node: the reason why it is not a candidate}).
 
-        The methods of a loop share the result, because nothing changes between them.
+        The result is cached, so that all methods of a loop share it while the cluster does not
+        change.
         """
         pools = self._cluster.node_pools.values()
         inputs = (
@@ -126,7 +128,7 @@ class Candidates:
     def of(
         self, disruption_class: DisruptionClass, should_disrupt: ShouldDisrupt, now: Instant
     ) -> list[DisruptionCandidate]:
-        """Return the candidates of a disruption method, sorted by name."""
+        """Return the candidates that `should_disrupt` accepts, sorted by name."""
         candidates = self.all(disruption_class, now)[0]
         return [one for one in candidates if should_disrupt(one) is True]
 
@@ -186,7 +188,10 @@ class Candidates:
         return next((text for applies, text in checks if applies), None)
 
     def _price(self, node: StateNode, instance_type: InstanceType | None) -> float | None:
-        """Return the lowest price of the node's offerings, None if it has none."""
+        """Return the lowest price of an offering that matches the node.
+
+        None if no offering does.
+        """
         if instance_type is None:
             return None
         offerings = instance_type.compatible_offerings(node.label_requirements, self._well_known)
@@ -203,7 +208,7 @@ class Candidates:
 
 
 def total_price(candidates: Iterable[DisruptionCandidate]) -> float:
-    """Return the total price of the candidates; 0 if a price is unknown."""
+    """Return the total hourly price of the candidates; 0 if any price is unknown."""
     # upstream: consolidation.go:getCandidatePrices
     total = 0.0
     for one in candidates:

@@ -17,7 +17,10 @@ from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode 
 
 @dataclass(frozen=True, slots=True)
 class DisruptionCommand:
-    """The decision of a method; `placed` are the nodes that take the pods."""
+    """The decision of a disruption method: nodes to remove, and NodeClaims that replace them.
+
+    `placed` are the existing nodes on which the simulation placed pods.
+    """
 
     method: str
     reason: str
@@ -32,7 +35,10 @@ class DisruptionCommand:
 
     @property
     def savings(self) -> float:
-        """The price of the candidates, less that of each replacement's first option."""
+        """The hourly price of the candidates minus the price of the replacements.
+
+        The price of a replacement is the lowest price of its first instance type.
+        """
         # upstream: types.go:Command.EstimatedSavings
         saved = total_price(self.candidates)
         for one in self.replacements:

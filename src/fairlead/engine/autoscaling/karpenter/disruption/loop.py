@@ -1,12 +1,12 @@
-"""DisruptionLoop: runs the methods in order until one acts.
+"""DisruptionLoop: runs the disruption methods in order until one of them finds a command.
 
-    emptiness, static drift, drift, multi-node and single-node consolidation
+The order is: emptiness, static drift, drift, multi-node consolidation, single-node consolidation.
 
-A decision of consolidation or emptiness is validated after a wait. If it is no longer valid, the
-next method runs in the same loop, on the cluster at that time.
+A decision of consolidation or emptiness is validated after a delay. If the decision is no longer
+valid, the next method runs in the same loop, on the state of the cluster at that time.
 
-DisruptionController runs a loop every ten seconds if something has changed since the last one.
-Commands wait for their replacements, then their candidates are deleted.
+DisruptionController runs a loop every ten seconds if something has changed since the last loop.
+A command waits for its replacements, then its candidates are deleted.
 
 upstream: pkg/controllers/disruption/controller.go, queue.go
 """
@@ -55,14 +55,14 @@ UNSYNCED_RETRY_NS: Final[DurationNs] = NANOSECONDS_PER_SECOND
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """The result of a loop, and the time (ns) until the next one."""
+    """The commands of one loop, and the time in ns until the next loop."""
 
     commands: tuple[DisruptionCommand, ...]
     requeue_ns: DurationNs
 
 
 class DisruptionLoop:
-    """Runs the disruption methods; holds the command queue and the memory that they share."""
+    """Runs the disruption methods, which share this object's context."""
 
     def __init__(
         self,
@@ -72,7 +72,10 @@ class DisruptionLoop:
         queue: DisruptionQueue,
         options: KarpenterOptions,
     ) -> None:
-        """Commands are started on `queue`."""
+        """Search `cluster`, except nodes that commands in `queue` are already disrupting.
+
+        Replacements are simulated with `provisioner`.
+        """
         self._cluster = cluster
         memory = cluster.memory
         candidates = Candidates(cluster, types_of, queue.keys, options.well_known_labels)
@@ -91,10 +94,10 @@ class DisruptionLoop:
     def run(
         self, now: Instant, start: Callable[[DisruptionCommand, Instant], None]
     ) -> Generator[DurationNs, Instant, LoopResult]:
-        """Run one loop, beginning at `now`.
+        """Run one loop, beginning at `now`; return its result.
 
-        The generator yields how long to wait (ns) and is resumed with the current time. `start`
-        executes a command.
+        The generator yields the ns to wait, and the caller resumes it with the current time. The
+        loop calls `start` with each command and the current time.
         """
         if not self._cluster.is_synced():
             return LoopResult((), UNSYNCED_RETRY_NS)
@@ -126,7 +129,7 @@ class DisruptionLoop:
 
 
 class DisruptionController:
-    """Decides when loops run, and executes their commands."""
+    """Decides when disruption loops run, and executes their commands."""
 
     def __init__(
         self,
@@ -137,7 +140,7 @@ class DisruptionController:
         *,
         start: Instant,
     ) -> None:
-        """Start; the first loop runs one period after `start`."""
+        """Create the controller. Its first loop runs one period after `start`."""
         self._context = context
         self._claims = claims
         self._queue = DisruptionQueue(context.cluster)
@@ -151,24 +154,27 @@ class DisruptionController:
         self._queue_at: Instant | None = None
 
     def next_due(self) -> Instant | None:
-        """Return when a loop runs or continues, or a command may be done."""
+        """Return the time at which a loop starts or continues, or commands are checked.
+
+        None if never.
+        """
         loop_at = self._resume_at if self._running is not None else self._loop_at
         due = [one for one in (loop_at, self._queue_at) if one is not None]
         return min(due, default=None)
 
     def is_waiting(self) -> bool:
-        """Return whether a loop or a command is under way, or a loop is due."""
+        """Return whether a loop or a command is in progress, or a loop is due."""
         return self._running is not None or len(self._queue) > 0 or self._loop_at is not None
 
     def change(self, now: Instant) -> None:
-        """Run a loop and check the commands again, because the cluster has changed."""
+        """Schedule the next loop and a check of the commands, because the cluster has changed."""
         if self._loop_at is None:
             self._loop_at = max(now, self._last_loop + LOOP_PERIOD_NS)
         if len(self._queue):
             self._queue_at = now
 
     def disrupt(self, now: Instant) -> None:
-        """Run or continue the loop if it is due."""
+        """Start or continue the loop, if that is due at `now`."""
         if self._running is None:
             if self._loop_at is None or self._loop_at > now:
                 return
@@ -181,7 +187,10 @@ class DisruptionController:
             self._advance(now, now)
 
     def _advance(self, sent: Instant | None, now: Instant) -> None:
-        """Continue the loop until it waits or ends."""
+        """Continue the loop until its next wait or its end.
+
+        `sent` is the time to resume it with.
+        """
         if self._running is None:
             return
         try:
@@ -198,12 +207,15 @@ class DisruptionController:
                 self._loop_at = self._next_check(now)
 
     def _next_check(self, now: Instant) -> Instant | None:
-        """Return when a loop could have a new result without a change: nominations have ended."""
+        """Return the time at which a nomination ends, so that a loop could have a new result.
+
+        Returns None if no node is nominated.
+        """
         later = [due for due in self._context.cluster.nominated_until.values() if due > now]
         return max(min(later), now + LOOP_PERIOD_NS) if later else None
 
     def _start(self, command: DisruptionCommand, now: Instant) -> None:
-        """Taint the candidates, launch the replacements, wait for them."""
+        """Taint the candidates of a command, launch its replacements, and queue it."""
         names = [self._claims.create(one, command.reason, now) for one in command.replacements]
         for one in command.candidates:
             self._claims.set_tainted(one.claim, tainted=True)
@@ -219,7 +231,10 @@ class DisruptionController:
         self._queue_at = now
 
     def process_queue(self, now: Instant) -> None:
-        """If due, check the commands in progress; delete the candidates of ready ones."""
+        """Check the commands in progress, if that is due.
+
+        Delete the candidates of ready commands.
+        """
         if self._queue_at is None or self._queue_at > now:
             return
         self._queue_at = None

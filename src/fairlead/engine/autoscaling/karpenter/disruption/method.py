@@ -1,4 +1,4 @@
-"""The disruption methods' protocol, and the context that they share.
+"""The protocol of the disruption methods, and the context that they share.
 
 upstream: pkg/controllers/disruption/types.go:Method
 """
@@ -28,10 +28,10 @@ Waiting = Generator[DurationNs, Instant, list[DisruptionCommand]]
 
 @dataclass(slots=True)
 class DisruptionContext:
-    """What methods read: the cluster, the provisioner for simulations, the candidates.
+    """The state that all methods share: cluster, candidates, and a provisioner for simulations.
 
-    `rejected` collects the commands that failed validation, as `(node, why)`; `notes` the event
-    texts about nodes that cannot be disrupted.
+    `rejected` collects (node, reason) for commands that failed validation. `notes` contains event
+    texts about nodes that cannot be disrupted, by node.
     """
 
     cluster: KarpenterCluster
@@ -43,18 +43,21 @@ class DisruptionContext:
 
 
 class DisruptionMethod(Protocol):
-    """One method of finding nodes to disrupt."""
+    """A method that selects nodes to disrupt, such as drift or emptiness."""
 
     name: str
     reason: str
     disruption_class: DisruptionClass
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Return True if the method applies to the candidate, otherwise False or a reason."""
+        """Return whether the method applies to the candidate; False may be a reason text."""
         ...
 
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """Yield validated commands; `allowed` is what budgets allow, by NodePool."""
+        """Yield the ns to wait before validation, then return the validated commands.
+
+        `allowed` is the number of nodes that budgets allow to disrupt, by NodePool.
+        """
         ...

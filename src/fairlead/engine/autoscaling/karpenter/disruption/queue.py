@@ -23,7 +23,7 @@ _TIMEOUT_MAX_NS: Final[DurationNs] = 3_600 * NANOSECONDS_PER_SECOND
 
 
 class CommandProgress(StrEnum):
-    """Whether the replacements of a command are ready, still awaited, or failed."""
+    """The progress of a command: its replacements are awaited, are ready, or have failed."""
 
     WAITING = "waiting"
     COMPLETED = "completed"
@@ -32,7 +32,7 @@ class CommandProgress(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QueuedCommand:
-    """A command in progress: `replacements` are the names of its NodeClaims."""
+    """A command in progress. `replacements` are the names of the NodeClaims that it launched."""
 
     command: DisruptionCommand
     replacements: tuple[str, ...]
@@ -48,13 +48,12 @@ class DisruptionQueue:
     """The commands in progress, in the order of their start."""
 
     def __init__(self, cluster: KarpenterCluster) -> None:
-        """Start without commands."""
         self._cluster = cluster
         self._commands: list[QueuedCommand] = []
         self.keys: set[str] = set()
 
     def __len__(self) -> int:
-        """Return how many commands are in progress."""
+        """Return the number of commands in progress."""
         return len(self._commands)
 
     @property
@@ -63,7 +62,7 @@ class DisruptionQueue:
         return tuple(self._commands)
 
     def replaced_claims(self) -> frozenset[str]:
-        """Return the NodeClaims of static NodePools that are being replaced."""
+        """Return the names of the NodeClaims of static NodePools that are being replaced."""
         return frozenset(
             one.claim.name
             for queued in self._commands
@@ -72,7 +71,7 @@ class DisruptionQueue:
         )
 
     def add(self, command: DisruptionCommand, replacements: Sequence[str], now: Instant) -> None:
-        """Start waiting; the candidates are marked for deletion."""
+        """Add a command that waits for `replacements`, and mark its candidates for deletion."""
         queued = QueuedCommand(command, tuple(replacements), now)
         self._commands.append(queued)
         self.keys.update(queued.keys)
@@ -81,9 +80,10 @@ class DisruptionQueue:
             self._cluster.nominate(node.state.key, now)
 
     def progress(self, queued: QueuedCommand, now: Instant) -> CommandProgress:
-        """Return whether the replacements are ready; a command that takes too long has failed.
+        """Return whether the replacements of `queued` are ready, awaited or failed.
 
-        The time is checked last, so replacements that became ready too late do not count.
+        A command that takes too long has failed, even if its replacements have become ready
+        meanwhile.
         """
         # upstream: queue.go:Reconcile, waitOrTerminate
         claims = self._cluster.node_claims
@@ -103,7 +103,7 @@ class DisruptionQueue:
         )
 
     def times_out_at(self, queued: QueuedCommand) -> Instant:
-        """Return when the command fails if its replacements are not ready by then."""
+        """Return the time at which the command fails if its replacements are not ready by then."""
         return queued.started + self._timeout() + 1
 
     def _timeout(self) -> DurationNs:

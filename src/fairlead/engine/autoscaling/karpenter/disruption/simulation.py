@@ -1,4 +1,4 @@
-"""Simulates a provisioning pass without some nodes, to find new places for their pods.
+"""Simulates a provisioning pass without some nodes, to find new nodes for their pods.
 
 upstream: pkg/controllers/disruption/helpers.go:SimulateScheduling
 """
@@ -28,7 +28,8 @@ _SHOWN_ERRORS: Final = 5
 class Simulated:
     """The result of a provisioning pass that was simulated without some nodes.
 
-    `errors` maps running pods without a new node to the reason.
+    `requests` are new NodeClaims, `placed` are existing nodes on which pods were placed. `errors`
+    maps each running pod without a new node to the reason.
     """
 
     requests: tuple[NodeClaimRequest, ...]
@@ -36,7 +37,7 @@ class Simulated:
     errors: dict[str, str]
 
     def problem(self) -> str | None:
-        """Return upstream's sentence about running pods that would not fit, None if all would."""
+        """Return upstream's sentence about running pods that fit no node; None if all pods fit."""
         # upstream: scheduler.go:NonPendingPodSchedulingErrors
         if not self.errors:
             return None
@@ -54,10 +55,10 @@ def simulate(
     candidates: Sequence[DisruptionCandidate],
     now: Instant,
 ) -> Simulated | None:
-    """Simulate a pass without the candidates; None if a candidate is already being removed.
+    """Simulate a pass without `candidates`; return None if a candidate is already being removed.
 
-    Pending pods and pods of nodes being removed take part. Reservations fall back to other
-    capacity.
+    The pods of the candidates, pending pods, and pods of other nodes being removed take part. If a
+    reservation is exhausted, other capacity is used.
     """
     leaving = {one.node.key for one in candidates}
     nodes = cluster.nodes(now)

@@ -1,4 +1,4 @@
-"""Validation: checks a decision again after a wait, as the cluster may have changed.
+"""Validation: checks a decision again after a delay, because the cluster may have changed.
 
 upstream: pkg/controllers/disruption/validation.go
 """
@@ -31,10 +31,11 @@ def validate(
     should_disrupt: ShouldDisrupt,
     now: Instant,
 ) -> str | None:
-    """Return why a consolidation must no longer be carried out, None if it is still valid.
+    """Return the reason why a consolidation is no longer valid; None if it is still valid.
 
-    All candidates must still be candidates within the budgets, and a new simulation must need the
-    same number of nodes, with all the types of the command's replacement among its options.
+    It is valid if all its candidates are still candidates within the budgets, and a new simulation
+    needs the same number of new nodes. The options of the new node must include all types of the
+    command's replacement.
     """
     problem = _candidates_problem(context, command, should_disrupt, now)
     if problem is not None:
@@ -76,7 +77,10 @@ def validate_empty(
     should_disrupt: ShouldDisrupt,
     now: Instant,
 ) -> DisruptionCommand | None:
-    """Return the command for nodes still empty and within budgets, None if there are none."""
+    """Return the command with the nodes that are still empty and within budgets.
+
+    None if none is.
+    """
     # upstream: validation.go:EmptinessValidator
     allowed = allowed_disruptions(context.cluster, command.reason, now)
     kept: list[DisruptionCandidate] = []

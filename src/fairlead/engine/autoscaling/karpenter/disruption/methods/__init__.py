@@ -1,1 +1,1 @@
-"""The disruption methods: one module for each, and the searches that consolidation uses."""
+"""The disruption methods, one module for each, and helpers of the consolidation searches."""

@@ -1,13 +1,14 @@
-"""Consolidation: whether nodes can be removed, or replaced by one cheaper node.
+"""Consolidation: decides whether nodes can be removed, or replaced by one cheaper node.
 
-    simulate without the nodes
-    all pods fit existing nodes                       -> delete
-    one new node would be needed                     -> replace, if it is surely cheaper
-    more than one new node would be needed           -> nothing
+    simulate a provisioning pass without the nodes
+    all pods fit existing nodes             -> delete
+    one new node would be needed            -> replace, if the new node is surely cheaper
+    more than one new node would be needed  -> nothing
 
-"Surely cheaper" compares the most expensive offering that the launch may choose. Spot nodes are
-replaced by spot nodes only behind a feature gate, and single spot nodes only if there are enough
-cheaper types, so that replacing does not go on forever.
+A new node is surely cheaper if even the most expensive offering that its launch may choose is
+cheaper. Spot nodes are replaced by spot nodes only if a feature gate is set. A single spot node is
+replaced by a spot node only if there are enough cheaper types, so that replacing does not go on
+forever.
 
 upstream: pkg/controllers/disruption/consolidation.go
 """
@@ -64,7 +65,10 @@ _SPOT_TO_SPOT_OFF: Final = (
 
 
 def should_consolidate(candidate: DisruptionCandidate) -> str | bool:
-    """Return whether a node may be consolidated: by its pool's settings and its NodeClaim."""
+    """Return whether consolidation applies to the candidate, or upstream's reason why it does not.
+
+    The settings of its NodePool and the conditions of its NodeClaim decide.
+    """
     # upstream: consolidation.go:ShouldDisrupt
     pool, labels = candidate.pool, candidate.node.labels
     if pool.is_static:
@@ -82,7 +86,10 @@ def should_consolidate(candidate: DisruptionCandidate) -> str | bool:
 
 
 def by_cost(candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandidate]:
-    """Return the candidates, sorted by disruption cost; equals in the order of Go's sort."""
+    """Return the candidates by ascending disruption cost.
+
+    Go's sort orders candidates of equal cost.
+    """
     order = _order_by_cost(tuple(one.cost for one in candidates))
     return [candidates[index] for index in order]
 
@@ -91,7 +98,7 @@ def by_cost(candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandida
 def _order_by_cost(costs: tuple[float, ...]) -> tuple[int, ...]:
     """Return the indexes of `costs` in the order of Go's sort.
 
-    Cached, because most loops have equal costs.
+    The result is cached, because most loops have equal costs.
     """
     return tuple(go_sorted(list(range(len(costs))), list(costs)))
 
@@ -101,12 +108,12 @@ Search = Callable[[Instant], tuple[DisruptionCommand | None, bool]]
 
 
 class Consolidation:
-    """Decides about sets of candidates, for one method."""
+    """Decides whether sets of candidates are removed, for one consolidation method."""
 
     def __init__(
         self, context: DisruptionContext, memory: ConsolidationMemory, method: str
     ) -> None:
-        """Use `context`; commands carry `method`.
+        """Decide for the method called `method`, which the commands name.
 
         `memory` tells whether a search can find anything new.
         """
@@ -117,12 +124,11 @@ class Consolidation:
         self._search: QuickRejection | None = None  # of the search that is under way
 
     def commands(self, search: Search, now: Instant, reject: Reject = lambda *_: None) -> Waiting:
-        """Yield the command that `search` finds, if it is still valid after a wait.
+        """Yield the validation delay, then return the command found if it is still valid.
 
-        `search` returns the command, None if it found nothing, and whether a budget excluded a
-        candidate. If it found nothing although no candidate was excluded, the next search waits for
-        a change of the cluster. `reject` is called with a command that has become invalid, and the
-        reason.
+        `search` returns (the command or None, whether a budget excluded a candidate). If it found
+        no command although no budget excluded a candidate, no search runs until the cluster
+        changes. `reject` is called with a command that is no longer valid, and the reason.
         """
         if self._memory.is_consolidated(self._method, now):
             return []
@@ -184,7 +190,10 @@ class Consolidation:
     def _cheaper(
         self, candidates: Sequence[DisruptionCandidate], request: NodeClaimRequest
     ) -> NodeClaimRequest | str:
-        """Return the request with only types cheaper than the candidates, or why none is."""
+        """Return `request` with only the types that are cheaper than the candidates.
+
+        If no such type remains, return upstream's reason instead.
+        """
         price = total_price(candidates)
         capacity_types = request.requirements.get(CAPACITY_TYPE)
         if all(one.capacity_type == SPOT for one in candidates) and capacity_types.has(SPOT):
@@ -226,7 +235,10 @@ class Consolidation:
 
 
 def cheaper_than(request: NodeClaimRequest, price: float) -> NodeClaimRequest | str:
-    """Return the request with only the types whose launch surely costs less than `price`."""
+    """Return `request` with only the types whose launch surely costs less than `price`.
+
+    If no such type remains, or too few for minValues, return upstream's reason instead.
+    """
     # upstream: nodeclaim.go:RemoveInstanceTypeOptionsByPriceAndMinValues
     types = tuple(
         one

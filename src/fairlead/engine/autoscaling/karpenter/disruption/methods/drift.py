@@ -28,7 +28,6 @@ class Drift:
     disruption_class = DisruptionClass.EVENTUAL
 
     def __init__(self, context: DisruptionContext) -> None:
-        """Use the cluster and options of `context`."""
         self._context = context
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> bool:
@@ -38,9 +37,10 @@ class Drift:
     def compute(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> list[DisruptionCommand]:
-        """Return the command for the first replaceable node, [] if there is none.
+        """Return the command for the first node whose pods fit other nodes.
 
-        Empty nodes come first, then the nodes that drifted first.
+        [] if there is no such node. Empty nodes come first, then the other nodes by the time at
+        which they drifted.
         """
         ordered = go_sorted(list(candidates), [_drifted_at(one) for one in candidates])
         for one in sorted(ordered, key=lambda one: bool(one.pods)):
@@ -64,7 +64,7 @@ class Drift:
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """Yield the result of `compute` immediately."""
+        """Return the result of `compute`, without waiting."""
         yield from ()
         return self.compute(candidates, allowed, now)
 

@@ -1,4 +1,4 @@
-"""Emptiness: removes nodes without pods that would have to move.
+"""Emptiness: removes nodes that have no pods to reschedule.
 
 upstream: pkg/controllers/disruption/emptiness.go
 """
@@ -35,12 +35,18 @@ class Emptiness:
     disruption_class = DisruptionClass.GRACEFUL
 
     def __init__(self, context: DisruptionContext, memory: ConsolidationMemory) -> None:
-        """Use `context`; `memory` tells whether a search can find anything new."""
+        """Search the candidates of `context`.
+
+        `memory` tells whether a search can find anything new.
+        """
         self._context = context
         self._memory = memory
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Return whether the node is empty and may be consolidated, with any policy."""
+        """Return whether the node is empty and may be consolidated, or upstream's reason why not.
+
+        The consolidation policy of the NodePool does not matter.
+        """
         pool = candidate.pool
         if pool.is_static:
             return False
@@ -51,7 +57,10 @@ class Emptiness:
     def compute(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int]
     ) -> tuple[DisruptionCommand | None, bool]:
-        """Return the command, None if no node is empty, and whether a budget excluded a node."""
+        """Return (the command or None, whether a budget excluded an empty node).
+
+        The command is None if no empty node may be removed.
+        """
         empty: list[DisruptionCandidate] = []
         is_constrained = False
         for one in by_cost(candidates):
@@ -69,7 +78,7 @@ class Emptiness:
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """Yield, after a wait, the command for those of the nodes that are still empty."""
+        """Yield the validation delay, then return the command for nodes that are still empty."""
         if self._memory.is_consolidated(self.name, now):
             return []
         command, is_constrained = self.compute(candidates, allowed)

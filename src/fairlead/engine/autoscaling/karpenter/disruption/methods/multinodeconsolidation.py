@@ -1,7 +1,7 @@
-"""MultiNodeConsolidation: removes several nodes at once, and adds at most one.
+"""MultiNodeConsolidation: removes several nodes with one command, and adds at most one node.
 
-The candidates are ordered by cost; a binary search looks for a long prefix that works. The result
-is the last prefix that worked, which need not be the longest.
+The candidates are ordered by cost. A binary search looks for a long prefix of this order that can
+be consolidated. The result is the last prefix found, which need not be the longest.
 
 upstream: pkg/controllers/disruption/multinodeconsolidation.go
 """
@@ -37,26 +37,29 @@ _BATCH_MAX: Final = 100
 
 
 class MultiNodeConsolidation:
-    """Removes several nodes at once: the first candidates by cost, as many as possible."""
+    """Removes as many of the cheapest candidates as possible with one command."""
 
     name = "multi"
     reason = UNDERUTILIZED
     disruption_class = DisruptionClass.GRACEFUL
 
     def __init__(self, context: DisruptionContext, memory: ConsolidationMemory) -> None:
-        """Use `context`; `memory` tells whether a search can find anything new."""
+        """Search the candidates of `context`.
+
+        `memory` tells whether a search can find anything new.
+        """
         self._consolidation = Consolidation(context, memory, self.name)
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Return whether the node may be consolidated, or the reason why not."""
+        """Return whether consolidation applies to the candidate, or the reason why it does not."""
         return should_consolidate(candidate)
 
     def batch(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int]
     ) -> tuple[list[DisruptionCandidate], bool]:
-        """Return the candidates with pods within the budgets, by cost.
+        """Return (the candidates to search, whether a budget excluded a candidate).
 
-        Also returns whether a budget excluded a candidate.
+        The candidates to search have pods, are within the budgets, and are sorted by cost.
         """
         found: list[DisruptionCandidate] = []
         is_constrained = False
@@ -71,7 +74,10 @@ class MultiNodeConsolidation:
     def prefix(
         self, candidates: Sequence[DisruptionCandidate], now: Instant
     ) -> DisruptionCommand | None:
-        """Return the command for exactly these candidates, None if it is not worthwhile."""
+        """Return the command that removes exactly `candidates`.
+
+        None if the removal is not worthwhile.
+        """
         if self._consolidation.needs_several(candidates, now):
             return None
         command = self._consolidation.compute(candidates, now)
@@ -85,7 +91,10 @@ class MultiNodeConsolidation:
     def search(
         self, batch: Sequence[DisruptionCandidate], now: Instant
     ) -> DisruptionCommand | None:
-        """Return the last prefix that worked in a binary search over prefixes of two or more."""
+        """Return the command that a binary search over the prefixes of `batch` found last, or None.
+
+        A prefix has at least two candidates.
+        """
         # upstream: multinodeconsolidation.go:firstNConsolidationOption
         low, high = 1, min(len(batch) - 1, _BATCH_MAX)
         found: DisruptionCommand | None = None
@@ -102,13 +111,13 @@ class MultiNodeConsolidation:
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """Yield the command found, if it is still valid after a wait."""
+        """Yield the validation delay, then return the command found if it is still valid."""
         return self._consolidation.commands(partial(self.longest, candidates, allowed), now)
 
     def longest(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> tuple[DisruptionCommand | None, bool]:
-        """Return the command for the longest prefix found, and whether a budget excluded a node."""
+        """Return (command for the longest prefix found, whether a budget excluded a candidate)."""
         batch, is_constrained = self.batch(candidates, allowed)
         return self.search(batch, now), is_constrained
 
@@ -119,8 +128,8 @@ def _without_same_type(
     """Return the request without types that save no more than deleting all candidates but one.
 
     If the type of a removed node is an option, all options that cost at least as much as the
-    cheapest removed node of such a type are dropped: [large, large, small] -> small is the same as
-    deleting large twice.
+    cheapest removed node of such a type are dropped. Example: replacing [large, large, small] by a
+    small node is the same as deleting the two large nodes. Returns None if no option remains.
     """
     # upstream: multinodeconsolidation.go:filterOutSameInstanceType
     prices: dict[str, float] = {}

@@ -1,23 +1,23 @@
-"""PlainPlacement: the existing nodes that plain pods get in a pass, by counting.
+"""PlainPlacement: computes by counting on which existing nodes a pass places plain pods.
 
-A plain pod has no spread, affinity to pods, volumes, ports or preferences, so only its requests,
-tolerations and required labels matter. A pass takes pods by their size (cpu, then memory), and each
-goes to the first node with room for it. Pods with equal facts are interchangeable, so they are
-placed by count:
+A plain pod has no spread constraints, affinity to pods, volumes, ports or preferences, so only its
+requests, tolerations and required labels matter. A pass takes pods by size (cpu, then memory) and
+places each on the first node with room for it. Pods with equal facts (`PodFacts`) are
+interchangeable, so they are placed by count:
 
     for each size, largest first:
-        for each node in order: it takes as many as fit, until none is left
+        for each node in order: place as many pods as fit, until no pod is left
 
-This equals placing them one by one, because free resources only shrink: a node without room for a
-pod has none for later pods with the same requests. If pods of one size have different facts, their
-order (age, then uid) mixes them, so they are placed one by one.
+The result equals that of placing the pods one by one, because free resources only shrink: a node
+without room for a pod has no room for later pods with the same requests. If pods of one size have
+different facts, the queue's order (age, then uid) mixes them, so they are placed one by one.
 
-    free: 1 core on node-3, 2 on node-7; five pods of 1 core
-    by count     -> node-3 takes 1, node-7 takes 2, two are left
+    free: 1 core on node-3, 2 cores on node-7; five pods of 1 core
+    by count     -> node-3 takes 1, node-7 takes 2, two pods are left
     one by one   -> node-3, node-7, node-7, left, left
 
-A result depends on the counts, and on which of the nodes to remove had room. It is kept until the
-cluster changes, so hundreds of candidates with equal pods share one.
+A result depends only on the counts, and on which of the removed nodes had room. It is kept until
+the cluster changes, so hundreds of candidates with equal pods share one result.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Size = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class PlainPod:
-    """A plain pod and its place in the queue."""
+    """A plain pod and its position in the queue."""
 
     pod: Pod
     pending: PendingPod
@@ -55,9 +55,10 @@ class PlainPod:
 
 @dataclass(frozen=True, slots=True)
 class PlainPods:
-    """Plain pods in the order of the queue; `sizes` has the facts and number of pods of each size.
+    """Plain pods in the order of the queue.
 
-    It is None if pods of one size have different facts.
+    `sizes` maps each size to the facts and the number of its pods. It is None if pods of one size
+    have different facts.
     """
 
     pods: tuple[PlainPod, ...]
@@ -68,7 +69,7 @@ _BY_ORDER = attrgetter("order")
 
 
 def plain_pods(pods: Iterable[PlainPod]) -> PlainPods:
-    """Return pods in the order of the queue, with their counts."""
+    """Return `pods` in the order of the queue, with the number of pods of each size."""
     ordered = tuple(sorted(pods, key=_BY_ORDER))
     sizes: dict[Size, tuple[PodFacts, int]] = {}
     for one in ordered:
@@ -82,7 +83,10 @@ def plain_pods(pods: Iterable[PlainPod]) -> PlainPods:
 
 @dataclass(slots=True)
 class NodeRoom:
-    """An existing node with its free resources; `accepts` caches which facts it accepts."""
+    """An existing node with its free resources.
+
+    `accepts` caches, by the identity of pod facts, whether the node accepts pods with these facts.
+    """
 
     state: StateNode
     on_node: PodsOnNode
@@ -90,7 +94,7 @@ class NodeRoom:
     accepts: dict[int, bool] = field(default_factory=dict)
 
     def accepts_facts(self, facts: PodFacts) -> bool:
-        """Return whether labels and taints allow the pod."""
+        """Return whether the node's labels and taints admit a pod with `facts`."""
         found = self.accepts.get(id(facts))
         if found is None:
             found = self.accepts[id(facts)] = untolerated(
@@ -101,10 +105,12 @@ class NodeRoom:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The result of a placement: pods without a node, and pods on nodes that are starting.
+    """The result of a placement: pods without a node, and pods on nodes that are still starting.
 
-    `left` are runs of equal facts in the order of the queue. `starting` are runs of pods on nodes
-    that have not initialized: their size (None: of all pods), first and last place, and node.
+    `left` contains (facts, number of pods) for the pods without a node, in the order of the queue.
+    `left_places` contains their positions as (size, first, end). `starting` contains the pods on
+    nodes that have not initialized, as (size, first, end, node). Positions count the pods of that
+    size, or all pods if the size is None.
     """
 
     left: tuple[tuple[PodFacts, int], ...]
@@ -113,10 +119,10 @@ class Placed:
 
 
 class PlainPlacement:
-    """Places sets of plain pods on the nodes of one cluster state, each set on its own."""
+    """Places sets of plain pods on the nodes of one cluster state, independently of each other."""
 
     def __init__(self, rows: Sequence[NodeRoom], common: PlainPods) -> None:
-        """Place on `rows`, in this order; `common` pods take part in every placement."""
+        """Place pods on `rows`, in this order. The pods `common` take part in every placement."""
         self._rows = rows
         self._common = common
         self._by_facts: dict[int, list[NodeRoom]] = {}
@@ -125,7 +131,7 @@ class PlainPlacement:
         self._common_orders: dict[Size | None, list[PodOrder]] = {}
 
     def place(self, own: Sequence[PlainPods], leaving: set[str]) -> Placed:
-        """Place the common pods and `own`, without the nodes with the keys `leaving`."""
+        """Place the common pods and `own` on all nodes except those with keys in `leaving`."""
         sizes = self._sizes(own)
         if sizes is None:
             return self._place_each(self.pods(own, None), leaving)
@@ -140,7 +146,10 @@ class PlainPlacement:
         return found
 
     def pods(self, own: Sequence[PlainPods], size: Size | None) -> list[PlainPod]:
-        """Return the common pods and `own` in the order of the queue, of one size or of all."""
+        """Return the common pods and the pods of `own` in the order of the queue.
+
+        If `size` is not None, only pods of this size are returned.
+        """
         found = [
             one
             for group in (self._common, *own)
@@ -150,7 +159,10 @@ class PlainPlacement:
         return sorted(found, key=_BY_ORDER)
 
     def places(self, own: Sequence[PlainPods], size: Size | None) -> Iterator[tuple[int, str]]:
-        """Return the place of each of `own` among `pods`, with the pod's key."""
+        """Yield (position, pod key) for each pod of `own`.
+
+        The position is its index in `pods(own, size)`.
+        """
         orders = self._common_orders.get(size)
         if orders is None:
             orders = self._common_orders[size] = [one.order for one in self.pods((), size)]
@@ -161,7 +173,7 @@ class PlainPlacement:
             yield number + bisect_left(orders, one.order), one.pod.key
 
     def _sizes(self, own: Sequence[PlainPods]) -> dict[Size, tuple[PodFacts, int]] | None:
-        """Return how many pods each size has; None if pods of one size have different facts."""
+        """Return (facts, number of pods) by size; None if pods of one size have different facts."""
         if self._common.sizes is None:
             return None
         total = dict(self._common.sizes)
@@ -176,7 +188,7 @@ class PlainPlacement:
         return total
 
     def _rows_for(self, facts: PodFacts) -> list[NodeRoom]:
-        """Return the rows with room for a pod, before any is placed."""
+        """Return the nodes with room for a pod with `facts` before any pod is placed."""
         found = self._by_facts.get(id(facts))
         if found is None:
             found = self._by_facts[id(facts)] = [
@@ -216,7 +228,7 @@ class PlainPlacement:
         return Placed(tuple(left), tuple(left_places), tuple(starting))
 
     def _place_each(self, pods: Sequence[PlainPod], leaving: set[str]) -> Placed:
-        """Place pods one by one; necessary if pods of one size have different facts."""
+        """Place pods one by one. This is necessary if pods of one size have different facts."""
         left: list[tuple[PodFacts, int]] = []
         left_places: list[tuple[Size | None, int, int]] = []
         starting: list[tuple[Size | None, int, int, StateNode]] = []
@@ -245,7 +257,7 @@ class PlainPlacement:
 
 
 def _fitting(free: Amounts, facts: PodFacts, most: int) -> int:
-    """Return how many equal pods fit into the `free` resources, at most `most`."""
+    """Return the number of equal pods with `facts` that fit `free` resources, at most `most`."""
     for name, amount in facts.requests.items():
         if amount > 0:
             most = min(most, free.get(name, 0) // amount)

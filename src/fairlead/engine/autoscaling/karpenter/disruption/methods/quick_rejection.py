@@ -1,21 +1,21 @@
 """QuickRejection: rejects removals that a simulation would reject, without simulating them.
 
-Most candidates of a search are rejected, because their pods need a new node that is not cheaper. If
-all pods that take part are plain (no spread, affinity to pods, volumes, ports or preferences), a
-pass consists of two independent parts:
+A search rejects most candidates, because their pods need a new node that is not cheaper. If all
+pods that take part are plain (no spread constraints, affinity to pods, volumes, ports or
+preferences), a pass consists of two independent parts:
 
-    1. each pod, in the order of the queue, takes the first existing node with room for it
+    1. each pod, in the order of the queue, goes to the first existing node with room for it
     2. the pods that are left share new NodeClaims, whatever the existing nodes are
 
-Part 2 depends only on the sequence of specs that are left, so its result is kept for all candidates
-that leave the same sequence. A running pod on a node that has not initialized rejects the removal.
-A removal that might be accepted, or that leaves a pod without any node, is simulated. So every
-rejection here is one that the simulation would return.
+Part 2 depends only on the sequence of specs that are left. So its result is kept for all candidates
+that leave the same sequence. If a running pod would go to a node that has not initialized, the
+removal is rejected. A removal that might be accepted, or that leaves a pod without any node, is
+simulated. So every rejection here is one that the simulation would return.
 
-    nodes of 4 cores, pods of 1 core; free: one core on node-7
-    candidate with 3 pods  -> node-7 takes one, two are left  -> [web, web] needs one new node
-    the next with 3 pods   -> the same sequence: no new pass, only its price is compared
-    node-7 still starts    -> node-7 takes one, which is the reason against the removal
+    nodes of 4 cores, pods of 1 core; node-7 has one free core
+    candidate with 3 pods       -> node-7 takes one, two are left -> [web, web] needs one new node
+    next candidate with 3 pods  -> leaves the same sequence: only its price is compared
+    if node-7 is still starting -> one pod goes to node-7, so the removal is rejected
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ Sequenced = tuple[tuple[int, int], ...]
 
 @dataclass(slots=True)
 class _KnownPod:
-    """A pod as `PlainPod`, None if it is not plain."""
+    """A pod, and its `PlainPod` or None if it is not plain."""
 
     pod: Pod
     plain: PlainPod | None
@@ -79,11 +79,11 @@ class _KnownPod:
 class RejectionMemory:
     """Results of a search that later searches use again: rows, pods and NodeClaims.
 
-    `own` maps nodes to the pods that their removal moves, None if one of them is not plain.
-    `requests` maps the sequence of pods that is left to its NodeClaims, or to None if there were
+    `own` maps nodes to the pods that their removal moves, or to None if such a pod is not plain.
+    `requests` maps the sequence of pods that are left to their NodeClaims, or to None if there were
     errors. `compared` maps that sequence, with the candidates' price and capacity types, to the
-    reason against a replacement, or to None. All are emptied when a NodePool, the instance types
-    or the DaemonSets' pods have changed.
+    reason against a replacement, or to None. `renew` clears all results when a NodePool, the
+    instance types or the DaemonSets' pods have changed.
     """
 
     pools: list[NodePool] = field(default_factory=list)
@@ -100,7 +100,7 @@ class RejectionMemory:
     def renew(
         self, pools: list[NodePool], tables: list[InstanceTypeTable], daemons: list[PodSpec]
     ) -> None:
-        """Drop the results that depend on pools, types or DaemonSets if these have changed."""
+        """Drop all results if pools, instance types or the DaemonSets' pods have changed."""
         is_same = _are_same(self.pools, pools) and _are_same(self.tables, tables)
         if not is_same or self.daemons != daemons or len(self.requests) > _SEQUENCES_MAX:
             self.requests.clear()
@@ -122,7 +122,7 @@ Compare = Callable[[Sequence[DisruptionCandidate], NodeClaimRequest], NodeClaimR
 
 
 class QuickRejection:
-    """Rejects removals of one search, during which the cluster does not change."""
+    """Rejects removals during one search. The cluster must not change during the search."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class QuickRejection:
         self._last: tuple[Sequence[DisruptionCandidate], _Outcome | None] | None = None
 
     def _current_rows(self, daemons: Sequence[Pod]) -> list[NodeRoom]:
-        """Return the rows of all nodes that are not being removed, in the order of trying them."""
+        """Return the rows of all nodes that are not being removed, in the order of a pass."""
         known, current = self._memory.rows, {}
         for node in self._nodes:
             on_node = self._cluster.pods_on(node.node_name)
@@ -168,7 +168,7 @@ class QuickRejection:
         return [row for row in staying if all(amount >= 0 for amount in row.free.values())]
 
     def _common_pods(self) -> list[PlainPod] | None:
-        """Return the pods that take part in every simulation; None if one is not plain."""
+        """Return the pods that take part in every simulation; None if one of these is not plain."""
         if self._cluster.anti_affinity_pods:
             return None
         pending = self._provisioner.pending_pods()[0]
@@ -191,7 +191,7 @@ class QuickRejection:
         return known.plain
 
     def _own_pods(self, node: StateNode) -> PlainPods | None:
-        """Return the pods that the removal of a node moves; None if one of them is not plain."""
+        """Return the pods that the removal of the node moves; None if one of these is not plain."""
         on_node = self._cluster.pods_on(node.node_name)
         known = self._memory.own.get(node.key)
         if known is not None and known[0] is on_node:
@@ -206,9 +206,10 @@ class QuickRejection:
     # --- answers -----------------------------------------------------------------------------
 
     def reason(self, candidates: Sequence[DisruptionCandidate], compare: Compare) -> str | None:
-        """Return upstream's reason against removing `candidates`; None if a simulation decides.
+        """Return upstream's reason against removing `candidates`.
 
-        `compare` compares the price of one new NodeClaim with that of the candidates.
+        None if a simulation has to decide. `compare` compares the price of one new NodeClaim with
+        the price of the candidates.
         """
         outcome = self._place(candidates)
         if outcome is None:
@@ -232,7 +233,7 @@ class QuickRejection:
         return self._memory.compared[key]
 
     def needs_several(self, candidates: Sequence[DisruptionCandidate]) -> bool:
-        """Return whether the running pods that are left surely fit no single new node.
+        """Return whether no single new node can hold all running pods that are left.
 
         Pending pods do not count: a removal is allowed even if they stay without a node.
         """
@@ -253,7 +254,10 @@ class QuickRejection:
         return not any(table.fitting(total).any() for table in self._memory.tables)
 
     def _place(self, candidates: Sequence[DisruptionCandidate]) -> _Outcome | None:
-        """Place the pods that take part on existing nodes; None if some are not plain."""
+        """Place the pods that take part on existing nodes.
+
+        None if one of these pods is not plain.
+        """
         if self._last is None or self._last[0] is not candidates:
             self._last = candidates, self._placed(candidates)
         return self._last[1]
@@ -271,7 +275,7 @@ class QuickRejection:
         return _Outcome(self._placement, own, self._placement.place(own, leaving))
 
     def _problem(self, outcome: _Outcome) -> str | None:
-        """Return upstream's text about the candidates' pods on nodes that have not initialized."""
+        """Return upstream's text if candidates' pods are on nodes not initialized, else None."""
         errors: dict[str, str] = {}
         for size, runs in groupby(outcome.placed.starting, key=itemgetter(0)):
             starting = list(runs)
@@ -308,7 +312,7 @@ class QuickRejection:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """How the pods that take part were placed; `own` are the pods of the candidates."""
+    """The result of placing the pods that take part. `own` are the pods of the candidates."""
 
     placement: PlainPlacement
     own: list[PlainPods]
@@ -316,7 +320,7 @@ class _Outcome:
 
     @property
     def sequence(self) -> Sequenced:
-        """The pods that are left."""
+        """The pods that are left, as runs of (identity of their facts, number of pods)."""
         return tuple((id(facts), count) for facts, count in self.placed.left)
 
     def left_pods(self) -> list[PlainPod]:
@@ -338,7 +342,7 @@ def _text(chosen: NodeClaimRequest | str) -> str | None:
 
 
 def _is_plain(pod: PendingPod) -> bool:
-    """Return whether only requests, tolerations and required values of labels matter."""
+    """Return whether only requests, tolerations and required label values matter for the pod."""
     spec, facts, affinity = pod.pod.spec, pod.facts, pod.pod.spec.affinity
     return (
         pod.volumes is None

@@ -1,6 +1,7 @@
-"""SingleNodeConsolidation: removes one node, or replaces it by a cheaper one.
+"""SingleNodeConsolidation: removes one node, or replaces it by a cheaper node.
 
-Candidates are examined by cost, in turn from each NodePool, so that no pool waits for another.
+Candidates are examined by cost, alternating between NodePools, so that no pool waits for another
+pool.
 
 upstream: pkg/controllers/disruption/singlenodeconsolidation.go
 """
@@ -30,19 +31,22 @@ from fairlead.engine.core.instant import Instant
 
 
 class SingleNodeConsolidation:
-    """Finds the first candidate that can be removed."""
+    """Removes or replaces the first candidate for which that is possible."""
 
     name = "single"
     reason = UNDERUTILIZED
     disruption_class = DisruptionClass.GRACEFUL
 
     def __init__(self, context: DisruptionContext, memory: ConsolidationMemory) -> None:
-        """Use `context`; `memory` tells whether a search can find anything new."""
+        """Search the candidates of `context`.
+
+        `memory` tells whether a search can find anything new.
+        """
         self._context = context
         self._consolidation = Consolidation(context, memory, self.name)
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Return whether the node may be consolidated, or the reason why not."""
+        """Return whether consolidation applies to the candidate, or the reason why it does not."""
         return should_consolidate(candidate)
 
     def order(self, candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandidate]:
@@ -57,13 +61,13 @@ class SingleNodeConsolidation:
         return [one for turn in rounds for one in turn if one is not None]
 
     def decide(self, candidate: DisruptionCandidate, now: Instant) -> DisruptionCommand | str:
-        """Return the command for one node, or upstream's reason against it."""
+        """Return the command that removes `candidate`, or upstream's reason against it."""
         return self._consolidation.compute((candidate,), now)
 
     def first(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> tuple[DisruptionCommand | None, bool]:
-        """Return the first candidate's command, and whether a budget excluded a candidate."""
+        """Return (the first command found or None, whether a budget excluded a candidate)."""
         is_constrained = False
         for one in self.order(candidates):
             if allowed[one.pool.name] == 0:
@@ -79,7 +83,7 @@ class SingleNodeConsolidation:
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """Yield the command found, if it is still valid after a wait."""
+        """Yield the validation delay, then return the command found if it is still valid."""
         search = partial(self.first, candidates, allowed)
         return self._consolidation.commands(search, now, self._reject)
 

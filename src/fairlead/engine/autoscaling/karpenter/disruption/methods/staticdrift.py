@@ -1,4 +1,4 @@
-"""StaticDrift: replaces drifted nodes of static NodePools, one for one.
+"""StaticDrift: replaces each drifted node of a static NodePool by one new node.
 
 upstream: pkg/controllers/disruption/staticdrift.go
 """
@@ -21,14 +21,17 @@ from fairlead.engine.core.instant import Instant
 
 
 class StaticDrift:
-    """Replaces as many drifted nodes as budget and limit allow, each in its own command."""
+    """Replaces as many drifted nodes as budgets and node limits allow, each by its own command."""
 
     name = "staticDrift"
     reason = DRIFTED
     disruption_class = DisruptionClass.EVENTUAL
 
     def __init__(self, context: DisruptionContext, pending: Callable[[], frozenset[str]]) -> None:
-        """Use `context`; `pending` returns the names of the NodeClaims that are being replaced."""
+        """Search the candidates of `context`.
+
+        `pending` returns the names of the NodeClaims that are already being replaced.
+        """
         self._context = context
         self._pending = pending
 
@@ -39,7 +42,7 @@ class StaticDrift:
     def compute(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> list[DisruptionCommand]:
-        """Return the commands of all pools, in the order of their names."""
+        """Return the commands for all static pools, ordered by the pools' names."""
         found: list[DisruptionCommand] = []
         for name in sorted({one.pool.name for one in candidates}):
             mine = [one for one in candidates if one.pool.name == name]
@@ -68,6 +71,6 @@ class StaticDrift:
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """Yield the result of `compute` immediately."""
+        """Return the result of `compute`, without waiting."""
         yield from ()
         return self.compute(candidates, allowed, now)
