@@ -164,7 +164,7 @@ class NodePoolStatus(_KarpenterView, frozen=True):
 
 
 class NodePool(_KarpenterKind, frozen=True):
-    """karpenter.sh/v1 NodePool: the nodes that Karpenter may create, and when it may remove nodes."""
+    """karpenter.sh/v1 NodePool: the nodes that Karpenter may create, and when it removes nodes."""
 
     spec: NodePoolSpec = NodePoolSpec()
     status: NodePoolStatus = NodePoolStatus()

@@ -55,13 +55,17 @@ CloudDrift = Callable[[NodeClaim], str]
 
 
 class ClaimConditions:
-    """Computes the conditions of NodeClaims.
+    """Computes the Consolidatable and Drifted conditions of NodeClaims.
 
-    An instance type that was found is not looked up again for a while.
+    An instance type that was found is not looked up again for half an hour.
     """
 
     def __init__(self, types_of: TypesOfPool, cloud_drift: CloudDrift) -> None:
-        """Use `types_of`; `cloud_drift` returns the provider's reason for drift, "" for none."""
+        """Take the instance types of a NodePool from `types_of`.
+
+        `cloud_drift` returns the provider's reason for the drift of a NodeClaim; "" if it has not
+        drifted.
+        """
         self._types_of = types_of
         self._cloud_drift = cloud_drift
         self._found_until: dict[str, Instant] = {}
@@ -71,9 +75,10 @@ class ClaimConditions:
     def updated(
         self, claim: NodeClaim, pool: NodePool | None, now: Instant
     ) -> tuple[NodeClaim, DurationNs | None]:
-        """Return the NodeClaim with its current conditions, and when to check again.
+        """Return (the NodeClaim with its current conditions, the ns until the next check).
 
-        A NodeClaim that is being deleted or whose pool was deleted is unchanged.
+        The time is None if no check is needed. A NodeClaim that is being deleted, or whose NodePool
+        was deleted, is returned unchanged.
         """
         if claim.metadata.deletion_timestamp or pool is None:
             return claim, None
@@ -83,11 +88,11 @@ class ClaimConditions:
         return claim, min(due, default=None)
 
     def ripens_in(self, claim: NodeClaim, pool: NodePool | None, now: Instant) -> DurationNs | None:
-        """Return the time until the NodeClaim becomes Consolidatable, None for never."""
+        """Return the ns until the NodeClaim becomes Consolidatable; None if it never does."""
         return None if pool is None else _with_consolidatable(claim, pool, now)[1]
 
     def type_check_at(self, claim: NodeClaim) -> Instant:
-        """Return when the NodeClaim is old enough for its instance type to be looked up."""
+        """Return the time from which the NodeClaim's instance type is looked up."""
         return parse_timestamp(claim.metadata.creation_timestamp) + _TYPE_CHECK_AGE_NS + 1
 
     def _with_drift(
@@ -101,7 +106,7 @@ class ClaimConditions:
         return with_condition(claim, DRIFTED, reason, now), DRIFT_PERIOD_NS
 
     def _drift_reason(self, claim: NodeClaim, pool: NodePool, now: Instant) -> str:
-        """Return the first reason that applies, "" if none does."""
+        """Return upstream's reason for the NodeClaim's drift; "" if it has not drifted."""
         # upstream: drift.go:isDrifted
         if _has_other_hash(claim, pool):
             return "NodePoolDrifted"
@@ -112,7 +117,10 @@ class ClaimConditions:
         return self._cloud_drift(claim)
 
     def _matches(self, claim: NodeClaim, pool: NodePool) -> bool:
-        """Return whether the labels match the pool's requirements; cached until either changes."""
+        """Return whether the NodeClaim's labels meet the pool's requirements.
+
+        The result is cached until the labels or the pool change.
+        """
         labels = claim.metadata.labels
         known = self._matching.get(claim.name)
         if known is None or known[0] is not labels or known[1] is not pool:
@@ -123,7 +131,10 @@ class ClaimConditions:
         return known[2]
 
     def _asked(self, pool: NodePool) -> Requirements:
-        """Return the requirements of the pool's template; cached until the pool changes."""
+        """Return the requirements of the pool's template.
+
+        They are cached until the pool changes.
+        """
         known = self._requirements.get(pool.name)
         if known is None or known[0] is not pool:
             asked = combined(
@@ -136,7 +147,7 @@ class ClaimConditions:
     def _is_type_gone(self, claim: NodeClaim, pool: NodePool, now: Instant) -> bool:
         """Return whether the provider no longer offers the NodeClaim's instance type.
 
-        A young NodeClaim is not checked.
+        A NodeClaim that is at most one hour old is not checked.
         """
         # upstream: drift.go:instanceTypeNotFound
         age = now - parse_timestamp(claim.metadata.creation_timestamp)
@@ -157,9 +168,9 @@ class ClaimConditions:
 def _is_offered(
     instance_type: InstanceType, labels: Requirements, well_known: frozenset[str]
 ) -> bool:
-    """Return whether an offering, available or not, matches.
+    """Return whether the type has an offering, available or not, that matches `labels`.
 
-    On-demand offerings also match reserved capacity.
+    A NodeClaim with reserved capacity also matches on-demand offerings.
     """
     asked = labels
     if CAPACITY_TYPE in labels and labels.get(CAPACITY_TYPE).has(RESERVED):
@@ -170,7 +181,7 @@ def _is_offered(
 
 
 def _has_other_hash(claim: NodeClaim, pool: NodePool) -> bool:
-    """Return whether both have a hash of the same version, and the hashes differ."""
+    """Return whether the NodeClaim and its pool have different hashes of the same version."""
     mine, theirs = pool.metadata.annotations, claim.metadata.annotations
     keys = (NODE_POOL_HASH, NODE_POOL_HASH_VERSION)
     if any(key not in annotations for annotations in (mine, theirs) for key in keys):
@@ -183,9 +194,10 @@ def _has_other_hash(claim: NodeClaim, pool: NodePool) -> bool:
 def _with_consolidatable(
     claim: NodeClaim, pool: NodePool, now: Instant
 ) -> tuple[NodeClaim, DurationNs | None]:
-    """Set Consolidatable once no pod of the node has changed for consolidateAfter.
+    """Set Consolidatable if no pod of the node has changed for consolidateAfter.
 
-    For static pools, which do not use the condition, it is unchanged.
+    Returns (the NodeClaim, the ns until it becomes Consolidatable or None). NodeClaims of static
+    pools, which do not use the condition, are returned unchanged.
     """
     if pool.is_static:
         return claim, None
@@ -201,7 +213,10 @@ def _with_consolidatable(
 
 
 def with_condition(claim: NodeClaim, kind: str, reason: str, now: Instant) -> NodeClaim:
-    """Return the NodeClaim with a True condition; its time changes only with its status."""
+    """Return the NodeClaim with the condition `kind` set to True.
+
+    The condition's time changes only if its status changes.
+    """
     old = claim.condition(kind)
     if old is not None and old.status == "True":
         if old.reason == reason:
@@ -217,7 +232,7 @@ def with_condition(claim: NodeClaim, kind: str, reason: str, now: Instant) -> No
 
 
 def without_condition(claim: NodeClaim, kind: str) -> NodeClaim:
-    """Return the NodeClaim without a condition."""
+    """Return the NodeClaim without the condition `kind`."""
     if claim.condition(kind) is None:
         return claim
     kept = tuple(one for one in claim.status.conditions if one.type != kind)

@@ -1,6 +1,7 @@
 """NodeClaimLifecycle: NodeClaims from their launch to the removal of their nodes.
 
-    launch        the cheapest offering that the provider delivers; without one, the claim fails
+    launch        the cheapest offering that the provider delivers; the NodeClaim fails if there is
+                  no such offering
     registration  the Node appears after the provision time and is joined with its NodeClaim
     conditions    Consolidatable and Drifted; expired NodeClaims are deleted
     termination   the node of a deleted NodeClaim is tainted, drained and removed
@@ -54,13 +55,13 @@ _NO_CAPACITY: Final = (
 class NodeClaimLifecycle:
     """Manages NodeClaims from launch to removal.
 
-    `reasons` maps the names of NodeClaims that are being removed to the reason.
+    `reasons` maps the name of each NodeClaim that is being removed to the reason.
     """
 
     def __init__(
         self, context: KarpenterContext, config: KarpenterConfig, *, seed: int, start: Instant
     ) -> None:
-        """Check the conditions of all NodeClaims at `start`."""
+        """Create the lifecycle. The conditions of all NodeClaims are first checked at `start`."""
         self._context = context
         self._conditions = ClaimConditions(context.types_of, lambda _: "")
         self._machines = Machines(config, context.offerings, seed=seed, start=start)
@@ -77,7 +78,10 @@ class NodeClaimLifecycle:
     # --- when ----------------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
-        """Return when a machine is ready, a condition may change, or a drain continues."""
+        """Return the time of the next Node, condition change, drain step or retry.
+
+        None if there is none.
+        """
         draining = min(self._draining.values(), default=None)
         failed = min(self._failed_taints.values(), default=None)
         due = (self._machines.next_due(), self._conditions_at, draining, failed)
@@ -88,18 +92,22 @@ class NodeClaimLifecycle:
         return self._machines.is_waiting() or bool(self._draining) or bool(self._ripening)
 
     def change(self, now: Instant) -> None:
-        """Continue drains at once, because the cluster has changed."""
+        """Continue all drains immediately, because the cluster has changed."""
         for name in self._draining:
             self._draining[name] = min(self._draining[name], now)
 
     def check_conditions(self, now: Instant) -> None:
-        """Check the conditions of changed NodeClaims now."""
+        """Check the conditions of the changed NodeClaims at `now`."""
         self._conditions_at = now
 
     # --- launch --------------------------------------------------------------------------------
 
     def continue_launches(self, now: Instant) -> None:
-        """Launch configured NodeClaims not launched yet; start the machines of the others."""
+        """Continue the launches of configured NodeClaims that have no Node.
+
+        NodeClaims that are not launched yet are launched; the machines of the other NodeClaims
+        start.
+        """
         configured, self._configured = self._configured, ()
         for claim in configured:
             known = self._context.cluster.node_claims.get(claim.name)
@@ -111,7 +119,7 @@ class NodeClaimLifecycle:
                 self._launch_standalone(known, now)
 
     def _launch_standalone(self, claim: NodeClaim, now: Instant) -> None:
-        """Launch a NodeClaim that a user created; without capacity it is deleted."""
+        """Launch a NodeClaim that a user created. Without capacity, the NodeClaim is deleted."""
         launched = self._machines.launch_standalone(claim, now)
         self._context.offerings.publish()
         if launched is None:
@@ -123,9 +131,9 @@ class NodeClaimLifecycle:
         self._context.changed(now)
 
     def create(self, request: NodeClaimRequest, reason: str, now: Instant) -> str:
-        """Launch a NodeClaim and return its name.
+        """Launch a NodeClaim for `request` and return its name.
 
-        A NodeClaim that fails for lack of capacity is deleted at once, and its pods are tried
+        A NodeClaim that fails for lack of capacity is deleted immediately, and its pods are tried
         again.
         """
         # upstream: pkg/controllers/nodeclaim/lifecycle/launch.go:launchNodeClaim
@@ -171,7 +179,7 @@ class NodeClaimLifecycle:
         )
 
     def create_ready_nodes(self, now: Instant) -> None:
-        """Create the Nodes whose machines are ready."""
+        """Create the Nodes of the machines that are ready at `now`."""
         for name in self._machines.ready(now):
             claim = self._context.cluster.node_claims.get(name)
             if claim is not None:
@@ -180,7 +188,10 @@ class NodeClaimLifecycle:
     # --- registration --------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> None:
-        """Register a Node with its NodeClaim; a pool's node without one gets a new NodeClaim."""
+        """Join a Node with its NodeClaim.
+
+        A Node of a NodePool that has no NodeClaim gets a new NodeClaim.
+        """
         name = node.metadata.name
         if not node.spec.provider_id:
             node = replace(node, spec=replace(node.spec, provider_id=f"fairlead:///{name}"))
@@ -200,7 +211,11 @@ class NodeClaimLifecycle:
         self._context.changed(now)
 
     def see_claim(self, claim: NodeClaim, served: ServedResources, now: Instant) -> None:
-        """Adopt a NodeClaim of an earlier process, launch a user's, start a requested deletion."""
+        """Apply a NodeClaim that was read from the API server.
+
+        A NodeClaim of an earlier process is adopted, a user's NodeClaim is launched, and a deletion
+        that a user requested starts.
+        """
         if served.is_removed(claim.name):
             served.still_there(claim.name, now)
             return
@@ -219,7 +234,7 @@ class NodeClaimLifecycle:
             self._launch_standalone(claim, now)
 
     def note_pod_event(self, node_name: str, now: Instant) -> None:
-        """Record that a pod came to a node or left it, which postpones its consolidation."""
+        """Postpone the consolidation of a node, because a pod was bound to it or left it."""
         claim = self._claim_on(node_name)
         if claim is None:
             return
@@ -242,7 +257,7 @@ class NodeClaimLifecycle:
             self._finish(claim, now)
 
     def finish_vanished(self, now: Instant) -> None:
-        """Remove the loaded NodeClaims whose Nodes were deleted while no Karpenter ran."""
+        """Remove the loaded NodeClaims whose Nodes were deleted while Karpenter was not running."""
         # upstream: nodeclaim/garbagecollection/controller.go: Reconcile
         nodes = self._context.cluster.node_objects
         for claim in list(self._context.cluster.node_claims.values()):
@@ -254,9 +269,11 @@ class NodeClaimLifecycle:
     def see_failed_creation(
         self, command: CreateObject, reason: FailureReason, message: str, now: Instant
     ) -> None:
-        """Let a kubelet register again; drop a NodeClaim or a machine that was rejected.
+        """Handle the failed creation of a Node or NodeClaim.
 
-        An object that exists already is our own, because names are unique.
+        The Node is created again later. A NodeClaim, or a machine whose Node the API server
+        rejects, is removed. An object that already exists is Karpenter's own, because names are
+        unique.
         """
         name, claims = command.target.name, self._context.cluster.node_claims
         if reason is FailureReason.ALREADY_EXISTS:
@@ -268,7 +285,7 @@ class NodeClaimLifecycle:
             self._machines.register_again(name, now)
 
     def see_failed_write(self, command: PatchObject | DeleteObject, now: Instant) -> None:
-        """Repeat the taint or the deletion of a Node."""
+        """Schedule a retry of the failed taint patch or the failed deletion of a Node."""
         name = command.target.name
         if isinstance(command, PatchObject):
             self._failed_taints[name] = now + DRAIN_RETRY_NS
@@ -278,7 +295,7 @@ class NodeClaimLifecycle:
             self._draining[claim.name] = now + DRAIN_RETRY_NS
 
     def repeat_failed_writes(self, now: Instant) -> None:
-        """Give nodes the taint of a disruption, or remove it, where that failed before."""
+        """Set or remove the disruption taint again where the last attempt failed."""
         for name in sorted(name for name, due in self._failed_taints.items() if due <= now):
             del self._failed_taints[name]
             claim = self._claim_on(name)
@@ -286,9 +303,9 @@ class NodeClaimLifecycle:
                 self.set_tainted(claim, tainted=self._is_leaving(claim))
 
     def untaint_others(self) -> None:
-        """Remove the taint from nodes that are not being disrupted.
+        """Remove the disruption taint from nodes that are not being disrupted.
 
-        An earlier process may have left it.
+        An earlier process may have left the taint.
         """
         # upstream: pkg/controllers/disruption/controller.go: Reconcile
         for claim in self._context.cluster.node_claims.values():
@@ -300,7 +317,7 @@ class NodeClaimLifecycle:
         return bool(claim.metadata.deletion_timestamp) or is_marked
 
     def lose_machine(self, name: str, message: str, now: Instant) -> None:
-        """Remove the machine whose Node was rejected."""
+        """Remove the NodeClaim `name`, because the API server rejected its Node with `message`."""
         claim = self._context.cluster.node_claims.get(name)
         if claim is not None and name not in self._context.cluster.node_objects:
             self.reasons[name] = f"RegistrationFailed: {message}"
@@ -309,9 +326,9 @@ class NodeClaimLifecycle:
     # --- conditions ------------------------------------------------------------------------------
 
     def update_conditions(self, now: Instant) -> None:
-        """Set conditions and delete expired NodeClaims, if due; schedule the next check.
+        """If due, set conditions of NodeClaims, delete expired ones, and schedule the next check.
 
-        Only NodeClaims that changed, or whose time has come, are checked.
+        Only NodeClaims that have changed, or whose time has come, are checked.
         """
         if self._conditions_at is None or self._conditions_at > now:
             return
@@ -336,7 +353,7 @@ class NodeClaimLifecycle:
         return times[0][0] if times else None
 
     def _check(self, claim: NodeClaim, now: Instant) -> None:
-        """Update the conditions of a NodeClaim, and note when they could change as time passes."""
+        """Update the conditions of a NodeClaim, and record when they could change next."""
         pool = self._context.cluster.node_pools.get(claim.node_pool)
         updated, requeue = self._conditions.updated(claim, pool, now)
         if updated is not claim:
@@ -362,7 +379,7 @@ class NodeClaimLifecycle:
     # --- termination -----------------------------------------------------------------------------
 
     def delete(self, claim: NodeClaim, reason: str, now: Instant) -> None:
-        """Begin to remove a NodeClaim: taint its node, then drain it."""
+        """Start the removal of a NodeClaim: taint its node, then drain it. `reason` is recorded."""
         if claim.metadata.deletion_timestamp:
             return
         meta = replace(claim.metadata, deletion_timestamp=format_timestamp(now))
@@ -374,7 +391,7 @@ class NodeClaimLifecycle:
         self._context.changed(now)
 
     def set_tainted(self, claim: NodeClaim, *, tainted: bool) -> None:
-        """Add the taint of a disruption to the claim's node, or remove it."""
+        """Add the disruption taint to the NodeClaim's node, or remove it."""
         node = self._context.cluster.node_objects.get(claim.status.node_name)
         if node is None:
             return
@@ -410,7 +427,7 @@ class NodeClaimLifecycle:
             self._context.commands.append(DeleteObject(node_ref(node_name), why="karpenter"))
 
     def _finish(self, claim: NodeClaim, now: Instant) -> None:
-        """Remove a NodeClaim whose machine is gone, and record that."""
+        """Remove a NodeClaim whose machine is gone, and record the removal in the history."""
         if claim.name not in self._context.cluster.node_claims:
             return
         self._context.cluster.remove(claim, now)

@@ -1,4 +1,4 @@
-"""When NodeClaims expire, and when the pods of their nodes last changed.
+"""The expiration of NodeClaims, and the times at which the pods of their nodes last changed.
 
 upstream: pkg/controllers/nodeclaim/expiration/controller.go, podevents/controller.go
 """
@@ -20,9 +20,9 @@ _POD_EVENT_PERIOD_NS: Final[DurationNs] = 10 * NANOSECONDS_PER_SECOND
 
 
 def expires_at(claim: NodeClaim) -> Instant | None:
-    """Return when the NodeClaim is deleted, regardless of budgets.
+    """Return the time at which the NodeClaim expires and is deleted, regardless of budgets.
 
-    Returns None for never, or if it is already being deleted.
+    Returns None if it never expires or is already being deleted.
     """
     expire_after = duration_or_never(claim.spec.expire_after)
     if expire_after is None or claim.metadata.deletion_timestamp:
@@ -31,7 +31,11 @@ def expires_at(claim: NodeClaim) -> Instant | None:
 
 
 def is_pod_event(old: Pod | None, new: Pod) -> bool:
-    """Return whether a pod's change postpones consolidation: bound, terminated, terminating."""
+    """Return whether a change of a pod postpones the consolidation of its node.
+
+    This holds if the pod was bound, has terminated or is now terminating. DaemonSet pods do not
+    count.
+    """
     if is_owned_by(new, "DaemonSet") or not new.spec.node_name:
         return False
     was_bound = old is not None and bool(old.spec.node_name)
@@ -45,7 +49,10 @@ def is_pod_event(old: Pod | None, new: Pod) -> bool:
 
 
 def with_pod_event(claim: NodeClaim, now: Instant) -> NodeClaim:
-    """Return the NodeClaim with the event's time, unless the last one is under ten seconds old."""
+    """Return the NodeClaim with `now` as the time of its last pod event.
+
+    The NodeClaim is unchanged if its last pod event is less than ten seconds old.
+    """
     last = claim.status.last_pod_event_time
     if last and now - parse_timestamp(last) < _POD_EVENT_PERIOD_NS:
         return claim

@@ -1,8 +1,8 @@
-"""Machines: the simulated provider and kubelets behind NodeClaims.
+"""Machines: simulates the provider and the kubelets of NodeClaims.
 
-    a NodeClaim is launched at once, as the cheapest offering that it allows and that no outage
-    affects; the offerings tried before are unavailable for a while
-    after the provision time its Node appears: Ready, registered, initialized
+    launch        a NodeClaim gets the cheapest offering that it allows and that no outage affects;
+                  offerings that were tried without success are unavailable for a while
+    registration  after the provision time the Node appears: Ready, registered, initialized
 
 The Node has no startup taints.
 """
@@ -68,7 +68,7 @@ class Machines:
         seed: int,
         start: Instant,
     ) -> None:
-        """Start empty; `seed` determines names and provision times."""
+        """Start without machines; `seed` determines names and provision times."""
         self._config = config
         self._offerings = offerings
         self._seed = seed
@@ -79,9 +79,10 @@ class Machines:
     def launch(
         self, request: NodeClaimRequest, taken: Container[str], now: Instant
     ) -> tuple[NodeClaim, InstanceType, Offering] | str:
-        """Return the launched NodeClaim; only its name if it failed for lack of capacity.
+        """Return (the launched NodeClaim, its instance type, its offering).
 
-        Names in `taken` are not used.
+        If the launch failed for lack of capacity, return only the NodeClaim's name. Names in
+        `taken` are not used.
         """
         name = self._name(request.pool.name)
         while name in taken:  # at most once for each existing NodeClaim
@@ -91,7 +92,10 @@ class Machines:
     def launch_standalone(
         self, claim: NodeClaim, now: Instant
     ) -> tuple[NodeClaim, InstanceType, Offering] | None:
-        """Return a user's NodeClaim as launched, None if it failed for lack of capacity."""
+        """Return (a user's NodeClaim as launched, its instance type, its offering).
+
+        Returns None if the launch failed for lack of capacity.
+        """
         self._count += 1
         launches = standalone_launches(claim, self._offerings.table)
         return self._first_delivered(
@@ -101,7 +105,11 @@ class Machines:
     def _first_delivered(
         self, claim: NodeClaim, launches: Iterable[tuple[InstanceType, Offering]], now: Instant
     ) -> tuple[NodeClaim, InstanceType, Offering] | None:
-        """Launch the first offering that no outage affects; earlier ones become unavailable."""
+        """Launch `claim` with the first of `launches` that no outage affects.
+
+        Offerings that were tried before become unavailable. Returns None if an outage affects all
+        offerings.
+        """
         active = [one for one in self._config.outages if one.is_active(now - self._start)]
         pool = claim.node_pool
         for instance_type, offering in launches:
@@ -123,7 +131,7 @@ class Machines:
         return f"{pool}-{suffix}"
 
     def next_due(self) -> Instant | None:
-        """Return when the next Node appears."""
+        """Return the time at which the next Node appears; None if no machine is starting."""
         return min(self._due.values(), default=None)
 
     def is_waiting(self) -> bool:
@@ -131,21 +139,21 @@ class Machines:
         return bool(self._due)
 
     def resume(self, claim: NodeClaim, now: Instant) -> None:
-        """Start again the machine of a launched NodeClaim that has no Node."""
+        """Start the machine of a launched NodeClaim that has no Node."""
         self._count += 1
         usual = self._config.provision_time_of(claim.node_pool)
         self._due[claim.name] = now + provision_time(usual, self._seed, self._count)
 
     def register_again(self, name: str, now: Instant) -> None:
-        """Create the Node of `name` again after a while, because the API server refused it."""
+        """Create the Node `name` again after 5 s, because the API server refused it."""
         self._due[name] = now + REGISTRATION_RETRY_NS
 
     def forget(self, name: str) -> None:
-        """Remove the NodeClaim `name`, which was deleted before its Node appeared."""
+        """Drop the machine of the NodeClaim `name`, which was deleted before its Node appeared."""
         self._due.pop(name, None)
 
     def ready(self, now: Instant) -> list[str]:
-        """Return and remove the NodeClaims whose Nodes appear by `now`."""
+        """Return and drop the names of the NodeClaims whose Nodes appear by `now`."""
         found = sorted(name for name, due in self._due.items() if due <= now)
         for name in found:
             del self._due[name]
@@ -153,9 +161,9 @@ class Machines:
 
 
 def node_of(claim: NodeClaim, now: Instant, node_info: Mapping[str, str]) -> CreateObject:
-    """Return the command that creates the Node of `claim` as its kubelet registers it.
+    """Return the command that creates the Node of `claim` as its kubelet would register it.
 
-    `node_info` is the nodeInfo of its status, {} for none.
+    `node_info` is the nodeInfo in the Node's status; {} leaves it out.
     """
     at = format_timestamp(now)
     labels = {
@@ -195,7 +203,7 @@ def node_of(claim: NodeClaim, now: Instant, node_info: Mapping[str, str]) -> Cre
 
 
 def _claim_of(request: NodeClaimRequest, name: str, now: Instant) -> NodeClaim:
-    """Return the NodeClaim that a pass requests, before its launch."""
+    """Return the NodeClaim for the `request` of a pass, before its launch."""
     template = request.pool.spec.template.spec
     hashes = {
         key: value
@@ -256,7 +264,10 @@ def _quantities(amounts: Mapping[str, int]) -> dict[str, str | int | float]:
 
 
 def adopted_claim(node: Node, pool: NodePool, now: Instant) -> NodeClaim:
-    """Return a new NodeClaim, as old as its node, for a node of a pool that has no NodeClaim."""
+    """Return a new NodeClaim for an existing `node` of `pool` that has no NodeClaim.
+
+    The NodeClaim is as old as the node.
+    """
     created = node.metadata.creation_timestamp or format_timestamp(now)
     template = pool.spec.template.spec
     claim = NodeClaim(
@@ -282,7 +293,7 @@ def adopted_claim(node: Node, pool: NodePool, now: Instant) -> NodeClaim:
 
 
 def initialized(claim: NodeClaim, node_name: str, now: Instant) -> NodeClaim:
-    """Return the NodeClaim as it is once its Node exists and is ready for pods."""
+    """Return the NodeClaim with its Node's name and the conditions of an initialized NodeClaim."""
     for kind in (LAUNCHED, REGISTERED_CONDITION, INITIALIZED_CONDITION):
         claim = with_condition(claim, kind, kind, now)
     return replace(claim, status=replace(claim.status, node_name=node_name))

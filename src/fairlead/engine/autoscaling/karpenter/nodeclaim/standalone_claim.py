@@ -1,9 +1,9 @@
-"""How a standalone NodeClaim, which a user created, is launched: without a NodePool.
+"""The launch of a standalone NodeClaim, which a user created without a NodePool.
 
     options   the instance types that match spec.requirements and have room for
               spec.resources.requests, with an available offering
-    choice    the cheapest offering; among equals, the first type's
-    labels    those of the user; then one value for each requirement on a custom label
+    choice    the cheapest offering; among equals, that of the first type
+    labels    the labels of the user, then one value for each requirement on a custom label
 
 upstream: pkg/controllers/nodeclaim/lifecycle/launch.go:PopulateNodeClaimDetails;
 karpenter-provider-aws pkg/cloudprovider/cloudprovider.go:resolveInstanceTypes
@@ -34,7 +34,10 @@ from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
 def standalone_launches(
     claim: NodeClaim, table: InstanceTypeTable
 ) -> list[tuple[InstanceType, Offering]]:
-    """Return the available offerings that the NodeClaim allows, cheapest first."""
+    """Return the (type, offering) pairs that the NodeClaim allows and that are available.
+
+    The cheapest offering comes first.
+    """
     requirements = _requirements(claim)
     requests = amounts(claim.spec.resources.get("requests", {}))
     types = [
@@ -47,7 +50,10 @@ def standalone_launches(
 
 
 def with_custom_labels(claim: NodeClaim, table: InstanceTypeTable) -> NodeClaim:
-    """Return the NodeClaim with a label for each requirement on a custom label without one."""
+    """Return the NodeClaim with a label for each of its requirements on a custom label.
+
+    Labels that the user set are kept.
+    """
     added = custom_labels(_requirements(claim), table.well_known)
     labels = {**added, **claim.metadata.labels}
     return replace(claim, metadata=replace(claim.metadata, labels=labels))

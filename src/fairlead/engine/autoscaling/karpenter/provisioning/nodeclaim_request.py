@@ -1,4 +1,4 @@
-"""NodeClaimRequest: a NodeClaim to create, and the offering that a provider launches.
+"""NodeClaimRequest: a NodeClaim to create, and the offerings with which it may be launched.
 
 upstream: pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go:ToNodeClaim, kwok's
 cloudprovider.go:Create
@@ -39,11 +39,11 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requir
 
 @dataclass(frozen=True, slots=True)
 class NodeClaimRequest:
-    """A NodeClaim to create: `instance_types` are the options, cheapest first.
+    """A NodeClaim to create. `instance_types` are the possible types, cheapest first.
 
     `requirements` are those of the pass; `stored_requirements` adds requirements that follow from
-    the options. `pods` are keys, in the order of placement. A NodeClaim of a static NodePool has
-    neither options nor pods: its requirements are the template's.
+    the possible types. `pods` are keys, in the order of placement. A request for a static NodePool
+    has neither types nor pods, and its requirements are those of the NodePool's template.
     """
 
     pool: NodePool
@@ -56,7 +56,7 @@ class NodeClaimRequest:
 
     @property
     def stored_requirements(self) -> Requirements:
-        """The requirements with the instance types and their possible capacity types."""
+        """The requirements with the instance types and their possible capacity types added."""
         if self.pool.is_static:
             return self.requirements
         minimum = self.requirements.get(INSTANCE_TYPE).min_values
@@ -77,14 +77,14 @@ class NodeClaimRequest:
 
     @property
     def ordered_types(self) -> list[InstanceType]:
-        """The options by price; consolidation may have restricted the capacity type."""
+        """The possible types by price. Consolidation may have restricted the capacity type."""
         return ordered_by_price(self.instance_types, self.requirements, self.well_known)
 
     @property
     def labels(self) -> dict[str, str]:
         """The template's labels, and one value for each requirement on a custom label.
 
-        Where upstream picks an arbitrary value, the first one or the smallest number is taken.
+        Where upstream picks an arbitrary value, this is the first value or the smallest number.
         """
         # upstream: nodeclaimtemplate.go:resolveCustomLabelsFromRequirements
         found = template_labels(self.pool)
@@ -93,13 +93,16 @@ class NodeClaimRequest:
         return found
 
     def launch(self) -> tuple[InstanceType, Offering] | None:
-        """Return the offering that a provider launches, None if none is available."""
+        """Return the (type, offering) that a provider launches.
+
+        None if no offering is available.
+        """
         return next(iter(self.launches()), None)
 
     def launches(self) -> list[tuple[InstanceType, Offering]]:
-        """Return the available offerings in the order in which a provider tries to launch them.
+        """Return the available (type, offering) pairs in the order in which a provider tries them.
 
-        The cheapest comes first; among equals, the first type's.
+        The cheapest offering comes first; among equals, that of the first type.
         """
         return cheapest_first(self.instance_types, self.stored_requirements, self.well_known)
 
@@ -107,9 +110,9 @@ class NodeClaimRequest:
 def cheapest_first(
     types: Iterable[InstanceType], requirements: Requirements, well_known: frozenset[str]
 ) -> list[tuple[InstanceType, Offering]]:
-    """Return the available offerings that `requirements` allow, cheapest first.
+    """Return the available (type, offering) pairs that `requirements` allow, cheapest first.
 
-    Among equals, the first type's come first.
+    Among equals, the offerings of the first type come first.
     """
     found = [
         (one, offering)
@@ -153,15 +156,18 @@ def _any_value(one: LabelRequirement) -> str | None:
 def ordered_by_price(
     types: Sequence[InstanceType], requirements: Requirements, well_known: frozenset[str]
 ) -> list[InstanceType]:
-    """Return `types` by cheapest compatible offering; equals in the order of Go's sort."""
+    """Return `types` by their cheapest compatible offering.
+
+    Go's sort orders types of equal price.
+    """
     prices = [one.cheapest_price(requirements, well_known) for one in types]
     return go_sorted(list(types), prices)
 
 
 def request_of(claim: InFlightNodeClaim, options: KarpenterOptions) -> NodeClaimRequest | str:
-    """Return the request for a NodeClaim of a pass, or why it cannot be made.
+    """Return the request for a NodeClaim of a pass, or upstream's reason why it is impossible.
 
-    Only the cheapest options are kept, which may leave too few values for minValues.
+    Only the cheapest types are kept, which may leave too few values for minValues.
     """
     # upstream: scheduler.go:TruncateInstanceTypes
     table = claim.template.table

@@ -25,7 +25,11 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeClaimTemplate:
-    """Labels, requirements and taints of a NodePool's nodes, and the instance types it can use."""
+    """The template of a NodePool's nodes.
+
+    `table` contains the instance types of the NodePool; `options` is a mask of the types that it
+    can use.
+    """
 
     pool: NodePool
     labels: Mapping[str, str]
@@ -40,12 +44,12 @@ class NodeClaimTemplate:
 
     @property
     def taints(self) -> tuple[Taint, ...]:
-        """The taints of the pool's nodes; startup taints are left out, as they reject no pods."""
+        """The taints of the pool's nodes, without startup taints, which do not reject pods."""
         return self.pool.spec.template.spec.taints
 
 
 def pool_requirements(pool: NodePool) -> Requirements:
-    """Return the requirements of a NodePool and the labels of its template."""
+    """Return the requirements of a NodePool, including those that its template's labels state."""
     stated = pool.spec.template.spec.requirements
     labels = label_requirements(pool.spec.template.metadata.labels)
     return combined(
@@ -54,7 +58,7 @@ def pool_requirements(pool: NodePool) -> Requirements:
 
 
 def template_labels(pool: NodePool) -> dict[str, str]:
-    """Return the labels that every NodeClaim of the pool has."""
+    """Return the labels that every NodeClaim of `pool` has."""
     reference = pool.spec.template.spec.node_class_ref
     labels = {**pool.spec.template.metadata.labels, NODE_POOL: pool.name}
     if reference.kind:

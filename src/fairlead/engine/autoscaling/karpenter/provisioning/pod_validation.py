@@ -1,4 +1,4 @@
-"""Finds pods for which no node is created, because they require something impossible.
+"""Finds pods for which no node is created, because no node can meet their requirements.
 
 upstream: pkg/controllers/provisioning/provisioner.go:Validate, pkg/apis/v1/nodeclaim_validation.go
 """
@@ -39,7 +39,7 @@ def avoids_karpenter(pod: Pod) -> bool:
 
 
 def pod_problem(pod: Pod, storage: StorageObjects, options: KarpenterOptions) -> str | None:
-    """Return upstream's text for a requirement that no node can meet, None if there is none."""
+    """Return upstream's text about requirements that no node can meet; None if there are none."""
     problems = [
         *(problem for one in _selector_terms(pod) for problem in _term_problems(one, options)),
         *(problem for one in _required_terms(pod) for problem in _term_problems(one, options)),

@@ -1,4 +1,4 @@
-"""Provisioner: runs a pass on the cluster, and turns its result into NodeClaims to create.
+"""Provisioner: runs a provisioning pass, and turns its result into NodeClaims to create.
 
 upstream: pkg/controllers/provisioning/provisioner.go
 """
@@ -87,11 +87,12 @@ TypesOfPool = Callable[[NodePool], InstanceTypeTable]
 
 @dataclass(slots=True)
 class Provisioned:
-    """The outcome of a provisioning pass.
+    """The result of a provisioning pass.
 
-    `requests` are NodeClaims to create, `existing` the nodes with the pods placed on them. `errors`
-    and `ignored` map pods to upstream's texts; ignored pods with the text "" are not reported.
-    `dropped_pools` are NodePools without a usable instance type, with the event about it.
+    `requests` are NodeClaims to create, `existing` are existing nodes with the pods placed on them.
+    `errors` and `ignored` map pods to upstream's texts; ignored pods with the text "" are not
+    reported. `dropped_pools` maps NodePools without a usable instance type to the event text about
+    them.
     """
 
     queue: list[Pod] = field(default_factory=list)
@@ -106,7 +107,7 @@ class Provisioned:
 
 @dataclass(frozen=True, slots=True)
 class _FreeResources:
-    """The free resources of a node, and what they were computed from."""
+    """The free resources of a node, with the inputs from which they were computed."""
 
     node: StateNode
     on_node: PodsOnNode
@@ -119,7 +120,7 @@ _KNOWN_MIN: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class _DaemonPod:
-    """The pod of a DaemonSet in passes, and the spec and the newest pod that it is made of."""
+    """The pod that represents a DaemonSet in passes, with the spec and pod it was built from."""
 
     spec: WorkloadSpec
     newest: Pod | None
@@ -127,14 +128,14 @@ class _DaemonPod:
 
 
 class Provisioner:
-    """Decides which nodes the pending pods need."""
+    """Decides which nodes to create for pending pods."""
 
     def __init__(
         self, cluster: KarpenterCluster, types_of: TypesOfPool, options: KarpenterOptions
     ) -> None:
-        """Use `cluster`.
+        """Place pods on the nodes of `cluster`, or on new nodes.
 
-        `types_of` returns what the provider sells to a NodePool, with overlays.
+        `types_of` returns the instance types that a NodePool can use, with overlays applied.
         """
         self._cluster = cluster
         self.types_of = types_of
@@ -159,7 +160,10 @@ class Provisioner:
         return found
 
     def pending_pods(self) -> tuple[list[Pod], dict[str, str]]:
-        """Return the pods to place, sorted by namespace and name, and why others are ignored."""
+        """Return (the pods to place, {pod: the reason why it is ignored}).
+
+        The pods are sorted by namespace and name.
+        """
         pending: list[Pod] = []
         ignored: dict[str, str] = {}
         candidates = [pod for pod in self._cluster.unbound_pods.values() if is_provisionable(pod)]
@@ -182,9 +186,9 @@ class Provisioner:
         strict_reservations: bool,
         onto: Sequence[StateNode] | None = None,
     ) -> Provisioned:
-        """Place `pods` on `nodes` or new ones.
+        """Place `pods` on `nodes` or on new nodes.
 
-        If `onto` is given, only those nodes take pods; the others count against limits.
+        If `onto` is given, only these nodes take pods. The other nodes only count against limits.
         """
         if not pods:
             return Provisioned()
@@ -265,14 +269,17 @@ class Provisioner:
         return templates
 
     def pending(self, pod: Pod) -> PendingPod:
-        """Return a pod as a pass sees it, before its topology is known."""
+        """Return `pod` with its facts and volume requirements, before its topology is known."""
         volumes = volume_requirements(pod, self._cluster.storage)
         return PendingPod(pod, self._facts.of(pod), volumes)
 
     # --- daemons ---------------------------------------------------------------------------------
 
     def daemons(self) -> list[Pod]:
-        """Return one pod for every DaemonSet; the same list while they are the same pods."""
+        """Return one pod for each DaemonSet.
+
+        Successive calls return the same list object while its pods stay the same.
+        """
         version, known = self._daemons
         if version == self._cluster.version:
             return known
@@ -285,9 +292,9 @@ class Provisioner:
         return found
 
     def _daemon_pod(self, owner: DaemonSet) -> Pod:
-        """Return the newest pod of a DaemonSet, with its template's node affinity.
+        """Return the newest pod of a DaemonSet, with the node affinity of the DaemonSet's template.
 
-        Without pods, returns the template.
+        If the DaemonSet has no pods, the pod is created from its template.
         """
         pods = sorted(self._cluster.daemon_pods(owner), key=_pod_order)
         newest = max(pods, key=lambda pod: pod.metadata.creation_timestamp, default=None)
@@ -298,7 +305,10 @@ class Provisioner:
         return known.pod
 
     def free_on(self, node: StateNode, daemons: Sequence[Pod]) -> Mapping[str, int]:
-        """Return the resources that are free for pods on a node; `daemons` is `daemons()`."""
+        """Return the resources that are free for pods on `node`.
+
+        `daemons` is the result of `daemons()`.
+        """
         on_node = self._cluster.pods_on(node.node_name)
         known = self._free.get(node.key)
         if (
@@ -314,7 +324,7 @@ class Provisioner:
         return known.amounts
 
     def daemons_on(self, node: StateNode, daemons: Sequence[Pod]) -> list[Pod]:
-        """Return the pods among `daemons` that run, or will run, on a node."""
+        """Return the pods among `daemons` that run, or will run, on `node`."""
         labels = node.label_requirements
         return [
             pod
@@ -325,7 +335,10 @@ class Provisioner:
 
 
 def _as_templated(owner: DaemonSet, newest: Pod | None) -> Pod:
-    """Return `newest`, or a pod of the template if it is None, with the template's affinity."""
+    """Return `newest` with the node affinity of the DaemonSet's template.
+
+    If `newest` is None, return a pod that is created from the template.
+    """
     template = without_nulls(owner.spec.template)
     from_template = decode_as(Pod, {"spec": template.get("spec", {})})
     if newest is None:
@@ -351,14 +364,14 @@ def _with_required_node_affinity(pod: Pod, stated: NodeAffinity) -> Pod:
 
 
 def _overhead(template: NodeClaimTemplate, daemons: Sequence[Pod]) -> DaemonOverhead:
-    """Return the resources of the daemons that will run on the pool's nodes."""
+    """Return the pods, resources and ports of the DaemonSets that will run on the pool's nodes."""
     pods = tuple(pod for pod in daemons if _runs_on(template, pod))
     ports = tuple(port for pod in pods for port in host_ports(pod))
     return DaemonOverhead(pods, requests_of(pods), ports)
 
 
 def _runs_on(template: NodeClaimTemplate, daemon: Pod) -> bool:
-    """Return whether an alternative of the daemon's node affinity allows the pool's nodes."""
+    """Return whether a term of the DaemonSet pod's node affinity allows the pool's nodes."""
     # upstream: scheduler.go:isDaemonPodCompatible
     pod: Pod = with_prefer_no_schedule_tolerated(daemon)
     if untolerated(template.taints, pod.spec.tolerations) is not None:
@@ -375,7 +388,7 @@ def _runs_on(template: NodeClaimTemplate, daemon: Pod) -> bool:
 
 
 def currently_reschedulable(cluster: KarpenterCluster, node: StateNode, now: Instant) -> list[Pod]:
-    """Return the pods of a node that would be rescheduled at the moment.
+    """Return the pods of `node` that would be rescheduled if the node were removed now.
 
     Pods with do-not-disrupt, and pods whose budget never allows a disruption, are left out.
     """

@@ -1,1 +1,1 @@
-"""The algebra of label requirements, and taints."""
+"""The algebra of label requirements, and the toleration of taints."""

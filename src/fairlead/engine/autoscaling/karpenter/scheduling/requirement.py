@@ -1,8 +1,9 @@
-"""A requirement on one label: which values a node's label may have.
+"""A requirement on one label: the values that a node's label may have.
 
-A requirement is a set of values or the complement of one, bounded by integers. `In a b` is the set
-{a, b}; `NotIn a` the complement of {a}; `Exists` the complement of nothing; `DoesNotExist` the
-empty set; `Gt 4` is Exists with the lower bound 5. Two requirements combine by intersection.
+A requirement is a set of values or the complement of a set, bounded by integers. `In a b` is the
+set {a, b}; `NotIn a` is the complement of {a}; `Exists` is the complement of the empty set;
+`DoesNotExist` is the empty set; `Gt 4` is Exists with the lower bound 5. Two requirements combine
+by intersection.
 
     In [a b] ∩ NotIn [b]     = In [a]
     Gt 4     ∩ In [3 5 x]    = In [5]         values outside the bounds, or no integers, are dropped
@@ -34,7 +35,7 @@ _NONE: Final[frozenset[str]] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class LabelRequirement:
-    """The values that a label may have; if `complement` is set, `values` are the forbidden ones.
+    """The values that a label may have. If `complement` is set, `values` are the forbidden values.
 
     `gte` and `lte` bound integer values. `min_values` is the number of distinct values that the
     instance types of a NodeClaim must offer.
@@ -56,24 +57,27 @@ class LabelRequirement:
 
     @property
     def denies(self) -> bool:
-        """Whether a node without the label satisfies it: NotIn or DoesNotExist."""
+        """Whether a node without the label satisfies the requirement: NotIn or DoesNotExist."""
         return self.complement == bool(self.values)
 
     @property
     def single(self) -> str | None:
-        """The only value, None if there are none or several."""
+        """The only allowed value; None if no value or several values are allowed."""
         if self.complement or len(self.values) != 1:
             return None
         return next(iter(self.values))
 
     def has(self, value: str) -> bool:
-        """Return whether `value` is allowed."""
+        """Return whether the requirement allows `value`."""
         if (value in self.values) == self.complement:
             return False
         return (self.gte is None and self.lte is None) or _within(value, self.gte, self.lte)
 
     def intersection(self, other: LabelRequirement) -> LabelRequirement:
-        """Return the intersection of both requirements; `min_values` is the larger of the two."""
+        """Return the intersection of both requirements.
+
+        It has the larger `min_values` of the two.
+        """
         if other is self:
             return self
         complement = self.complement and other.complement
@@ -111,7 +115,7 @@ class LabelRequirement:
         return replace(self, min_values=min_values)
 
     def sorted_values(self) -> list[str]:
-        """Return the listed values in order."""
+        """Return `values`, sorted."""
         return sorted(self.values)
 
     def __str__(self) -> str:
@@ -134,9 +138,8 @@ def requirement(
 ) -> LabelRequirement:
     """Return the requirement that an API object states.
 
-    Aliases of labels become their stable names.
-
-    Gt, Gte, Lt and Lte take one integer. An unknown operator allows nothing.
+    Aliases of labels become their stable names. Gt, Gte, Lt and Lte take one integer. An unknown
+    operator allows no value.
     """
     # upstream: requirement.go:NewRequirementWithFlexibility
     key = normalized_label(key)
@@ -156,7 +159,7 @@ def requirement(
 def of_selector(
     stated: NodeSelectorRequirement | LabelSelectorRequirement,
 ) -> LabelRequirement:
-    """Return the requirement of a node selector term."""
+    """Return the requirement of one expression of a node selector or label selector."""
     return requirement(stated.key, stated.operator, stated.values)
 
 
@@ -174,7 +177,7 @@ def _bounded(
 
 
 def _combined(a: LabelRequirement, b: LabelRequirement) -> frozenset[str]:
-    """Return the listed values of the intersection, before bounds."""
+    """Return the `values` of the intersection, before bounds are applied."""
     if a.complement and b.complement:
         return a.values | b.values
     if a.complement:

@@ -1,8 +1,8 @@
 """Requirements on the labels of a node, one per label, and their compatibility.
 
 A set of requirements never changes; `with_added` returns a new set. `A.compatible(B)` returns
-whether a node that A describes can satisfy the requirements B; labels missing from A are allowed if
-they are well known. Errors are None or upstream's text.
+whether a node that A describes can satisfy the requirements B. Labels missing from A are allowed if
+they are well known. Methods that explain a conflict return upstream's text, or None.
 
 upstream: pkg/scheduling/requirements.go
 """
@@ -25,7 +25,7 @@ _NOTHING: Final[frozenset[str]] = frozenset()
 
 
 class Requirements:
-    """Requirements by label. Equal contents are equal, and hash alike."""
+    """A set of requirements, at most one per label. Sets with equal requirements are equal."""
 
     __slots__ = ("_by_key", "_hash")
 
@@ -43,11 +43,11 @@ class Requirements:
         return key in self._by_key
 
     def __len__(self) -> int:
-        """Return how many labels have a requirement."""
+        """Return the number of labels that have a requirement."""
         return len(self._by_key)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both have the same requirements."""
+        """Return whether `other` contains the same requirements."""
         return isinstance(other, Requirements) and self._by_key == other._by_key
 
     def __hash__(self) -> int:
@@ -62,7 +62,7 @@ class Requirements:
         return self._by_key.keys()
 
     def get(self, key: str) -> LabelRequirement:
-        """Return the requirement on `key`; Exists if there is none, because any value will do."""
+        """Return the requirement on `key`; Exists, which allows any value, if there is none."""
         found = self._by_key.get(key)
         return LabelRequirement(key, complement=True) if found is None else found
 
@@ -71,7 +71,10 @@ class Requirements:
         return self._by_key.get(key)
 
     def with_added(self, more: Iterable[LabelRequirement]) -> Requirements:
-        """Return these requirements and `more`; those on the same label are intersected."""
+        """Return a set with these requirements and `more`.
+
+        Requirements on the same label are intersected.
+        """
         by_key = dict(self._by_key)
         for one in more:
             existing = by_key.get(one.key)
@@ -79,11 +82,11 @@ class Requirements:
         return Requirements(by_key)
 
     def replaced(self, one: LabelRequirement) -> Requirements:
-        """Return these requirements with `one` in place of the requirement on its label."""
+        """Return a set in which `one` replaces the requirement on its label."""
         return Requirements({**self._by_key, one.key: one})
 
     def without(self, key: str) -> Requirements:
-        """Return these requirements without the one on `key`."""
+        """Return a set without the requirement on `key`."""
         if key not in self._by_key:
             return self
         return Requirements({k: one for k, one in self._by_key.items() if k != key})
@@ -93,10 +96,10 @@ class Requirements:
         return [one for one in self._by_key.values() if one.min_values is not None]
 
     def conflict(self, other: Requirements) -> str | None:
-        """Return why no node can satisfy both sets of requirements, None if a node can.
+        """Return upstream's text if no node can satisfy both sets of requirements, else None.
 
-        Only labels that both sets mention are compared. Two requirements that are satisfied by a
-        missing label never conflict.
+        Only labels that both sets mention are compared. Two requirements that a missing label
+        satisfies never conflict.
         """
         # upstream: requirements.go:Intersects
         mine, theirs = self._by_key, other._by_key
@@ -107,7 +110,7 @@ class Requirements:
         return "; ".join(f"key {key}, {theirs[key]} not in {mine[key]}" for key in sorted(bad))
 
     def intersects(self, other: Requirements) -> bool:
-        """Return whether a node can satisfy both sets of requirements (`conflict` returns None)."""
+        """Return whether a node can satisfy both sets of requirements: no `conflict`."""
         mine, theirs = self._by_key, other._by_key
         if len(mine) > len(theirs):
             mine, theirs = theirs, mine
@@ -120,7 +123,7 @@ class Requirements:
     def incompatibility(
         self, asked: Requirements, allow_undefined: Collection[str] = _NOTHING
     ) -> str | None:
-        """Return why a node with these requirements cannot satisfy `asked`, None if it can.
+        """Return upstream's text if nodes with these requirements cannot satisfy `asked`, or None.
 
         These requirements need not mention the labels in `allow_undefined`.
         """
@@ -131,7 +134,10 @@ class Requirements:
         return self.conflict(asked)
 
     def compatible(self, asked: Requirements, allow_undefined: Collection[str] = _NOTHING) -> bool:
-        """Return whether `incompatibility` finds no problem."""
+        """Return whether a node with these requirements can satisfy `asked`.
+
+        These requirements need not mention the labels in `allow_undefined`.
+        """
         mine = self._by_key
         for key, one in asked._by_key.items():
             existing = mine.get(key)
@@ -158,12 +164,12 @@ class Requirements:
         return ""
 
     def __str__(self) -> str:
-        """Return all requirements except the hostname's, sorted by their text."""
+        """Return the text of all requirements except the hostname's, sorted."""
         return ", ".join(sorted(str(one) for one in self if one.key != HOSTNAME))
 
 
 def label_requirements(labels: Mapping[str, str]) -> Requirements:
-    """Return the requirements that a node with `labels` states about itself."""
+    """Return `labels` as requirements: each label allows exactly its value."""
     found: dict[str, LabelRequirement] = {}
     for name, value in labels.items():
         key = normalized_label(name)
@@ -184,10 +190,11 @@ def term_requirements(term: NodeSelectorTerm) -> Requirements:
 
 
 def pod_requirements(pod: Pod, *, preferred: bool) -> Requirements:
-    """Return the requirements of nodeSelector and the first required node affinity term.
+    """Return the requirements of nodeSelector and of the first required node affinity term.
 
-    If `preferred` is set, the heaviest preferred term counts as required, too; relaxation removes
-    it if it cannot be met. The other required terms are alternatives for relaxation.
+    If `preferred` is set, the preferred term with the highest weight counts as required, too;
+    relaxation removes it if it cannot be met. The other required terms are alternatives for
+    relaxation.
     """
     # upstream: requirements.go:newPodRequirements
     selector = pod.spec.node_selector
@@ -206,7 +213,7 @@ def pod_requirements(pod: Pod, *, preferred: bool) -> Requirements:
 
 
 def has_preferred_node_affinity(pod: Pod) -> bool:
-    """Return whether the pod prefers some nodes."""
+    """Return whether the pod has preferred node affinity."""
     affinity = pod.spec.affinity
     return (
         affinity is not None

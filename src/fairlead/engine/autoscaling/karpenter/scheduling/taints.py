@@ -1,4 +1,4 @@
-"""Taints that reject a pod; PreferNoSchedule counts like the other effects.
+"""Finds taints that a pod does not tolerate. PreferNoSchedule counts like the other effects.
 
 upstream: pkg/scheduling/taints.go
 """
@@ -13,7 +13,7 @@ from fairlead.api.text.integer import parse_int64
 
 
 def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> str | None:
-    """Return upstream's text for the untolerated taints, None if all are tolerated."""
+    """Return upstream's text about the untolerated taints; None if all taints are tolerated."""
     found = [one for one in taints if not any(_matches(t, one) for t in tolerations)]
     if not found:
         return None
@@ -27,7 +27,7 @@ def taint_text(taint: Taint) -> str:
 
 
 def _matches(toleration: Toleration, taint: Taint) -> bool:
-    """Return whether they match, by Kubernetes' rule with the numeric operators Gt and Lt."""
+    """Return whether the toleration tolerates the taint, including the operators Gt and Lt."""
     if toleration.operator not in ("Gt", "Lt"):
         return tolerates(toleration, taint)
     if toleration.effect and toleration.effect != taint.effect:

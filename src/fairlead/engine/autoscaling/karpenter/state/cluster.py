@@ -1,7 +1,7 @@
-"""KarpenterCluster: the objects that Karpenter reads, and its own state of nodes.
+"""KarpenterCluster: the objects that Karpenter reads, and the state that it keeps about nodes.
 
-Objects are put and removed one by one. `nodes()` joins NodeClaims and Nodes; `version` counts the
-changes, so that readers can keep what they derived until the next one.
+Objects are put and removed one by one. `nodes()` joins NodeClaims and Nodes. `version` counts the
+changes, so that readers can keep results until the next change.
 
 upstream: pkg/controllers/state/cluster.go
 """
@@ -52,7 +52,7 @@ def _is_initialized(node: Node) -> bool:
 
 
 class KarpenterCluster:
-    """Pools, claims, nodes and pods by name; which nodes are nominated, or marked for deletion."""
+    """The objects that Karpenter reads, and the nodes that are nominated or marked for deletion."""
 
     def __init__(self) -> None:
         """Start with an empty cluster."""
@@ -91,7 +91,7 @@ class KarpenterCluster:
         self._are_budgets_current = True
 
     def put(self, obj: KarpenterObject, now: Instant) -> None:
-        """Store the newest version of an object; kinds that Karpenter does not read are ignored."""
+        """Store the newest version of an object. Kinds that Karpenter does not read are ignored."""
         self.version += 1
         match obj:
             case Pod():
@@ -110,7 +110,7 @@ class KarpenterCluster:
                     self.memory.change(now)
 
     def remove(self, obj: KarpenterObject, now: Instant) -> None:
-        """Remove an object."""
+        """Remove a deleted object."""
         self.version += 1
         match obj:
             case Pod():
@@ -138,7 +138,10 @@ class KarpenterCluster:
             self.memory.change(now)
 
     def _put_claim(self, claim: NodeClaim, now: Instant) -> None:
-        """Store a NodeClaim; its deletion counts as a change unless a command announced it."""
+        """Store a NodeClaim.
+
+        The start of its deletion counts as a change, unless Karpenter had marked it for deletion.
+        """
         old = self.node_claims.get(claim.name)
         self.node_claims[claim.name] = claim
         self._changed_claims.add(claim.name)
@@ -188,13 +191,13 @@ class KarpenterCluster:
 
     @property
     def has_changed_claims(self) -> bool:
-        """Whether `take_changed_claims` would return any."""
+        """Whether any NodeClaims were put since the last call of `take_changed_claims`."""
         return bool(self._changed_claims)
 
     def take_changed_claims(self) -> set[str]:
         """Return the names of the NodeClaims that were put since the last call.
 
-        A change of a NodePool changes all of them.
+        A change of any NodePool counts as a change of all NodeClaims.
         """
         found, self._changed_claims = self._changed_claims, set()
         return found
@@ -211,7 +214,7 @@ class KarpenterCluster:
         return found
 
     def label_requirements(self, node: Node) -> Requirements:
-        """Return the requirements that the labels of a stored node state."""
+        """Return the labels of a stored node as requirements."""
         name = node.metadata.name
         known = self._label_requirements.get(name)
         if known is None or known[0] is not node.metadata.labels:
@@ -221,14 +224,14 @@ class KarpenterCluster:
 
     @property
     def running_pods(self) -> RunningPods:
-        """The pods that run on nodes, as of now."""
+        """The pods that are running on nodes now."""
         if self._running_pods is None:
             self._running_pods = RunningPods(map(self.pods_on, self.node_objects))
         return self._running_pods
 
     @property
     def pod_budgets(self) -> PodBudgets:
-        """The disruption budgets, as of now."""
+        """The PodDisruptionBudgets as they are now."""
         if not self._are_budgets_current:
             self._pod_budgets = PodBudgets(self.budgets.values(), self._pod_budgets)
             self._are_budgets_current = True
@@ -239,7 +242,7 @@ class KarpenterCluster:
         return iter(self._daemon_pods.get(owner.metadata.uid, {}).values())
 
     def nodes(self, now: Instant) -> list[StateNode]:
-        """Return every NodeClaim that has a provider id and every Node, joined by provider id."""
+        """Return every Node, and every NodeClaim with a provider id, joined by provider id."""
         return self._joined.current(now)
 
     def is_synced(self) -> bool:
@@ -249,16 +252,16 @@ class KarpenterCluster:
 
     @property
     def nominated_until(self) -> Mapping[str, Instant]:
-        """When the protection of each nominated node ends."""
+        """The time at which the protection of each nominated node ends, by node key."""
         return self._joined.nominated_until
 
     def nominate(self, key: str, now: Instant) -> None:
-        """Protect a node from disruption for a while, because a pod is about to be bound to it."""
+        """Protect a node from disruption for a while, because a pod will be bound to it."""
         self.version += 1
         self._joined.nominate(key, now)
 
     def is_marked(self, key: str) -> bool:
-        """Return whether Karpenter has decided to remove the node."""
+        """Return whether Karpenter has decided to remove the node with this key."""
         return key in self._joined.marked
 
     def mark(self, keys: Iterable[str]) -> None:

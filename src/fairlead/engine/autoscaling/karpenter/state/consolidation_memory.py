@@ -1,4 +1,4 @@
-"""ConsolidationMemory: which consolidation methods have found nothing since the last change.
+"""ConsolidationMemory: records which consolidation methods found nothing since the last change.
 
 upstream: pkg/controllers/state/cluster.go:ConsolidationState, MarkUnconsolidated
 """
@@ -17,7 +17,7 @@ class ConsolidationMemory:
     """Remembers which consolidation methods found nothing since the last change of the cluster."""
 
     def __init__(self) -> None:
-        """Start with every consolidation method due to run."""
+        """Start in a state in which every consolidation method has to run."""
         self._changed_at: Instant = 0
         self._changes = 0
         self._seen: dict[str, tuple[int, Instant]] = {}
@@ -28,7 +28,7 @@ class ConsolidationMemory:
         self._changes += 1
 
     def _state(self, now: Instant) -> tuple[int, Instant]:
-        """Return the current state's identity, which changes at least every five minutes."""
+        """Return the identity of the current state. It changes at least every five minutes."""
         if now - self._changed_at >= _FORGET_AFTER_NS:
             self.change(now)
         return self._changes, self._changed_at
@@ -38,14 +38,17 @@ class ConsolidationMemory:
         return self._seen.get(method) == self._state(now)
 
     def still_holds(self, method: str, now: Instant) -> bool:
-        """Return whether `is_consolidated` would return True, without starting a new state."""
+        """Return whether the method has found nothing in the current state.
+
+        Unlike `is_consolidated`, this never starts a new state.
+        """
         is_recent = now - self._changed_at < _FORGET_AFTER_NS
         return is_recent and self._seen.get(method) == (self._changes, self._changed_at)
 
     def mark(self, method: str, now: Instant) -> None:
-        """Record that the method has found nothing."""
+        """Record that the method has found nothing in the current state."""
         self._seen[method] = self._state(now)
 
     def looks_again_at(self) -> Instant:
-        """Return when all methods run again even without a change."""
+        """Return the time at which all methods run again even if nothing changes."""
         return self._changed_at + _FORGET_AFTER_NS

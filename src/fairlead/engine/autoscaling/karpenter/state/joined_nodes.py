@@ -1,4 +1,4 @@
-"""JoinedNodes: NodeClaims and Nodes, joined by provider id, as a list that follows changes.
+"""JoinedNodes: a list of NodeClaims and Nodes, joined by provider id, that follows changes.
 
 Most changes replace one NodeClaim or Node by a newer version, so only its entry is joined again:
 
@@ -6,8 +6,8 @@ Most changes replace one NodeClaim or Node by a newer version, so only its entry
     an object was replaced; a node was nominated or marked       -> its entries are joined again
     a nomination has ended                                       -> its entry is joined again
 
-Invariant: after `current(now)` the list equals one that is built from scratch at `now`; an entry is
-the same object as before unless something about it has changed.
+Invariant: after `current(now)`, the list equals a list that is built from scratch at `now`. An
+entry is the same object as before unless a part of it has changed.
 
 upstream: pkg/controllers/state/cluster.go
 """
@@ -28,10 +28,10 @@ NOMINATION_NS: Final[DurationNs] = 20 * NANOSECONDS_PER_SECOND
 
 
 class JoinedNodes:
-    """The joined nodes; `marked` and `nominated_until` are keyed like them."""
+    """The list of joined nodes. `marked` and `nominated_until` use the keys of the joined nodes."""
 
     def __init__(self, claims: Mapping[str, NodeClaim], nodes: Mapping[str, Node]) -> None:
-        """Follow `claims` and `nodes`, whose owner calls a method below for each change."""
+        """Follow `claims` and `nodes`. Their owner calls a method below for each change."""
         self._claims = claims
         self._nodes = nodes
         self.marked: set[str] = set()
@@ -47,7 +47,7 @@ class JoinedNodes:
     # --- changes -------------------------------------------------------------------------------
 
     def claim_put(self, claim: NodeClaim, old: NodeClaim | None) -> None:
-        """Note a new version of a NodeClaim."""
+        """Record a new version of a NodeClaim; `old` is the previous version."""
         key = claim.status.provider_id
         if old is None or old.status.provider_id != key:
             self._is_built = False
@@ -55,19 +55,19 @@ class JoinedNodes:
             self._stale.add(key)
 
     def node_put(self, node: Node, old: Node | None) -> None:
-        """Note a new version of a Node."""
+        """Record a new version of a Node; `old` is the previous version."""
         if old is None or old.spec.provider_id != node.spec.provider_id:
             self._is_built = False
         else:
             self._stale.add(node.spec.provider_id or node.metadata.name)
 
     def claim_removed(self, claim: NodeClaim) -> None:
-        """Forget a NodeClaim, and that it was marked."""
+        """Record that a NodeClaim was removed, and remove its mark."""
         self.marked.discard(claim.status.provider_id or claim.name)
         self._is_built = False
 
     def node_removed(self) -> None:
-        """Note that a Node was removed."""
+        """Record that a Node was removed."""
         self._is_built = False
 
     def mark(self, keys: Iterable[str]) -> None:
@@ -76,12 +76,12 @@ class JoinedNodes:
         self._stale.update(keys)
 
     def unmark(self, keys: Iterable[str]) -> None:
-        """Revert `mark`."""
+        """Remove the mark for deletion from nodes."""
         self.marked.difference_update(keys)
         self._stale.update(keys)
 
     def nominate(self, key: str, now: Instant) -> None:
-        """Protect a node from disruption for a while."""
+        """Protect a node from disruption for NOMINATION_NS."""
         until = self.nominated_until[key] = now + NOMINATION_NS
         self._stale.add(key)
         self._first_end = until if self._first_end is None else min(self._first_end, until)
@@ -89,7 +89,7 @@ class JoinedNodes:
     # --- the list ------------------------------------------------------------------------------
 
     def current(self, now: Instant) -> list[StateNode]:
-        """Return every NodeClaim that has a provider id and every Node, joined."""
+        """Return every Node, and every NodeClaim with a provider id, joined by provider id."""
         if self._first_end is not None and self._first_end <= now:
             self._end_nominations(now)
         if not self._is_built:
@@ -132,7 +132,7 @@ class JoinedNodes:
         self._is_built = True
 
     def _joined(self, claim_name: str | None, node_name: str | None) -> StateNode:
-        """Return the joined node; the same object until something about it changes."""
+        """Return the joined node. The same object is returned until a part of it changes."""
         claim = None if claim_name is None else self._claims[claim_name]
         node = None if node_name is None else self._nodes[node_name]
         bare = StateNode(claim, node)

@@ -1,4 +1,4 @@
-"""Counts the NodeClaims of a static NodePool: active, deleting, about to be replaced.
+"""Counts the NodeClaims of a static NodePool: active, deleting, or about to be replaced.
 
 upstream: pkg/controllers/state/nodepoolstate.go
 """
@@ -26,7 +26,11 @@ class PoolCount:
 def pool_count(
     cluster: KarpenterCluster, pool: NodePool, pending: frozenset[str], now: Instant
 ) -> PoolCount:
-    """Count the pool's NodeClaims; `pending` are those in a disruption command."""
+    """Count the NodeClaims of `pool`.
+
+    `pending` are the names of the NodeClaims in a disruption command, which are about to be
+    replaced.
+    """
     going = {
         node.claim.name for node in cluster.nodes(now) if node.claim and node.marked_for_deletion
     }
@@ -37,5 +41,5 @@ def pool_count(
 
 
 def node_limit(pool: NodePool) -> int | None:
-    """Return the pool's limit on nodes, None if it has none."""
+    """Return the pool's limit on the number of nodes; None if it has no such limit."""
     return amounts(pool.spec.limits).get(NODES)

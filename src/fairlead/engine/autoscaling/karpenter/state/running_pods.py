@@ -1,10 +1,10 @@
 """RunningPods: counts the running pods that a selector matches, by node.
 
-Each simulation of a disruption asks for the same counts without the few pods that it moves. So the
-counts of a selector are kept, and the moved pods are subtracted.
+Each simulation of a disruption needs the same counts without the few pods that it moves. So the
+counts of a selector are cached, and the moved pods are subtracted.
 
-Example: a selector matches three pods on node-1 and one on node-2. Without a pod of node-2, which
-is moved, the counts are {node-1: 3}.
+Example: a selector matches three pods on node-1 and one pod on node-2. If the pod on node-2 is
+moved, the counts are {node-1: 3}.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class RunningPods:
     """The pods on nodes, except those that have terminated or are terminating."""
 
     def __init__(self, nodes: Iterable[PodsOnNode]) -> None:
-        """Group the pods on `nodes` by namespace; they must not change afterwards."""
+        """Group the pods on `nodes` by namespace. The pods must not change afterwards."""
         self._by_namespace: dict[str, list[Pod]] = {}
         for on_node in nodes:
             for pod in on_node.lasting:
@@ -30,7 +30,7 @@ class RunningPods:
         self._counts: dict[Hashable, Counter[str]] = {}
 
     def find(self, keys: Iterable[str]) -> list[Pod]:
-        """Return the pods with these keys that are among the running ones."""
+        """Return the running pods with these keys."""
         if self._by_key is None:
             self._by_key = {pod.key: pod for pods in self._by_namespace.values() for pod in pods}
         known = self._by_key
@@ -45,8 +45,8 @@ class RunningPods:
     ) -> Mapping[str, int]:
         """Return the number of pods in `namespaces` that `selector` matches, by node.
 
-        None matches all. Pods in `without`, which must be running, do not count. `identity` is
-        equal for equal namespaces and selectors.
+        The selector None matches all pods. Pods in `without`, which must be running, do not count.
+        `identity` is the cache key: it must be equal for equal namespaces and selectors.
         """
         found = self._counts.get(identity)
         if found is None:

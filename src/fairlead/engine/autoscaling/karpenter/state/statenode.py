@@ -1,7 +1,7 @@
 """StateNode: a NodeClaim joined with its Node.
 
-Until a node has registered, its NodeClaim describes it. Until it is initialized, temporary taints
-are ignored, and amounts that the node does not report yet come from the NodeClaim.
+Until a node has registered, its NodeClaim describes it. Until the node is initialized, temporary
+taints are ignored, and resources that the node does not report yet come from the NodeClaim.
 
 upstream: pkg/controllers/state/statenode.go
 """
@@ -41,7 +41,7 @@ _READINESS_PREFIX: Final = "readiness.k8s.io/"
 
 @dataclass(frozen=True)
 class StateNode:
-    """A NodeClaim, a Node, or both; `marked` is set if Karpenter has decided to delete them."""
+    """A NodeClaim, a Node, or both. `marked` is set if Karpenter has decided to delete them."""
 
     claim: NodeClaim | None
     node: Node | None
@@ -50,47 +50,53 @@ class StateNode:
 
     @cached_property
     def registered(self) -> bool:
-        """Whether the node has joined; nodes that Karpenter does not manage always have."""
+        """Whether the node has registered.
+
+        Nodes that Karpenter does not manage count as registered.
+        """
         if self.claim is None:
             return True
         return self.node is not None and self.node.metadata.labels.get(REGISTERED) == "true"
 
     @cached_property
     def initialized(self) -> bool:
-        """Whether the node is ready for pods; unmanaged nodes always are."""
+        """Whether the node has been initialized.
+
+        Nodes that Karpenter does not manage count as initialized.
+        """
         if self.claim is None:
             return True
         return self.node is not None and self.node.metadata.labels.get(INITIALIZED) == "true"
 
     @cached_property
     def name(self) -> str:
-        """The node's name once it has registered, the NodeClaim's before."""
+        """The node's name; before the node has registered, the NodeClaim's name."""
         if self.claim is not None and (self.node is None or not self.registered):
             return self.claim.name
         return self.node.metadata.name if self.node is not None else ""
 
     @property
     def node_name(self) -> str:
-        """The name of the Node object, "" if there is none."""
+        """The name of the Node object; "" if there is no Node."""
         return self.node.metadata.name if self.node is not None else ""
 
     @property
     def key(self) -> str:
-        """The identity: the provider's id, or the name."""
+        """The identity of the node: the provider id, or the name if it has no provider id."""
         if self.claim is not None:
             return self.claim.status.provider_id or self.claim.name
         return (self.node.spec.provider_id or self.node_name) if self.node is not None else ""
 
     @cached_property
     def labels(self) -> Mapping[str, str]:
-        """The node's labels; the NodeClaim's until it has registered."""
+        """The node's labels; before the node has registered, the NodeClaim's labels."""
         if self.claim is not None and (self.node is None or not self.registered):
             return self.claim.metadata.labels
         return self.node.metadata.labels if self.node is not None else {}
 
     @cached_property
     def requirements(self) -> Requirements:
-        """The labels as requirements, with the hostname."""
+        """The labels as requirements, including the hostname."""
         host = LabelRequirement(HOSTNAME, values=frozenset((self.hostname,)))
         return self.label_requirements.with_added((host,))
 
@@ -101,24 +107,24 @@ class StateNode:
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """The node's annotations; the NodeClaim's until it has registered."""
+        """The node's annotations; before the node has registered, the NodeClaim's annotations."""
         if self.claim is not None and (self.node is None or not self.registered):
             return self.claim.metadata.annotations
         return self.node.metadata.annotations if self.node is not None else {}
 
     @property
     def node_pool(self) -> str:
-        """The NodePool, "" for none."""
+        """The name of the NodePool; "" if the node belongs to none."""
         return self.labels.get(NODE_POOL, "")
 
     @property
     def hostname(self) -> str:
-        """The label kubernetes.io/hostname, else the name."""
+        """The value of the label kubernetes.io/hostname; `name` if the label is missing."""
         return self.labels.get(HOSTNAME, "") or self.name
 
     @cached_property
     def deleted(self) -> bool:
-        """Whether the NodeClaim, or an unmanaged node, is being deleted."""
+        """Whether the NodeClaim is being deleted; without a NodeClaim, whether the Node is."""
         if self.claim is not None:
             terminating = self.claim.is_true(INSTANCE_TERMINATING)
             return self.claim.metadata.deletion_timestamp != "" or terminating
@@ -126,7 +132,7 @@ class StateNode:
 
     @property
     def marked_for_deletion(self) -> bool:
-        """Whether the node is being removed."""
+        """Whether the node is being removed: it is marked or deleted."""
         return self.marked or self.deleted
 
     @property
@@ -137,7 +143,7 @@ class StateNode:
 
     @cached_property
     def taints(self) -> tuple[Taint, ...]:
-        """The taints that apply to pods once the node is initialized."""
+        """The taints that pods must tolerate, without taints that end while the node starts."""
         if self.node is None or not self.registered:
             found = self.claim.spec.taints if self.claim is not None else ()
         else:
@@ -151,16 +157,19 @@ class StateNode:
 
     @cached_property
     def allocatable(self) -> dict[str, int]:
-        """The resources of the node that pods can use."""
+        """The allocatable resources, in the units of `amounts`."""
         return self._amounts("allocatable")
 
     @cached_property
     def capacity(self) -> dict[str, int]:
-        """The resources of the machine."""
+        """The capacity of the machine, in the units of `amounts`."""
         return self._amounts("capacity")
 
     def _amounts(self, field: str) -> dict[str, int]:
-        """Return a field of the status; before initialization, zeros come from the NodeClaim."""
+        """Return capacity or allocatable.
+
+        Before initialization, missing amounts come from the NodeClaim.
+        """
         reported = amounts(getattr(self.node.status, field)) if self.node is not None else {}
         if self.claim is None or self.initialized:
             return reported
@@ -175,7 +184,7 @@ def is_ephemeral(taint: Taint) -> bool:
 
 
 def amounts(resources: ResourceList) -> dict[str, int]:
-    """Return a resource list as integers: cpu in milli, every other resource in whole units."""
+    """Return a resource list as integers: cpu in millicores, other resources in whole units."""
     return {
         name: milli_value(text) if name == "cpu" else whole_value(text)
         for name, text in resources.items()

@@ -1,4 +1,4 @@
-"""Claims, volumes and storage classes, as Karpenter looks them up for a pod.
+"""StorageObjects: the claims, volumes, storage classes and CSINodes that Karpenter reads.
 
 upstream: pkg/utils/volume/volume.go, pkg/scheduling/volumeusage.go
 """
@@ -32,7 +32,7 @@ _CSI_NAMES: Final = {
 
 @dataclass
 class StorageObjects:
-    """The storage objects of a cluster by name; claims by `namespace/name`."""
+    """The storage objects of a cluster by name; PersistentVolumeClaims by `namespace/name`."""
 
     claims: dict[str, PersistentVolumeClaim] = field(default_factory=dict)
     volumes: dict[str, PersistentVolume] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class StorageObjects:
     csi_nodes: dict[str, CSINode] = field(default_factory=dict)
 
     def driver(self, claim: PersistentVolumeClaim) -> str:
-        """Return the CSI driver that serves `claim`, "" if it is not known."""
+        """Return the name of the CSI driver that serves `claim`; "" if it is not known."""
         # upstream: volumeusage.go:ResolveDriver
         volume = self.volumes.get(claim.spec.volume_name)
         if volume is not None:
@@ -51,7 +51,7 @@ class StorageObjects:
         return _CSI_NAMES.get(storage_class.provisioner, storage_class.provisioner)
 
     def mounts(self, pods: Iterable[Pod]) -> dict[str, set[str]]:
-        """Return the claims that `pods` mount, by driver."""
+        """Return the keys of the claims that `pods` mount, by driver."""
         found: dict[str, set[str]] = {}
         for pod in pods:
             for key in claim_keys(pod):
@@ -79,9 +79,9 @@ def claim_keys(pod: Pod) -> Iterator[str]:
 
 
 def claim_name(pod: Pod, volume: Volume) -> str:
-    """Return the claim of a volume, "" for volumes without one.
+    """Return the name of the volume's PersistentVolumeClaim; "" if the volume has no claim.
 
-    Claims of ephemeral volumes are named after the pod.
+    The claim of an ephemeral volume is named after the pod and the volume.
     """
     if volume.persistent_volume_claim is not None:
         return volume.persistent_volume_claim.claim_name

@@ -27,7 +27,7 @@ NODES: Final = "nodes"
 
 @dataclass(frozen=True)
 class PodsOnNode:
-    """The pods bound to a node, and their sums; terminated pods do not count."""
+    """The pods bound to a node, and their total usage. Terminated pods do not count as usage."""
 
     pods: tuple[Pod, ...] = ()
 
@@ -43,12 +43,12 @@ class PodsOnNode:
 
     @cached_property
     def requests(self) -> Mapping[str, int]:
-        """The sum of all requests."""
+        """The total requests of the running pods."""
         return requests_of(self.running)
 
     @cached_property
     def daemon_requests(self) -> Mapping[str, int]:
-        """The sum of the requests of DaemonSet pods."""
+        """The total requests of the running DaemonSet pods."""
         return requests_of(pod for pod in self.running if is_daemon_pod(pod))
 
     @cached_property
@@ -58,17 +58,17 @@ class PodsOnNode:
 
     @cached_property
     def leaving(self) -> tuple[Pod, ...]:
-        """The pods that must have gone before the node is removed."""
+        """The pods that must be gone before the node is removed."""
         return tuple(pod for pod in self.pods if must_leave(pod))
 
     @cached_property
     def not_yet_leaving(self) -> tuple[Pod, ...]:
-        """Those of `leaving` that are not terminating."""
+        """The pods in `leaving` that are not terminating yet."""
         return tuple(pod for pod in self.leaving if not is_terminating(pod))
 
     @cached_property
     def eviction_cost(self) -> float:
-        """The cost of evicting all pods."""
+        """The total cost of evicting the pods."""
         return sum(map(eviction_cost, self.pods))
 
     @cached_property
@@ -78,12 +78,12 @@ class PodsOnNode:
 
     @cached_property
     def ports(self) -> tuple[HostPort, ...]:
-        """The host ports in use."""
+        """The host ports of the running pods."""
         return tuple(port for pod in self.running for port in host_ports(pod))
 
 
 def requests_of(pods: Iterable[Pod]) -> dict[str, int]:
-    """Return the effective requests of `pods` together; each counts 1 for the resource `pods`."""
+    """Return the total effective requests of `pods`. Each pod counts 1 for the resource `pods`."""
     found = list(pods)
     total = merged(*map(pod_requests, found))
     total[PODS] = len(found)
@@ -91,7 +91,7 @@ def requests_of(pods: Iterable[Pod]) -> dict[str, int]:
 
 
 def host_ports(pod: Pod) -> tuple[HostPort, ...]:
-    """Return the host ports of the pod's containers; init containers have none."""
+    """Return the host ports of the pod's containers. Init containers do not count."""
     # upstream: hostportusage.go:GetHostPorts
     return tuple(
         (port.host_ip or ALL_ADDRESSES, port.protocol or "TCP", port.host_port)
@@ -104,7 +104,10 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
 def conflicting_port(
     asked: Iterable[HostPort], used: Iterable[HostPort]
 ) -> tuple[HostPort, HostPort] | None:
-    """Return the first of `asked` that conflicts with a port in `used`, and that port."""
+    """Return (the first port of `asked` that conflicts, the port in `used` that it conflicts with).
+
+    Returns None if no ports conflict.
+    """
     # upstream: hostportusage.go:HostPort.Matches
     taken = list(used)
     for one in asked:

@@ -1,1 +1,1 @@
-"""Static NodePools: a fixed number of nodes."""
+"""Static NodePools, which keep a fixed number of nodes."""

@@ -1,4 +1,4 @@
-"""Static NodePools: keep as many nodes as `spec.replicas`.
+"""Keeps the number of nodes of a static NodePool at `spec.replicas`.
 
 upstream: pkg/controllers/static/provisioning/controller.go, static/deprovisioning/controller.go
 """
@@ -27,7 +27,7 @@ REQUEUE_AT_LIMIT_S: Final = 30
 
 
 def missing_claims(pool: NodePool, count: PoolCount) -> int:
-    """Return how many NodeClaims to create now, within the pool's limit on nodes."""
+    """Return the number of NodeClaims to create now, within the pool's limit on nodes."""
     wanted = (pool.spec.replicas or 0) - count.active
     if count.active + count.pending_disruption >= (pool.spec.replicas or 0):
         return 0
@@ -39,7 +39,7 @@ def missing_claims(pool: NodePool, count: PoolCount) -> int:
 
 
 def requeue_s(pool: NodePool, count: PoolCount) -> int:
-    """Return the seconds until the pool is checked again: fewer if its limit prevents a claim."""
+    """Return the seconds until the pool's next check: fewer if its limit prevents a NodeClaim."""
     wants_more = count.active + count.pending_disruption < (pool.spec.replicas or 0)
     return REQUEUE_AT_LIMIT_S if wants_more and not missing_claims(pool, count) else REQUEUE_S
 
@@ -47,7 +47,12 @@ def requeue_s(pool: NodePool, count: PoolCount) -> int:
 def surplus_claims(
     cluster: KarpenterCluster, pool: NodePool, pending: frozenset[str], now: Instant
 ) -> list[NodeClaim]:
-    """Return the NodeClaims to delete: those without a machine, then empty ones, then by cost."""
+    """Return the NodeClaims to delete, because the pool has more than `spec.replicas`.
+
+    NodeClaims that are not launched come first, then those with empty nodes, then the other
+    NodeClaims. Among these, nodes with do-not-disrupt pods come last; otherwise the eviction cost
+    decides.
+    """
     count = pool_count(cluster, pool, pending, now)
     surplus = count.active - (pool.spec.replicas or 0)
     if surplus <= 0:

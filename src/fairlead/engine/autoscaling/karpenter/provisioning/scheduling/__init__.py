@@ -1,1 +1,1 @@
-"""One scheduling pass: pods are placed on existing nodes and on NodeClaims that it opens."""
+"""One scheduling pass: places pods on existing nodes and on NodeClaims that the pass opens."""

@@ -25,7 +25,7 @@ from fairlead.engine.autoscaling.karpenter.state.usage import (
 
 
 class ExistingNode:
-    """The free resources of a node; placing pods reduces them."""
+    """An existing node during a pass. Placing pods reduces its free resources."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class ExistingNode:
         topology: Topology,
         free: Mapping[str, int],
     ) -> None:
-        """Start with the node's state and its `free_resources`."""
+        """Start with the pods that run on the node; `free` is the result of `free_resources`."""
         self.state = state
         self.pods: list[PendingPod] = []
         on_node = cluster.pods_on(state.node_name)
@@ -50,7 +50,7 @@ class ExistingNode:
         topology.register_host(state.hostname)
 
     def can_add(self, pod: PendingPod) -> Requirements | None:
-        """Return the node's requirements with the pod added, None if it cannot be added."""
+        """Return the node's requirements with the pod added; None if the pod does not fit."""
         facts = pod.facts
         if not self.has_room(facts.requests):
             return None
@@ -89,7 +89,7 @@ class ExistingNode:
         return joined.with_added(wanted) if joined.compatible(wanted) else None
 
     def has_room(self, requests: Mapping[str, int]) -> bool:
-        """Return whether `requests` are free."""
+        """Return whether the node has `requests` free."""
         if self.is_overcommitted:
             return False
         remaining = self.remaining
@@ -99,9 +99,9 @@ class ExistingNode:
         return True
 
     def _exceeds_volume_limits(self, pod: Pod) -> bool:
-        """Return whether a driver would have too many volumes with the pod.
+        """Return whether a volume driver would have too many volumes on the node with the pod.
 
-        A node that already has too many accepts no pod.
+        A node that already has too many volumes accepts no pod.
         """
         # upstream: pkg/scheduling/volumeusage.go:ExceedsLimits
         more = self._storage.mounts((pod,))
@@ -111,7 +111,7 @@ class ExistingNode:
         )
 
     def add(self, pod: PendingPod, requirements: Requirements) -> None:
-        """Place the pod; `requirements` is the result of `can_add`."""
+        """Place the pod on the node; `requirements` is the result of `can_add`."""
         self.pods.append(pod)
         self.remaining = _minus(self.remaining, pod.facts.requests)
         self.requirements = requirements
@@ -123,7 +123,7 @@ class ExistingNode:
 
 
 def free_resources(state: StateNode, on_node: PodsOnNode, daemons: Iterable[Pod]) -> dict[str, int]:
-    """Return the resources free for pods, minus those of `daemons` that do not run yet."""
+    """Return the resources free for pods, minus the requests of `daemons` that do not run yet."""
     available = _minus(state.allocatable, on_node.requests)
     missing = {
         name: max(0, amount - on_node.daemon_requests.get(name, 0))
@@ -133,6 +133,6 @@ def free_resources(state: StateNode, on_node: PodsOnNode, daemons: Iterable[Pod]
 
 
 def _minus(amounts: Mapping[str, int], less: Mapping[str, int]) -> dict[str, int]:
-    """Return `amounts` less `less`, for the resources in `amounts`."""
+    """Return `amounts` minus `less`, for the resources in `amounts`."""
     # upstream: pkg/utils/resources/resources.go:Subtract
     return {name: amount - less.get(name, 0) for name, amount in amounts.items()}

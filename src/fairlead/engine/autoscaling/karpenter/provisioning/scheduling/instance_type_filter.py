@@ -1,4 +1,4 @@
-"""Filters the instance types of a NodeClaim; explains in upstream's words if none remains.
+"""Filters the instance types of a NodeClaim; gives upstream's reason if no type remains.
 
 upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go:filterInstanceTypesByRequirements,
 InstanceTypeFilterError
@@ -31,7 +31,8 @@ Remaining = tuple[Mask, dict[str, int]]
 class FilterFailure:
     """The failure to find an instance type for a NodeClaim.
 
-    `reason` is the first part of upstream's text; `is_huge`: the amount of cpu looks like a typo.
+    `reason` is the first part of upstream's text. `is_huge` is set if the amount of cpu looks like
+    a typo.
     """
 
     reason: str
@@ -46,7 +47,11 @@ def filter_instance_types(
     *,
     relaxes_min_values: bool,
 ) -> Remaining | FilterFailure:
-    """Return the types in `options` that fit `requirements` and `requests` and are offered."""
+    """Return the types in `options` that satisfy `requirements`, fit `requests`, and are offered.
+
+    The result is (mask of the types, {label: number of values left}) or the failure. The mapping
+    contains the labels whose minValues is not met, which `relaxes_min_values` allows.
+    """
     met, fits, offered = (
         table.meeting(requirements),
         table.fitting(requests),

@@ -1,7 +1,7 @@
-"""InFlightNodeClaim: a node that the pass will create.
+"""InFlightNodeClaim: a NodeClaim that the pass will create.
 
-It starts from its NodePool's template. Each pod narrows its requirements, and with them the
-instance types that are still possible; `can_add` decides whether one remains, `add` commits.
+It starts from its NodePool's template. Each pod narrows its requirements, and therefore the
+instance types that are still possible. `can_add` decides whether a type remains, `add` commits.
 
 upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go
 """
@@ -57,7 +57,7 @@ class DaemonOverhead:
 
 @dataclass(frozen=True, slots=True)
 class AddRefusal:
-    """The reason why a pod cannot be added; `reserved`: reservations are used up.
+    """The reason why a pod cannot be added. `reserved` is set if reservations are used up.
 
     As in upstream, the text is built when it is read, so its counts of topology domains are those
     at the end of the pass.
@@ -74,7 +74,7 @@ def refusal(text: str, *, reserved: bool = False) -> AddRefusal:
 
 @dataclass(frozen=True, slots=True)
 class ClaimPlacement:
-    """The state that a NodeClaim would have with one more pod (result of `can_add`)."""
+    """The state of a NodeClaim with one more pod, as computed by `can_add`."""
 
     requirements: Requirements
     options: Mask
@@ -96,8 +96,8 @@ class PassContext:
 class InFlightNodeClaim:
     """A NodeClaim that a pass has opened and adds pods to.
 
-    `host` is the placeholder of its node's name; `number` is its position among the NodeClaims of
-    the pass.
+    `host` is a placeholder for the hostname of its node. `number` is its position among the
+    NodeClaims of the pass.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class InFlightNodeClaim:
         options: Mask,
         host: str,
     ) -> None:
-        """Start empty; `options` are the instance types within the NodePool's limits."""
+        """Start without pods; `options` are the instance types within the NodePool's limits."""
         self.template = template
         self.overhead = overhead
         self.host = host
@@ -125,11 +125,14 @@ class InFlightNodeClaim:
 
     @property
     def instance_types(self) -> list[InstanceType]:
-        """The types that are still possible, in the provider's order."""
+        """The instance types that are still possible, in the provider's order."""
         return self.template.table.chosen(self.options)
 
     def can_add(self, pod: PendingPod, *, relaxes_min_values: bool) -> ClaimPlacement | AddRefusal:
-        """Return whether the pod fits: taints, ports, requirements, volumes, topology, types."""
+        """Return the state of the NodeClaim with the pod, or the reason why the pod does not fit.
+
+        Checks taints, ports, requirements, volumes, topology and instance types, in this order.
+        """
         facts = pod.facts
         taints = self.template.taints
         if taints:
@@ -153,7 +156,7 @@ class InFlightNodeClaim:
         return self._with_volumes(pod, joined, alternatives[-1], relaxes_min_values)
 
     def _joined(self, asked: Requirements) -> Requirements | str:
-        """Return the claim's requirements combined with `asked`, or why they are incompatible."""
+        """Return the claim's requirements with `asked` added, or upstream's text on a conflict."""
         key = (self.requirements, asked)
         known = self._context.joined
         found = known.get(key)
@@ -242,7 +245,10 @@ class InFlightNodeClaim:
     def _reservations(
         self, options: Mask, requirements: Requirements
     ) -> tuple[Offering, ...] | AddRefusal:
-        """Return the reserved offerings to hold: all compatible ones with units left."""
+        """Return the reserved offerings to hold: all compatible offerings with instances left.
+
+        With strict reservations, a refusal is returned if all compatible reservations are used up.
+        """
         # upstream: nodeclaim.go:offeringsToReserve
         table = self.template.table
         if not table.has_reserved or not self._context.options.reserved_capacity:
@@ -270,7 +276,7 @@ class InFlightNodeClaim:
         return self._context.options.well_known_labels
 
     def add(self, pod: PendingPod, placement: ClaimPlacement) -> None:
-        """Place the pod as determined by `can_add`."""
+        """Place the pod; `placement` is the result of `can_add`."""
         context = self._context
         self.pods.append(pod)
         self.options = placement.options
@@ -290,7 +296,11 @@ class InFlightNodeClaim:
             self.reserved = placement.reservations
 
     def finalize(self, *, min_values_relaxed: bool) -> None:
-        """Record whether minValues was relaxed; limit a claim that has reservations to these."""
+        """Complete the NodeClaim at the end of the pass.
+
+        Records whether minValues was relaxed. If the claim holds reservations, its requirements are
+        limited to these reservations.
+        """
         # upstream: nodeclaim.go:FinalizeScheduling
         self.min_values_relaxed = min_values_relaxed
         if not self.reserved:
@@ -306,9 +316,9 @@ class InFlightNodeClaim:
 
 @dataclass(frozen=True, slots=True)
 class _FilterText:
-    """Builds upstream's text for instance types that fail by `requirements` and resources.
+    """Builds upstream's text if no instance type has `requirements` and enough resources.
 
-    The resources are the requests of the daemons and of `pod`.
+    The resources are the requests of the DaemonSet pods and of `pod`.
     """
 
     reason: str

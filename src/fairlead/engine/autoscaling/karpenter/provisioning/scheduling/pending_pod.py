@@ -1,6 +1,6 @@
-"""PendingPod: a pod in a pass, with the constraints that relaxation has left.
+"""PendingPod: a pod in a pass, with the constraints that are left after relaxation.
 
-The pod object does not change; relaxation replaces it by a copy without one preference.
+Relaxation does not change the pod object; it replaces the object by a copy without one preference.
 
 upstream: pkg/controllers/provisioning/scheduling/scheduler.go:PodData
 """
@@ -24,7 +24,7 @@ from fairlead.engine.autoscaling.karpenter.state.usage import host_ports, reques
 
 
 class PodFacts:
-    """The fields of a pod's spec that the scheduler reads; equal specs share one object."""
+    """The facts that the pass needs about a pod's spec. Pods with equal specs share one object."""
 
     __slots__ = (
         "has_resource_claims",
@@ -37,7 +37,11 @@ class PodFacts:
     )
 
     def __init__(self, pod: Pod, *, respects_preferences: bool) -> None:
-        """Read the spec; `requirements` include respected preferences, `strict` none."""
+        """Read the spec of `pod`.
+
+        `requirements` include preferences if `respects_preferences` is set; `strict` never includes
+        them.
+        """
         self.requests: Mapping[str, int] = requests_of((pod,))
         self.requirements = pod_requirements(pod, preferred=respects_preferences)
         self.strict: Requirements = self.requirements
@@ -50,7 +54,10 @@ class PodFacts:
 
 
 class PendingPod:
-    """A pod in a pass; `volumes` are the alternative requirements of its volumes, None for none."""
+    """A pod in a pass.
+
+    `volumes` are alternative requirements of the pod's volumes, None if there are none.
+    """
 
     __slots__ = ("facts", "groups", "key", "labels_shape", "original", "pod", "volumes")
 
@@ -60,7 +67,10 @@ class PendingPod:
         facts: PodFacts,
         volumes: tuple[Requirements, ...] | None = None,
     ) -> None:
-        """Start with all constraints; Topology sets `groups`, the topology groups of its terms."""
+        """Start with all constraints of `pod`.
+
+        `Topology` sets `groups`: the groups of the pod's terms.
+        """
         self.original = pod
         self.pod = pod
         self.key = pod.key

@@ -1,7 +1,8 @@
-"""Relaxation: removes a pod's preferences and alternative terms, one at a time, until it fits.
+"""Relaxation: removes a pod's preferences and alternative terms, one at a time, until the pod fits.
 
 The order is upstream's: alternatives of required node affinity, preferred pod affinity, preferred
-pod anti-affinity, preferred node affinity, ScheduleAnyway constraints, PreferNoSchedule taints.
+pod anti-affinity, preferred node affinity, ScheduleAnyway constraints. Finally, PreferNoSchedule
+taints are tolerated.
 
 upstream: pkg/controllers/provisioning/scheduling/preferences.go
 """
@@ -36,10 +37,10 @@ Relaxed = tuple[Pod, str]
 
 
 def relaxed(pod: Pod, *, tolerates_prefer_no_schedule: bool) -> Relaxed | None:
-    """Return the pod after the next relaxation, None if nothing is left to relax.
+    """Return (the pod after the next relaxation, upstream's text); None if nothing can be relaxed.
 
     The last step adds a toleration of PreferNoSchedule taints, if `tolerates_prefer_no_schedule` is
-    set (some NodePool has such a taint).
+    set because some NodePool has such a taint.
     """
     steps: tuple[Callable[[Pod], Relaxed | None], ...] = (
         without_required_node_affinity_term,
@@ -56,7 +57,10 @@ def relaxed(pod: Pod, *, tolerates_prefer_no_schedule: bool) -> Relaxed | None:
 
 
 def without_required_node_affinity_term(pod: Pod) -> Relaxed | None:
-    """Return the pod without its first required node affinity term, None if it is the only one."""
+    """Return (the pod without its first required node affinity term, upstream's text).
+
+    Returns None if the pod has at most one such term.
+    """
     affinity = pod.spec.affinity
     if affinity is None or affinity.node_affinity is None:
         return None
@@ -115,7 +119,10 @@ def _without_preferred_node_affinity(pod: Pod) -> Relaxed | None:
 
 
 def _without_schedule_anyway(pod: Pod) -> Relaxed | None:
-    """Return the pod without its first ScheduleAnyway constraint; the last one gets its index."""
+    """Return the pod without its first ScheduleAnyway constraint.
+
+    As in upstream, the last constraint takes the place of the removed one.
+    """
     constraints = list(pod.spec.topology_spread_constraints)
     for index, one in enumerate(constraints):
         if one.when_unsatisfiable == "ScheduleAnyway":
@@ -139,7 +146,10 @@ def with_prefer_no_schedule_tolerated(pod: Pod) -> Pod:
 
 
 def _heaviest(terms: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
-    """Return the heaviest term (the first of equals), and the others by weight."""
+    """Return (the term with the highest weight, the other terms by descending weight).
+
+    Among terms of equal weight, the first one is taken.
+    """
     ordered = sorted(terms, key=lambda one: -one.weight)
     return ordered[0], tuple(ordered[1:])
 

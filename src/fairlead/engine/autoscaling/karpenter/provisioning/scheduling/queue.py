@@ -1,4 +1,4 @@
-"""The queue of a pass: largest pods first, until a full round has made no progress.
+"""The queue of a pass: returns the largest pods first, until a full round has placed no pod.
 
 upstream: pkg/controllers/provisioning/scheduling/queue.go
 """
@@ -13,16 +13,22 @@ from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod i
 
 
 class PendingPodQueue:
-    """Pods in order; a pod that is pushed back is retried while others make progress."""
+    """The pods of a pass, in order.
+
+    A pod that was pushed back is retried while other pods are placed.
+    """
 
     def __init__(self, pods: Iterable[PendingPod]) -> None:
-        """Sort by cpu, then memory, descending; then by age, oldest first, then by uid."""
+        """Sort `pods` by descending cpu, then by descending memory, age (oldest first) and uid."""
         self.ordered = sorted(pods, key=queue_order)
         self._pods = deque(self.ordered)
         self._length_when_pushed: dict[str, int] = {}
 
     def pop(self) -> PendingPod | None:
-        """Return the next pod; None if there is none, or no pod was placed since it was pushed."""
+        """Return the next pod.
+
+        Returns None if the queue is empty, or no pod was placed since the next pod was pushed back.
+        """
         if not self._pods:
             return None
         pod = self._pods[0]
@@ -31,13 +37,13 @@ class PendingPodQueue:
         return self._pods.popleft()
 
     def push(self, pod: PendingPod) -> None:
-        """Add a pod that could not be placed."""
+        """Push back a pod that could not be placed."""
         self._pods.append(pod)
         self._length_when_pushed[pod.key] = len(self._pods)
 
 
 def queue_order(pod: PendingPod) -> tuple[int, int, int, str]:
-    """Return the sort key of a pod in the queue."""
+    """Return the sort key of a pod: minus cpu, minus memory, time of creation, uid."""
     requests = pod.facts.requests
     created = pod.pod.metadata.creation_timestamp
     return (

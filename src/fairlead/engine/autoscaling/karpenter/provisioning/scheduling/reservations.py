@@ -1,4 +1,4 @@
-"""Reservations: how many instances of each reservation are left during a pass.
+"""Reservations: the number of instances that each reservation has left during a pass.
 
 upstream: pkg/controllers/provisioning/scheduling/reservationmanager.go
 """
@@ -12,12 +12,15 @@ from fairlead.engine.autoscaling.karpenter.labels import RESERVED
 
 
 class Reservations:
-    """Reservations by id; a NodeClaim, named by its host, holds at most one unit of each."""
+    """Counts the free instances of each reservation, by id.
+
+    A NodeClaim, identified by its host, holds at most one instance of each reservation.
+    """
 
     def __init__(self, types: Iterable[InstanceType]) -> None:
-        """Count units.
+        """Read the reserved offerings of `types`.
 
-        If offerings disagree about a reservation's capacity, the smallest counts.
+        If offerings state different capacities of a reservation, the smallest counts.
         """
         self._left: dict[str, int] = {}
         self._held: dict[str, set[str]] = {}
@@ -28,12 +31,12 @@ class Reservations:
                     self._left[one.reservation_id] = min(left, one.reservation_capacity)
 
     def can_reserve(self, host: str, offering: Offering) -> bool:
-        """Return whether `host` holds the reservation, or a unit of it is free."""
+        """Return whether `host` holds the offering's reservation, or an instance of it is free."""
         reservation = offering.reservation_id
         return reservation in self._held.get(host, ()) or self._left.get(reservation, 0) > 0
 
     def reserve(self, host: str, offerings: Iterable[Offering]) -> None:
-        """Take a unit of each reservation that `host` does not hold yet."""
+        """Take an instance of each reservation in `offerings` that `host` does not hold yet."""
         held = self._held.setdefault(host, set())
         for one in offerings:
             if one.reservation_id not in held:
@@ -41,7 +44,7 @@ class Reservations:
                 self._left[one.reservation_id] -= 1
 
     def release(self, host: str, offerings: Iterable[Offering]) -> None:
-        """Release the units of these reservations that `host` holds."""
+        """Release the instances of the reservations in `offerings` that `host` holds."""
         held = self._held.get(host, set())
         for one in offerings:
             if one.reservation_id in held:

@@ -1,8 +1,9 @@
-"""ProvisioningScheduler: one pass that places pods on existing nodes or on new ones.
+"""ProvisioningScheduler: one pass that places pods on existing nodes or on new nodes.
 
     take the largest remaining pod
     try existing nodes, then NodeClaims of this pass, then a new one from each NodePool in order
-    on failure relax the pod by one preference and try again; at last put it back unrelaxed
+    if all of these fail, relax the pod by one preference and try again
+    if nothing can be relaxed, put the pod back into the queue, with all its preferences
     stop when a whole round has placed no pod
 
 upstream: pkg/controllers/provisioning/scheduling/scheduler.go
@@ -60,7 +61,7 @@ _encode_spec = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """One step of relaxation of a pod, in upstream's words."""
+    """One relaxation step of a pod, described in upstream's words."""
 
     pod: str
     reason: str
@@ -68,7 +69,7 @@ class Relaxation:
 
 @dataclass(slots=True)
 class PassResult:
-    """The result of a pass; `errors` maps pod keys to upstream's texts."""
+    """The result of a pass; `errors` maps the keys of unplaced pods to upstream's texts."""
 
     queue: list[Pod] = field(default_factory=list)
     claims: list[InFlightNodeClaim] = field(default_factory=list)
@@ -78,10 +79,10 @@ class PassResult:
 
 
 class PodFactsCache:
-    """PodFacts by spec, so that pods with equal specs share one object."""
+    """A cache of PodFacts by spec, so that pods with equal specs share one object."""
 
     def __init__(self, options: KarpenterOptions) -> None:
-        """Start empty; `options` determine whether preferences are respected."""
+        """Start without facts; `options` determine whether preferences are respected."""
         self._respects = options.respects_preferences
         self._known: dict[bytes, PodFacts] = {}
         self._last: dict[str, tuple[PodSpec, PodFacts]] = {}  # of each pod
@@ -117,7 +118,7 @@ class PodFactsCache:
 
 
 class ProvisioningScheduler:
-    """Places pods in one pass; holds the state of that pass."""
+    """Places pods in one pass, and contains the state of that pass."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - what a pass depends on
         self,
@@ -132,7 +133,7 @@ class ProvisioningScheduler:
         *,
         strict_reservations: bool,
     ) -> None:
-        """Start; `templates` are in the order in which NodePools are tried."""
+        """Prepare a pass; `templates` are in the order in which NodePools are tried."""
         self._templates = templates
         self._overheads = overheads
         self._topology = topology
@@ -193,7 +194,10 @@ class ProvisioningScheduler:
         )
 
     def _try_schedule(self, pod: PendingPod) -> list[AddRefusal] | None:
-        """Place the pod, relaxing it if necessary; return None if it was placed, else the error."""
+        """Place the pod, relaxing it if necessary.
+
+        Returns None if the pod was placed, otherwise the refusals of the last attempt.
+        """
         while True:  # each round relaxes one more preference
             refusals = self._add(pod)
             if refusals is None:
@@ -209,7 +213,7 @@ class ProvisioningScheduler:
             pod.facts = self._facts.of(pod.pod)
 
     def _restore(self, pod: PendingPod) -> None:
-        """Revert relaxation: the next attempt starts with all preferences."""
+        """Revert the pod's relaxation, so that its next attempt starts with all preferences."""
         if pod.pod is not pod.original:
             pod.pod = pod.original
             self._topology.update(pod)
@@ -254,7 +258,7 @@ class ProvisioningScheduler:
     def _possible_claims(
         self, pod: PendingPod, claims: list[InFlightNodeClaim]
     ) -> Iterable[InFlightNodeClaim]:
-        """Return the claims that may fit the pod, by resources and host."""
+        """Return the NodeClaims that may fit the pod, judged by free resources and hosts."""
         fitting = self._room.fitting(pod.facts.requests)
         found = [one for one in claims if fitting[one.number]]
         for group in pod.groups:
@@ -266,7 +270,10 @@ class ProvisioningScheduler:
         return found
 
     def _add_to_new(self, pod: PendingPod) -> list[AddRefusal] | None:
-        """Create a NodeClaim in the first possible NodePool; else return why none is possible."""
+        """Open a NodeClaim for the pod in the first NodePool that allows it.
+
+        Returns None if the pod was placed, otherwise the refusal of each NodePool.
+        """
         refusals: list[AddRefusal] = []
         for template in self._templates:
             options = self._within_limits(template)
@@ -309,7 +316,10 @@ class ProvisioningScheduler:
         return options
 
     def _take_largest(self, claim: InFlightNodeClaim) -> None:
-        """Assume that the claim becomes the largest of its possible machines; once per claim."""
+        """Subtract the capacity of the claim's largest possible type from the NodePool's limits.
+
+        Call this once for each NodeClaim.
+        """
         # upstream: scheduler.go:subtractMax
         remaining = self._remaining.get(claim.template.pool_name)
         if remaining is not None:
@@ -319,7 +329,7 @@ class ProvisioningScheduler:
 
 
 class ClaimRoom:
-    """Upper bounds of the resources left in each NodeClaim, as columns over claims."""
+    """Upper bounds of the resources left in each NodeClaim, shape (claims, resources)."""
 
     def __init__(self) -> None:
         """Start without NodeClaims."""
@@ -328,7 +338,7 @@ class ClaimRoom:
         self._count = 0
 
     def update(self, claim: InFlightNodeClaim) -> None:
-        """Record the resources left: those of the claim's largest types, minus its requests."""
+        """Record the resources left in `claim`: its largest possible type minus its requests."""
         table = claim.template.table
         for name in claim.requests:
             if name not in self._names:
@@ -346,7 +356,7 @@ class ClaimRoom:
             self._room[claim.number, self._names[name]] = most - amount
 
     def fitting(self, requests: Mapping[str, int]) -> Mask:
-        """Return the numbers of the claims that may fit `requests`."""
+        """Return a mask of the NodeClaims that may fit `requests`, shape (claims,)."""
         found = np.ones(self._count, dtype=np.bool_)
         for name, amount in requests.items():
             column = self._names.get(name)
@@ -358,7 +368,7 @@ class ClaimRoom:
 def _on_possible_hosts(
     pod: PendingPod, group: TopologyGroup, claims: list[InFlightNodeClaim]
 ) -> list[InFlightNodeClaim]:
-    """Return the claims whose host the pod's own terms allow."""
+    """Return the NodeClaims on whose hosts the term of `group` allows the pod."""
     occupied, counts = group.occupied, group.counts
     if group.kind == ANTI_AFFINITY:
         return [one for one in claims if one.host not in occupied]

@@ -1,8 +1,8 @@
-"""Topology: all topology groups of a pass; a pod's terms restrict its node through them.
+"""Topology: all topology groups of a pass. They restrict the nodes on which a pod may be placed.
 
-A pod is restricted by the groups of its own terms and by inverse groups: required anti-affinity of
-running or placed pods. After a placement, every group that selects the pod counts it for the next
-pod.
+A pod is restricted by the groups of its own terms and by inverse groups. An inverse group is a term
+of required anti-affinity of a running or placed pod. After a placement, every group that selects
+the placed pod counts it.
 
 upstream: pkg/controllers/provisioning/scheduling/topology.go
 """
@@ -49,21 +49,22 @@ from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 
 @dataclass(frozen=True, slots=True)
 class UnsatisfiableTopology:
-    """A group that allows none of the node's domains."""
+    """The failure of a topology group that allows none of the node's domains."""
 
     group: TopologyGroup
     pod_domains: LabelRequirement
     node_domains: LabelRequirement
 
     def text(self) -> str:
-        """Return upstream's text, with the current counts."""
+        """Return upstream's text, with the counts at the time of the call."""
         return self.group.error(self.pod_domains, self.node_domains)
 
 
 class Topology:
-    """The topology groups of a pass: `groups` for the pods' own terms, `inverse` for anti-affinity.
+    """The topology groups of a pass.
 
-    A group in `inverse` repels the pods that another pod's anti-affinity selects.
+    `groups` are the groups of pods' own terms. A group in `inverse` repels the pods that the
+    required anti-affinity of another pod selects.
     """
 
     def __init__(
@@ -75,7 +76,10 @@ class Topology:
         *,
         respects_preferences: bool,
     ) -> None:
-        """Count the cluster's pods, except `moved`: pods of the pass count only once placed."""
+        """Count the pods that run on `nodes`, except the pods with keys in `moved`.
+
+        Pods of the pass count only after their placement.
+        """
         self._cluster = cluster
         self._nodes = nodes
         self._domains = domains
@@ -93,7 +97,7 @@ class Topology:
     # --- groups of pods ----------------------------------------------------------------------
 
     def update(self, pending: PendingPod) -> None:
-        """Make the pod the owner of exactly the groups of its current terms."""
+        """Set the pod's groups to the groups of its current terms."""
         pod = pending.pod = _with_match_label_keys(pending.pod)
         if not pod.spec.topology_spread_constraints and pod.spec.affinity is None:
             pending.groups = []
@@ -164,7 +168,10 @@ class Topology:
         return group
 
     def _namespaces(self, pod: Pod, term: PodAffinityTerm) -> frozenset[str]:
-        """Return the pod's own namespace, unless the term lists or selects some."""
+        """Return the namespaces in which a term selects pods.
+
+        This is the pod's own namespace, unless the term lists or selects namespaces.
+        """
         if term.namespace_selector is None:
             return frozenset(term.namespaces or (pod.metadata.namespace,))
         return frozenset(term.namespaces) | {
@@ -176,7 +183,7 @@ class Topology:
     # --- counts of running pods --------------------------------------------------------------
 
     def _count_running_anti_affinity(self) -> None:
-        """Count required anti-affinity of running pods, which repels the pods it selects."""
+        """Count running pods with required anti-affinity in the inverse groups of their terms."""
         for key in sorted(self._cluster.anti_affinity_pods):
             pod = self._cluster.anti_affinity_pods[key]
             node = self._cluster.node_objects.get(pod.spec.node_name)
@@ -188,7 +195,10 @@ class Topology:
                     group.record((domain,))
 
     def _inverse_groups(self, pod: Pod) -> Sequence[TopologyGroup]:
-        """Return the inverse groups of the pod's required anti-affinity; pods may share terms."""
+        """Return the inverse groups of the pod's required anti-affinity.
+
+        The groups are cached by term, because pods may share terms.
+        """
         affinity = pod.spec.affinity
         terms = None if affinity is None else affinity.pod_anti_affinity
         if terms is None:
@@ -209,7 +219,7 @@ class Topology:
         return found
 
     def _count_domains(self, group: TopologyGroup) -> None:
-        """Add the domains of existing nodes, and count the pods that run in them."""
+        """Add the domains of existing nodes to `group`, and count the pods running there."""
         for state in self._nodes:
             domain = state.labels.get(group.key)
             if state.node is not None and domain is not None and self._counts(group, state.node):
@@ -224,7 +234,7 @@ class Topology:
                 group.record((domain,), running[name])
 
     def _counts(self, group: TopologyGroup, node: Node) -> bool:
-        """Return whether the group's filter admits the node."""
+        """Return whether the node filter of `group` admits the node."""
         if group.node_filter.matches_all:
             return True
         labels = self._cluster.label_requirements(node)
@@ -232,20 +242,20 @@ class Topology:
 
     @cached_property
     def _moved_pods(self) -> Sequence[Pod]:
-        """The pods of the pass that run on nodes."""
+        """The pods of the pass that are now running on nodes."""
         return self._cluster.running_pods.find(self._moved)
 
     # --- placing ---------------------------------------------------------------------------------
 
     def register_host(self, host: str) -> None:
-        """Register a new node with all groups over hosts."""
+        """Register the new node `host` with all groups over hosts."""
         for groups in (self.groups, self.inverse):
             for group in groups.values():
                 if group.key == HOSTNAME:
                     group.register(host)
 
     def about(self, pending: PendingPod) -> list[TopologyGroup]:
-        """Return the groups whose selector matches the pod."""
+        """Return the groups whose selector matches the pod, including other pods' groups."""
         shape = pending.labels_shape
         found = self._about.get(shape)
         if found is None:
@@ -266,10 +276,11 @@ class Topology:
     def added_requirements(
         self, pending: PendingPod, node: Requirements, host: LabelRequirement
     ) -> list[LabelRequirement] | UnsatisfiableTopology:
-        """Return the requirements of the pod's groups on a node, or the group without a match.
+        """Return the requirements that the pod's groups add on a node.
 
-        `node` describes the node without its hostname, which is `host`. All groups examine the same
-        node; the caller intersects the results.
+        If a group allows none of the node's domains, the result is that failure. `node` describes
+        the node without its hostname, and `host` is the requirement on the hostname. Each group is
+        evaluated for the unchanged node; the caller intersects the results.
         """
         # upstream: topology.go:AddRequirements
         shape, strict = pending.labels_shape, pending.facts.strict
@@ -294,8 +305,8 @@ class Topology:
     ) -> None:
         """Count a placed pod in all groups that select it.
 
-        Spread and affinity count it once the node has only one possible domain; anti-affinity
-        counts it in every domain that the node may still get.
+        Groups of spread and affinity count it only if the node has a single possible domain. Groups
+        of anti-affinity count it in every domain that the node may still get.
         """
         for group in self.about(pending):
             if not group.node_filter.matches_all and not group.node_filter.matches(taints, node):
@@ -308,7 +319,10 @@ class Topology:
 
 
 def _with_match_label_keys(pod: Pod) -> Pod:
-    """Return the pod with its own values of matchLabelKeys in the selectors of its constraints."""
+    """Return the pod with matchLabelKeys resolved in its spread constraints.
+
+    The pod's values of these labels are added to the constraints' selectors.
+    """
     constraints = pod.spec.topology_spread_constraints
     if not any(one.match_label_keys for one in constraints):
         return pod

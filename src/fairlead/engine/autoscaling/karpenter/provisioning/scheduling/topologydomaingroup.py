@@ -1,4 +1,4 @@
-"""All domains: every label value that a node of some NodePool could have.
+"""TopologyDomains: every label value that a node of some NodePool could have.
 
 upstream: pkg/controllers/provisioning/scheduling/topology.go:buildDomainGroups, and
 topologydomaingroup.go
@@ -21,10 +21,10 @@ Taints = tuple[Taint, ...]
 
 
 class TopologyDomains:
-    """Domains by label, each with the taints of the NodePools that provide it."""
+    """The domains of each label, with the taints of the NodePools that provide each domain."""
 
     def __init__(self, pools: Iterable[tuple[NodePool, Sequence[InstanceType]]]) -> None:
-        """Collect the domains: all values of all types, regardless of limits and availability."""
+        """Collect the domains of all instance types of `pools`, available or not."""
         self._by_key: dict[str, dict[str, set[Taints]]] = {}
         for pool, types in pools:
             self._insert_pool(pool, types)
@@ -58,7 +58,7 @@ class TopologyDomains:
         return self._by_key.get(key, {})
 
     def tolerated(self, key: str, tolerations: Sequence[Toleration]) -> list[str]:
-        """Return the domains of NodePools whose taints are tolerated."""
+        """Return the domains of `key` in the NodePools whose taints `tolerations` tolerate."""
         return [
             domain
             for domain, groups in self._by_key.get(key, {}).items()

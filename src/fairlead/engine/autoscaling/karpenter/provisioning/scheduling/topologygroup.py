@@ -1,8 +1,7 @@
-"""TopologyGroup: one spread, affinity or anti-affinity term, with its count of pods per domain.
+"""TopologyGroup: one spread, affinity or anti-affinity term, with its number of pods per domain.
 
-Pods with the same term share a group. `next_domains` returns the domains in which a pod may be
-placed, given what the pod and the node allow. Ties are broken by the domain's name; upstream breaks
-them at random.
+Pods with the same term share a group. `next_domains` returns the domains that both the term and the
+node allow for a pod. Ties are broken by the domain's name; upstream breaks them at random.
 
 upstream: pkg/controllers/provisioning/scheduling/topologygroup.go
 """
@@ -32,7 +31,10 @@ _SHOWN_DOMAINS: Final = 25
 
 
 class TopologyGroup:
-    """One spread, affinity or anti-affinity term, with its pods per domain of the label `key`."""
+    """One spread, affinity or anti-affinity term over the domains of the label `key`.
+
+    `counts` is the number of pods that the term selects, by domain.
+    """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the identity of a term
         self,
@@ -61,7 +63,7 @@ class TopologyGroup:
 
     @property
     def sort_key(self) -> tuple[int, str]:
-        """The sort key of groups; a fixed order makes errors reproducible."""
+        """The sort key of the group. A fixed order of groups makes errors reproducible."""
         return self.kind, self.key
 
     def selects(self, pod: Pod, shape: Hashable) -> bool:
@@ -74,7 +76,7 @@ class TopologyGroup:
         return found
 
     def register(self, domain: str) -> None:
-        """Add `domain` without pods, unless it is known."""
+        """Add `domain` with a count of 0 if it is not known yet."""
         self.counts.setdefault(domain, 0)
 
     def record(self, domains: Iterable[str], number: int = 1) -> None:
@@ -89,9 +91,10 @@ class TopologyGroup:
     def next_domains(
         self, pod_domains: LabelRequirement, node_domains: LabelRequirement, *, selects: bool
     ) -> LabelRequirement:
-        """Return the domains in which a pod may be placed; DoesNotExist if there are none.
+        """Return the domains in which the term allows a pod; DoesNotExist if it allows none.
 
-        `selects` is whether the term selects the pod itself.
+        `pod_domains` and `node_domains` are the domains that the pod and the node allow. `selects`
+        is set if the term selects the pod itself.
         """
         if self.key == HOSTNAME and len(node_domains.values) == 1:
             return self._on_host(pod_domains, next(iter(node_domains.values)), selects=selects)
@@ -110,7 +113,10 @@ class TopologyGroup:
     def _on_host(
         self, pod_domains: LabelRequirement, host: str, *, selects: bool
     ) -> LabelRequirement:
-        """Return `host` as the domain of a term over hosts, none if the pod may not go there."""
+        """Return `host` as the only domain of a term over hosts.
+
+        No domain if the term forbids it.
+        """
         count = self.counts.get(host, 0)
         if self.kind == SPREAD:
             return self._domains((host,) if count + selects <= self.max_skew else ())
@@ -122,7 +128,10 @@ class TopologyGroup:
     def _spread(
         self, pod_domains: LabelRequirement, node_domains: LabelRequirement, *, selects: bool
     ) -> LabelRequirement:
-        """Return the least used of the node's domains, if it satisfies maxSkew."""
+        """Return the node's domain with the fewest pods, if it satisfies maxSkew.
+
+        Otherwise no domain.
+        """
         lowest = self._lowest_count(pod_domains)
         best: tuple[int, str] | None = None
         for domain, existing in self.counts.items():
@@ -132,9 +141,10 @@ class TopologyGroup:
         return self._domains(() if best is None else (best[1],))
 
     def _lowest_count(self, pod_domains: LabelRequirement) -> int:
-        """Return the smallest count over the domains that the pod allows.
+        """Return the smallest number of pods in a domain that the pod allows.
 
-        Returns 0 if a domain can be added.
+        Returns 0 if an empty domain can be added: the label is the hostname, or minDomains is not
+        reached.
         """
         if self.key == HOSTNAME:
             return 0
@@ -146,7 +156,10 @@ class TopologyGroup:
     def _affinity(
         self, pod_domains: LabelRequirement, node_domains: LabelRequirement, *, selects: bool
     ) -> LabelRequirement:
-        """Return all domains with matching pods; the first pod of its kind may start one."""
+        """Return all allowed domains with matching pods.
+
+        If no pod matches yet, a pod that the term itself selects may start a domain.
+        """
         found = [
             domain
             for domain in self.occupied
@@ -161,14 +174,17 @@ class TopologyGroup:
         return self._domains(one for one in (first_of_both, first_of_pod) if one is not None)
 
     def may_start(self, pod_domains: LabelRequirement) -> bool:
-        """Return whether no counted pod is in any domain that this pod may use."""
+        """Return whether no counted pod is in any of `pod_domains`."""
         return not any(pod_domains.has(domain) for domain in self.occupied)
 
     def _domains(self, domains: Iterable[str]) -> LabelRequirement:
         return LabelRequirement(self.key, values=frozenset(domains))
 
     def error(self, pod_domains: LabelRequirement, node_domains: LabelRequirement) -> str:
-        """Return upstream's text, which lacks the closing parenthesis."""
+        """Return upstream's text for a pod that fits no domain.
+
+        It lacks the closing parenthesis.
+        """
         shown = sorted(self.counts.items())
         counts = ", ".join(f"{domain}: {n}" for domain, n in shown[:_SHOWN_DOMAINS])
         if len(shown) > _SHOWN_DOMAINS:

@@ -1,4 +1,4 @@
-"""Which nodes count for a topology spread constraint: affinity and taint policies.
+"""TopologyNodeFilter: the nodes that count for a spread constraint, by affinity and taint policies.
 
 upstream: pkg/controllers/provisioning/scheduling/topologynodefilter.go
 """
@@ -36,10 +36,10 @@ class TopologyNodeFilter:
     identity: Hashable = field(init=False)
 
     def __post_init__(self) -> None:
-        """Set the identity; upstream's hash ignores values.
+        """Compute `matches_all` and `identity`. As in upstream's hash, label values do not count.
 
-        Only the labels and minValues of each alternative count. In an unordered list, two equal
-        elements cancel each other out.
+        The identity contains the labels and minValues of each alternative. As in upstream's hash of
+        an unordered list, two equal elements cancel each other out.
         """
         trivial = not self.alternatives or any(not len(one) for one in self.alternatives)
         matches_all = not self.honors_taints and (not self.honors_affinity or trivial)
@@ -52,7 +52,7 @@ class TopologyNodeFilter:
         object.__setattr__(self, "identity", identity)
 
     def matches(self, taints: Sequence[Taint], requirements: Requirements) -> bool:
-        """Return whether a node with `taints`, described by `requirements`, counts."""
+        """Return whether a node with `taints` and labels that meet `requirements` counts."""
         if self.honors_affinity and self.alternatives:
             one_of = self.alternatives
             if not any(requirements.compatible(asked) for asked in one_of):
@@ -61,7 +61,7 @@ class TopologyNodeFilter:
 
 
 def node_filter(pod: Pod, constraint: TopologySpreadConstraint) -> TopologyNodeFilter:
-    """Return the filter of a spread constraint: nodeSelector and the required affinity terms."""
+    """Return the filter of `constraint`, from the pod's nodeSelector and required node affinity."""
     selector = label_requirements(pod.spec.node_selector)
     affinity = pod.spec.affinity
     node_affinity = affinity.node_affinity if affinity is not None else None

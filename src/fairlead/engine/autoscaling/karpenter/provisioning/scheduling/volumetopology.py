@@ -1,4 +1,4 @@
-"""Where the volumes of a pod can be used, and claims for which no node is created.
+"""The node requirements of a pod's volumes, and claims for which no node can be created.
 
 upstream: pkg/controllers/provisioning/scheduling/volumetopology.go
 """
@@ -34,10 +34,10 @@ Alternatives = tuple[Requirements, ...]
 
 
 def volume_requirements(pod: Pod, storage: StorageObjects) -> Alternatives | None:
-    """Return alternative requirements from the pod's volumes; None if they require nothing.
+    """Return alternative requirements of the pod's volumes; None if the volumes require nothing.
 
-    A node must meet one of them. The alternatives of several volumes are combined pair by pair;
-    contradictory pairs are left out, unless all are.
+    A node must meet one of the alternatives. The alternatives of several volumes are combined pair
+    by pair. Contradictory pairs are left out, unless all pairs are contradictory.
     """
     alternatives: Alternatives | None = None
     for volume in pod.spec.volumes:
@@ -84,7 +84,10 @@ def _volume_alternatives(volume: PersistentVolume) -> Alternatives:
 
 
 def _term(term: NodeSelectorTerm, is_local: bool) -> Requirements | None:  # noqa: FBT001
-    """Return a term's requirements; a local volume is not bound to its node's name."""
+    """Return the requirements of a node selector term; None if it has no expressions.
+
+    The hostname requirement of a local volume is ignored.
+    """
     stated = term.match_expressions
     kept = [one for one in stated if not (is_local and one.key == HOSTNAME)]
     if stated and not kept:
@@ -93,7 +96,7 @@ def _term(term: NodeSelectorTerm, is_local: bool) -> Requirements | None:  # noq
 
 
 def volume_problem(pod: Pod, storage: StorageObjects, options: KarpenterOptions) -> str | None:
-    """Return upstream's text for the first volume that no node can use, None if there is none."""
+    """Return upstream's text about the first volume that no node can use; None if there is none."""
     # upstream: volumetopology.go:ValidatePersistentVolumeClaims
     for volume in pod.spec.volumes:
         name = claim_name(pod, volume)
@@ -178,6 +181,6 @@ def _topology_keys(storage_class: StorageClass) -> Sequence[str]:
 
 
 def _wrapped(text: str, values: dict[str, str]) -> str:
-    """Return a text followed by its values, in the form of upstream's structured errors."""
+    """Return `text` followed by `values`, in the format of upstream's structured errors."""
     shown = ", ".join(f"{key}={values[key]}" for key in sorted(values))
     return f"{text} ({shown})"
