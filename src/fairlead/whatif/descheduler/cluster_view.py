@@ -1,7 +1,7 @@
 """ClusterView: the nodes and running pods of a snapshot, as the descheduler's strategies see them.
 
-Evicted pods stay where they are during a run; only the sums that a strategy keeps itself follow its
-evictions, as upstream.
+As upstream, the view does not change during a run: evicted pods stay on their nodes. A strategy
+that counts its evictions keeps its own sums.
 
 upstream: pkg/descheduler/node/node.go, pkg/descheduler/pod/pods.go
 """
@@ -22,12 +22,12 @@ from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 
 PODS: Final = "pods"
 _BLOCKING: Final = (NO_SCHEDULE, NO_EXECUTE)
-_UNITS: Final = {"cpu": 1_000_000}  # nanos in a thousandth
+_UNITS: Final = {"cpu": 1_000_000}  # nano-units in a thousandth
 _WHOLE: Final = 1_000_000_000
 
 
 class ClusterView:
-    """The Ready `nodes` that the policy selects, by name, and the `pods` on any node."""
+    """The Ready `nodes` that the policy selects, sorted by name, and all `pods` on nodes."""
 
     def __init__(self, nodes: Iterable[Node], pods: Iterable[Pod]) -> None:
         """Index `pods` by node."""
@@ -49,12 +49,15 @@ class ClusterView:
         return [pod for pod in self._on[node.metadata.name] if is_terminal(pod)]
 
     def fits_another_node(self, pod: Pod, nodes: Iterable[Node]) -> bool:
-        """Return whether `pod` fits one of `nodes` other than its own."""
+        """Return whether `pod` fits one of `nodes` other than the node it runs on."""
         own = pod.spec.node_name
         return any(self._fits(pod, node) for node in nodes if node.metadata.name != own)
 
     def fits_any_node(self, pod: Pod) -> bool:
-        """Return whether a node admits `pod`: its own by labels and taints, others with room."""
+        """Return whether the own node of `pod` admits it, or another node admits it and has room.
+
+        A node admits a pod by its labels and taints. A cordoned node admits no pod.
+        """
         own = self.by_name.get(pod.spec.node_name)
         if own is not None and not own.spec.unschedulable and may_run_on(pod, own):
             return True
@@ -75,7 +78,7 @@ class ClusterView:
         )
 
     def requests(self, pod: Pod) -> Mapping[str, int]:
-        """Return the requests of `pod`: cpu in thousandths, everything else in whole units."""
+        """Return the requests of `pod`: cpu in thousandths, all other resources in whole units."""
         found = self._requests.get(id(pod))
         if found is None:
             found = self._requests[id(pod)] = pod_requests(pod, existing=True)
@@ -94,7 +97,7 @@ class ClusterView:
         return found
 
     def conflicting(self, pod: Pod, others: Iterable[Pod]) -> Pod | None:
-        """Return a pod among `others` that the anti-affinity of `pod` excludes, or None.
+        """Return a pod of `others` that the anti-affinity of `pod` excludes; None if there is none.
 
         upstream: pkg/utils/predicates.go:CheckPodsWithAntiAffinityExist
         """
@@ -146,9 +149,9 @@ def _is_ready(node: Node) -> bool:
 
 
 def allocatable_amount(node: Node, name: str) -> int:
-    """Return how much of `name` the node has: cpu in thousandths, everything else in whole units.
+    """Return the allocatable amount of `name`: cpu in thousandths, all else in whole units.
 
-    upstream: node.go takes the capacity if a node states no allocatable amounts
+    upstream: node.go uses the capacity if a node has no allocatable amounts
     """
     amounts = node.status.allocatable or node.status.capacity
     text = amounts.get(name)

@@ -1,4 +1,4 @@
-"""Evictor: which pods the policy permits to evict, the limits of a run, the evictions so far.
+"""Evictor: the rules and limits for evictions, and the evictions of a run so far.
 
 upstream: pkg/framework/plugins/defaultevictor, pkg/descheduler/evictions/evictions.go
 """
@@ -32,7 +32,7 @@ EXTRA_PROTECTIONS: Final = ("PodsWithPVC", "PodsWithoutPDB", "PodsWithResourceCl
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A pod that a strategy evicts; `refused_by` is the budget that refuses this, or ""."""
+    """A pod that a strategy evicts; `refused_by` is the budget that forbids it, "" if none does."""
 
     pod: Pod
     strategy: str
@@ -41,10 +41,11 @@ class Eviction:
 
 @dataclass(frozen=True, slots=True)
 class EvictorRules:
-    """DefaultEvictor with its arguments resolved.
+    """The rules of DefaultEvictor, made from its arguments.
 
-    `protections` are upstream's names of pod protections. Pods with the priority `threshold` or a
-    higher one are not evicted. `owned` is the number of pods of each owner.
+    `protections` contains upstream's names of pod protections. Pods with the priority `threshold`
+    or a higher priority are protected. `owned` is the number of pods of each owner, by the owner's
+    UID. `min_age` is the time since its start after which a pod may be evicted.
     """
 
     args: EvictorArgs
@@ -56,7 +57,7 @@ class EvictorRules:
 
 @dataclass(slots=True)
 class RunLimits:
-    """What the policy allows in a run, and what was used: in all, by node and by namespace."""
+    """The policy's limits for one run, and the number of evictions by node and by namespace."""
 
     policy: DeschedulerPolicy
     nodes: Counter[str] = field(default_factory=Counter)
@@ -76,11 +77,11 @@ class RunLimits:
 
     @property
     def is_total_reached(self) -> bool:
-        """Return whether no further pod may be evicted."""
+        """Whether the limit for the whole run forbids further evictions."""
         return _is_reached(self.policy.max_no_of_pods_to_evict_total, self.nodes.total())
 
     def is_node_reached(self, node: str) -> bool:
-        """Return whether no further pod of `node` may be evicted."""
+        """Return whether the limit per node forbids further evictions from `node`."""
         return _is_reached(self.policy.max_no_of_pods_to_evict_per_node, self.nodes[node])
 
     def count(self, pod: Pod) -> None:
@@ -94,7 +95,7 @@ def _is_reached(limit: int | None, used: int) -> bool:
 
 
 class Evictor:
-    """Filters pods, and records evictions as the eviction API would answer them."""
+    """Filters pods, and records evictions with the result that the eviction API would return."""
 
     def __init__(
         self,
@@ -104,24 +105,24 @@ class Evictor:
         budgets: BudgetRoom,
         now: Instant,
     ) -> None:
-        """`budgets` say what the disruption budgets allow at `now`."""
+        """`budgets` contains the evictions that the disruption budgets allow at `now`."""
         self.view = view
         self.limits = limits
         self.now = now
         self.evictions: list[Eviction] = []
-        self.remarks: list[str] = []  # why a strategy had nothing to do
+        self.remarks: list[str] = []  # the reasons why a strategy had nothing to do
         self._rules = rules
         self._budgets = budgets
         self._charged: Counter[str] = Counter()
         self._evicted: set[str] = set()
 
     def may_evict(self, pod: Pod) -> bool:
-        """Return whether the policy permits to evict `pod`.
+        """Return whether the policy allows evicting `pod`.
 
         upstream: defaultevictor.go:Filter, constraints.go
         """
         meta = pod.metadata
-        # Terminating pods are listed by no strategy (podutil.BuildFilterFunc).
+        # No strategy lists terminating pods (podutil.BuildFilterFunc).
         if is_terminating(pod) or meta.uid in self._evicted:
             return False
         if is_static(pod):
@@ -131,7 +132,7 @@ class Evictor:
         return not self.protection(pod) and self._is_selected(pod)
 
     def protection(self, pod: Pod) -> str:
-        """Return the name of the rule that protects `pod`, "" if none does."""
+        """Return the name of the rule that protects `pod`; "" if no rule protects it."""
         on, owners = self._rules.protections, pod.metadata.owner_references
         may_be_bare = "FailedBarePods" not in on and pod.status.phase == "Failed"
         if not owners and not may_be_bare:
@@ -162,14 +163,14 @@ class Evictor:
         )
 
     def fits_elsewhere(self, pod: Pod) -> bool:
-        """Return whether another node has room for `pod`; always True without nodeFit.
+        """Return whether `pod` fits another node; always True if the policy does not set nodeFit.
 
         upstream: defaultevictor.go:PreEvictionFilter
         """
         return not self._rules.args.node_fit or self.view.fits_another_node(pod, self.view.nodes)
 
     def evict(self, pod: Pod, strategy: str) -> bool:
-        """Evict `pod`; return False if a limit or a disruption budget refuses this."""
+        """Evict `pod`; return False if a limit or a disruption budget forbids the eviction."""
         if self.limits.is_reached(pod):
             return False
         guarding = self._budgets.guarding(pod)
@@ -185,7 +186,7 @@ class Evictor:
         return True
 
     def age(self, pod: Pod) -> DurationNs:
-        """Return how long ago `pod` was created."""
+        """Return the time since the creation of `pod`."""
         created = pod.metadata.creation_timestamp
         return self.now - parse_timestamp(created) if created else 0
 

@@ -1,7 +1,7 @@
 """DeschedulerPolicy: the descheduler's own configuration file, descheduler/v1alpha2.
 
-Fields without a meaning here (metrics from a live cluster, for example) are refused by name rather
-than ignored. Plugins run in the order of the file.
+Fields that have no effect in a simulation (metrics from a live cluster, for example) are errors
+instead of being ignored. Plugins run in the order of the file.
 
 upstream: pkg/apis/descheduler/v1alpha2/types.go, pkg/api/v1alpha2/types.go
 """
@@ -28,29 +28,29 @@ Args = TypeVar("Args", bound=msgspec.Struct)
 
 
 class _Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """A form in camelCase that rejects unknown fields."""
+    """Base class of the parts of a policy: fields in camelCase, unknown fields are errors."""
 
 
 class Namespaces(_Form, frozen=True, kw_only=True):
-    """Namespaces to look at: those of `include`, or all but those of `exclude`."""
+    """A choice of namespaces: those in `include`, or all except those in `exclude`."""
 
     include: list[str] = []
     exclude: list[str] = []
 
     def has(self, namespace: str) -> bool:
-        """Return whether to look at `namespace`."""
+        """Return whether `namespace` is chosen."""
         return (not self.include or namespace in self.include) and namespace not in self.exclude
 
 
 class PriorityThreshold(_Form, frozen=True, kw_only=True):
-    """Pods of this priority or a higher one are not evicted; `name` is a PriorityClass."""
+    """The priority from which on pods are not evicted; `name` is a PriorityClass."""
 
     value: int | None = None
     name: str = ""
 
 
 class PodProtections(_Form, frozen=True, kw_only=True):
-    """Which default protections are off, and which others are on."""
+    """The default protections that are disabled, and the extra protections that are enabled."""
 
     default_disabled: list[str] = []
     extra_enabled: list[str] = []
@@ -85,7 +85,7 @@ class UtilizationArgs(_Form, frozen=True, kw_only=True):
 
 
 class SelectorArgs(_Form, frozen=True, kw_only=True):
-    """Which pods a strategy looks at; other arguments of single strategies are added below."""
+    """The pods that a strategy examines; subclasses add the arguments of single strategies."""
 
     namespaces: Namespaces = Namespaces()
     label_selector: LabelSelector | None = None
@@ -193,7 +193,7 @@ class DeschedulerProfile(_Form, frozen=True, kw_only=True):
 
 
 class DeschedulerPolicy(_Form, frozen=True, kw_only=True):
-    """A policy file; limits are pods of one run, None for no limit."""
+    """A policy file; a limit is a number of pods for one run, None for no limit."""
 
     api_version: str
     kind: str
@@ -208,7 +208,7 @@ _CAMEL: Final = {"pre_eviction_filter": "preEvictionFilter"}
 
 
 class PolicyFile:
-    """A policy with the arguments of its plugins, checked."""
+    """A policy whose plugins and arguments have been checked."""
 
     def __init__(self, source: str, policy: DeschedulerPolicy) -> None:
         """Check `policy`, which was read from `source`. Raises InputError."""

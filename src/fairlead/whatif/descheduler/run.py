@@ -4,8 +4,8 @@
     2. balance      the strategies for whole nodes and domains, profile by profile
 
 Every strategy sees the whole snapshot; a pod that was evicted before is not evicted again.
-Disruption budgets answer as the eviction API would at this instant. The scheduler of the simulation
-decides where the replacements go.
+Disruption budgets allow and refuse evictions as the eviction API would at this instant. The
+simulation's scheduler places the replacement pods.
 
 upstream: pkg/descheduler/descheduler.go:runProfiles
 """
@@ -86,22 +86,23 @@ _STRATEGIES: Final[Mapping[str, Strategy]] = {
     "RemoveDuplicates": remove_duplicates,
     "RemovePodsViolatingTopologySpreadConstraint": remove_violating_spread,
 }
-# What strategies look at, and what budgets count by.
+# The kinds that strategies and disruption budgets need.
 _KINDS: Final = (NODE, POD, POD_DISRUPTION_BUDGET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET,
                  REPLICATION_CONTROLLER)  # fmt: skip
 _PHASES: Final = ("Running", "Pending", "Succeeded", "Failed", "Unknown")
-# Operators of label selectors, and whether they need values.
+# (operator of label selectors: whether it needs values)
 _OPERATORS: Final = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
 _SPREAD_KINDS: Final = ("DoNotSchedule", "ScheduleAnyway")
-# upstream: descheduler.go: a cluster without a second node could only be disturbed
+# upstream: descheduler.go: in a cluster with a single node, evictions cannot improve anything
 _NODES_MIN: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class DescheduleResult:
-    """The evictions in order, also those that a budget refused; `nodes` were considered.
+    """The evictions in order, including those that a budget refused.
 
-    `reasons` are sentences that say why no pod is evicted; empty if one is.
+    `nodes` is the number of nodes that the policy considers. `reasons` contains sentences that
+    explain why no pod is evicted; it is empty if a pod is evicted.
     """
 
     evictions: Sequence[Eviction]
@@ -110,7 +111,7 @@ class DescheduleResult:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences about what the run did."""
+        """Sentences that summarize the run."""
         if self.nodes < _NODES_MIN:
             return [f"The descheduler evicts nothing on {self.nodes} Ready nodes."]
         made = Counter(one.strategy for one in self.evictions if not one.refused_by)
@@ -128,7 +129,10 @@ class DescheduleResult:
 
 
 def run_policy(file: PolicyFile, inventory: Inventory, now: Instant) -> DescheduleResult:
-    """Return what one run of the policy evicts at `now`. Raises InputError for wrong arguments."""
+    """Return the evictions of one run of the policy `file` at `now`.
+
+    Raises InputError for arguments that are wrong or not supported.
+    """
     policy = file.policy
     manifests = [one for kind in _KINDS for one in inventory.of_kind(kind)]
     objects = [_view(one) for one in manifests]
@@ -166,7 +170,7 @@ def run_policy(file: PolicyFile, inventory: Inventory, now: Instant) -> Deschedu
 
 
 def _reasons(evictors: Sequence[Evictor], pods: Sequence[Pod]) -> list[str]:
-    """Return why no pod is evicted: what protects pods, and what strategies lacked."""
+    """Return sentences that explain why no pod is evicted: protections, and idle strategies."""
     reasons = []
     for evictor in evictors:
         protected = Counter(evictor.protection(pod) for pod in pods)
@@ -210,7 +214,7 @@ def _rules(
 
 
 def _protections(source: str, args: EvictorArgs) -> frozenset[str]:
-    """Return what protects pods; older fields of the arguments mean the same as the newer ones.
+    """Return the names of the protections; older fields of `args` set them, as newer fields do.
 
     upstream: defaultevictor.go:getEffectivePodProtections
     """
@@ -278,7 +282,7 @@ def _require_supported(source: str, name: str, args: Any) -> None:
         case SpreadArgs(constraints=kinds):
             _require_known(source, name, "constraints", kinds, _SPREAD_KINDS)
         case LifeTimeArgs(states=states):
-            # Reasons of waiting containers are not part of a simulation.
+            # A simulation does not contain the waiting reasons of containers.
             _require_known(source, name, "states", states, _PHASES)
         case FailedArgs(reasons=reasons) if reasons:
             problem = "reasons of failed pods are not simulated"
@@ -319,7 +323,7 @@ def _require_percentages(
 
 
 def _require_selector(source: str, field: str, selector: LabelSelector | None) -> None:
-    """Raise InputError for an invalid operator, and for values that its operator does not allow."""
+    """Raise InputError for an invalid operator, or for values that do not fit the operator."""
     for number, one in enumerate(selector.match_expressions if selector is not None else ()):
         where = f"{field}.matchExpressions[{number}]"
         if not one.key:

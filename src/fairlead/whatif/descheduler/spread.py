@@ -20,13 +20,14 @@ from fairlead.whatif.descheduler.policy import DuplicatesArgs, SpreadArgs
 
 DUPLICATES: Final = "RemoveDuplicates"
 SPREAD: Final = "RemovePodsViolatingTopologySpreadConstraint"
-_Owner = tuple[str, str, str, str]  # namespace, kind, name, images
+_Owner = tuple[str, str, str, str]  # (namespace, kind, name, images)
 
 
 def remove_duplicates(evictor: Evictor, args: DuplicatesArgs) -> None:
-    """Evict pods of an owner and image from nodes with more of them than the average, rounded up.
+    """Evict surplus pods of the same owner and images from nodes that have too many of them.
 
-    Example: five replicas on one of three nodes that may all run them: two stay, three go.
+    A node may keep the average number over the nodes where such pods can run, rounded up. Example:
+    five replicas run on one of three possible nodes: two replicas stay, three are evicted.
     """
     total, others = _duplicates(evictor, args)
     for owner, by_node in sorted(others.items()):
@@ -44,7 +45,10 @@ def remove_duplicates(evictor: Evictor, args: DuplicatesArgs) -> None:
 def _duplicates(
     evictor: Evictor, args: DuplicatesArgs
 ) -> tuple[Counter[_Owner], dict[_Owner, dict[str, list[Pod]]]]:
-    """Return the number of pods of each owner, and by node all of its pods but the first."""
+    """Return (pods by owner, duplicates by owner and node).
+
+    The pods are counted. Duplicates are all pods of an owner on a node except the first.
+    """
     total: Counter[_Owner] = Counter()
     others: dict[_Owner, dict[str, list[Pod]]] = defaultdict(dict)
     for node in evictor.view.nodes:
@@ -74,7 +78,10 @@ def _owners(pod: Pod, args: DuplicatesArgs) -> tuple[_Owner, ...]:
 
 
 def _targets(by_node: dict[str, list[Pod]], nodes: Sequence[Node]) -> set[str]:
-    """Return the nodes where duplicates may run; a pod that only one node admits adds none."""
+    """Return the names of the nodes that admit one of the pods in `by_node`.
+
+    Pods that only one node admits are ignored, because they cannot move.
+    """
     found: set[str] = set()
     for pod in (pod for pods in by_node.values() for pod in pods):
         names = {node.metadata.name for node in nodes if may_run_on(pod, node)}
@@ -84,7 +91,7 @@ def _targets(by_node: dict[str, list[Pod]], nodes: Sequence[Node]) -> set[str]:
 
 
 def remove_violating_spread(evictor: Evictor, args: SpreadArgs) -> None:
-    """Evict pods from domains that have too many by a topology spread constraint."""
+    """Evict pods from domains that have more pods than a topology spread constraint allows."""
     for pod in _above_average(evictor, args):
         selector = args.label_selector
         if selector is not None and not selector_matches(selector, pod.metadata.labels):
@@ -96,7 +103,7 @@ def remove_violating_spread(evictor: Evictor, args: SpreadArgs) -> None:
 
 
 def _above_average(evictor: Evictor, args: SpreadArgs) -> Iterable[Pod]:
-    """Return the pods to evict for all constraints, each once."""
+    """Return the pods to evict because of any constraint, without duplicates."""
     found: dict[int, Pod] = {}
     namespaces: dict[str, list[Pod]] = defaultdict(list)
     for pod in evictor.view.pods:
@@ -118,7 +125,10 @@ def _above_average(evictor: Evictor, args: SpreadArgs) -> Iterable[Pod]:
 def _constraints(
     pods: Iterable[Pod], kinds: Sequence[str]
 ) -> list[tuple[TopologySpreadConstraint, LabelSelector]]:
-    """Return the different constraints of `pods`, each with its selector and matchLabelKeys."""
+    """Return the distinct constraints of `pods`, with their selectors.
+
+    A selector includes the labels of matchLabelKeys.
+    """
     found: list[tuple[TopologySpreadConstraint, LabelSelector]] = []
     for pod in pods:
         for constraint in pod.spec.topology_spread_constraints:
@@ -148,7 +158,7 @@ def _domains(
     selector: LabelSelector,
     pods: Iterable[Pod],
 ) -> dict[str, list[Pod]]:
-    """Return the pods that count in each domain; domains without pods are there as well."""
+    """Return the pods in each domain that the selector matches; some domains have no pods."""
     key = constraint.topology_key
     nodes = {node.metadata.name: node.metadata.labels.get(key) for node in evictor.view.nodes}
     domains: dict[str, list[Pod]] = {value: [] for value in nodes.values() if value is not None}
@@ -169,11 +179,12 @@ def _surplus(
     domains: dict[str, list[Pod]],
     args: SpreadArgs,
 ) -> Iterable[Pod]:
-    """Yield the pods to evict so that the scheduler can even the domains out.
+    """Yield the pods to evict so that the scheduler can even out the domains.
 
-    The smallest domain (index `low`) receives from the largest (`high`): half of their distance
-    beyond maxSkew, but no domain crosses the average. Example: sizes 2, 5, 8 with maxSkew 1 and an
-    average of 5: the domain of 8 gives 3 to that of 2.
+    Pods move from the largest domain (index `high`) to the smallest domain (index `low`): half of
+    the amount by which their difference exceeds maxSkew, but no domain crosses the average.
+    Example: with sizes 2, 5, 8, maxSkew 1 and average 5, three pods move from the domain of 8 to
+    the domain of 2.
 
     upstream: topologyspreadconstraint.go:balanceDomains
     """
@@ -205,10 +216,11 @@ def _surplus(
 
 
 def _by_mobility(evictor: Evictor, pods: Iterable[Pod]) -> list[Pod]:
-    """Return `pods` in reverse order of eviction: the first to evict comes last.
+    """Return `pods` in reverse order of eviction: the first pod to evict is the last in the list.
 
-    First come pods that stay, then those bound to nodes by selectors, then by falling priority.
-    upstream: topologyspreadconstraint.go:sortDomains
+    Pods that may not be evicted come first, then pods with a node selector or node affinity, then
+    all other pods; equal ones are ordered by falling priority. upstream:
+    topologyspreadconstraint.go:sortDomains
     """
 
     def key(pod: Pod) -> tuple[bool, bool, int]:

@@ -1,6 +1,6 @@
-"""The strategies that look at single pods: taints, affinity, anti-affinity, age, restarts, failure.
+"""The strategies for single pods: taints, affinity, anti-affinity, age, restarts, failure.
 
-Each takes the evictor, which records what it evicts, and the arguments of its plugin.
+Each function takes the evictor, which records the evictions, and the arguments of its plugin.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _QOS: Final = ("BestEffort", "Burstable", "Guaranteed")
 
 
 def by_priority(pods: Iterable[Pod]) -> list[Pod]:
-    """Return `pods` as upstream evicts them: lowest priority first, then by QoS class.
+    """Return `pods` in upstream's order of eviction: lowest priority first, then by QoS class.
 
-    Upstream does not define the order of equal pods; here they keep theirs.
+    Upstream does not define the order of equal pods; here they keep their order.
     upstream: pkg/descheduler/pod/pods.go:SortPodsBasedOnPriorityLowToHigh
     """
 
@@ -44,7 +44,7 @@ def by_priority(pods: Iterable[Pod]) -> list[Pod]:
 
 
 def _resources(pod: Pod) -> dict[str, Any]:
-    """Return the part of the pod's spec that decides its QoS class."""
+    """Return the part of the pod's spec that determines its QoS class."""
 
     def parts(containers: Sequence[Container]) -> list[dict[str, Any]]:
         return [
@@ -64,7 +64,7 @@ def _resources(pod: Pod) -> dict[str, Any]:
 
 
 def listed(evictor: Evictor, node: Node, args: SelectorArgs) -> Iterator[Pod]:
-    """Yield the evictable pods on `node` that the arguments select."""
+    """Yield the pods on `node` that `args` selects and the policy allows evicting."""
     for pod in evictor.view.on(node):
         if _is_selected(pod, args) and evictor.may_evict(pod):
             yield pod
@@ -86,7 +86,9 @@ def _evict(evictor: Evictor, pods: Iterable[Pod], strategy: str) -> None:
 
 
 def remove_violating_node_taints(evictor: Evictor, args: ViolatingNodeTaintsArgs) -> None:
-    """Evict pods that do not tolerate a taint of their node.
+    """Evict pods that do not tolerate a NoSchedule taint of their node.
+
+    PreferNoSchedule taints are included if `args` says so.
 
     upstream: removepodsviolatingnodetaints/node_taint.go
     """
@@ -112,7 +114,9 @@ def remove_violating_node_taints(evictor: Evictor, args: ViolatingNodeTaintsArgs
 
 
 def remove_violating_node_affinity(evictor: Evictor, args: ViolatingNodeAffinityArgs) -> None:
-    """Evict pods whose node affinity their node does not fulfil, or another fulfils better.
+    """Evict pods whose node affinity excludes their node, or prefers another node.
+
+    `args` selects required affinity, preferred affinity, or both.
 
     upstream: removepodsviolatingnodeaffinity/node_affinity.go
     """
@@ -153,7 +157,7 @@ def _preference(pod: Pod, node: Node) -> int:
 
 
 def remove_violating_anti_affinity(evictor: Evictor, args: SelectorArgs) -> None:
-    """Evict pods whose own anti-affinity excludes a pod that runs in the same domain.
+    """Evict pods if their anti-affinity excludes a pod that runs in the same domain.
 
     upstream: removepodsviolatinginterpodantiaffinity/pod_antiaffinity.go
     """
@@ -165,12 +169,12 @@ def remove_violating_anti_affinity(evictor: Evictor, args: SelectorArgs) -> None
             if evictor.view.conflicting(pod, present) is None or not evictor.fits_elsewhere(pod):
                 continue
             if evictor.evict(pod, "RemovePodsViolatingInterPodAntiAffinity"):
-                # The other pods of the conflict may stay now.
+                # The other pods of the conflict may stay if this was the only conflict.
                 present = [one for one in present if one is not pod]
 
 
 def remove_old(evictor: Evictor, args: LifeTimeArgs) -> None:
-    """Evict pods that are too old, the oldest first.
+    """Evict pods that are older than the maximum in `args`, the oldest pods first.
 
     upstream: podlifetime/pod_lifetime.go
     """
@@ -186,7 +190,7 @@ def remove_old(evictor: Evictor, args: LifeTimeArgs) -> None:
 
 
 def remove_restarting(evictor: Evictor, args: RestartsArgs) -> None:
-    """Evict pods whose containers were restarted too often.
+    """Evict pods whose containers were restarted at least as often as the threshold in `args`.
 
     upstream: removepodshavingtoomanyrestarts/toomanyrestarts.go
     """

@@ -1,8 +1,9 @@
-"""LowNodeUtilization and HighNodeUtilization: evict by the share of a node that is requested.
+"""LowNodeUtilization and HighNodeUtilization: evict pods by the requested share of their node.
 
-LowNodeUtilization takes pods from overutilized nodes (one resource above its target) as long as
-underutilized nodes (all resources below their threshold) could take them up to their target.
-HighNodeUtilization empties underutilized nodes into all others, for an autoscaler to remove.
+LowNodeUtilization evicts pods from overutilized nodes (one resource above its target) while
+underutilized nodes (all resources below their thresholds) have room up to their targets.
+HighNodeUtilization empties underutilized nodes, so that an autoscaler can remove them; their pods
+go to all other nodes.
 
 upstream: nodeutilization/nodeutilization.go, lownodeutilization.go, highnodeutilization.go
 """
@@ -53,7 +54,7 @@ class _Usage:
 
 
 def balance_low(evictor: Evictor, args: UtilizationArgs) -> None:
-    """Evict pods from overutilized nodes."""
+    """Evict pods from overutilized nodes while underutilized nodes have room."""
     names = list(dict.fromkeys([*args.thresholds, *_BASIC]))
     usages = _usages(evictor, args.thresholds, args.target_thresholds, names, args)
     low = [one for one in usages if one.is_below and not one.node.spec.unschedulable]
@@ -75,7 +76,7 @@ def balance_low(evictor: Evictor, args: UtilizationArgs) -> None:
 
 
 def balance_high(evictor: Evictor, args: UtilizationArgs) -> None:
-    """Empty underutilized nodes."""
+    """Evict the pods of underutilized nodes while the other nodes have room."""
     thresholds = {**dict.fromkeys(_BASIC, _WHOLE), **args.thresholds}
     names = list(thresholds)
     targets = dict.fromkeys(names, _WHOLE)
@@ -124,19 +125,19 @@ def _usages(
             name: _part(node, name, average[name] + share if average else share)
             for name, share in upper.items()
         }
-        # A resource without a threshold does not limit.
+        # A resource without a threshold is limited only by the node's size.
         highs = {name: highs.get(name, allocatable_amount(node, name)) for name in names}
         found.append(_Usage(node, used, lows, highs))
     return found
 
 
 def _part(node: Node, name: str, share: float) -> int:
-    """Return `share` percent of what the node has, between nothing and all of it."""
+    """Return `share` percent (limited to 0 to 100) of the node's allocatable amount of `name`."""
     return int(min(max(share, 0.0), _WHOLE) * 0.01 * allocatable_amount(node, name))
 
 
 def _average(evictor: Evictor, args: UtilizationArgs) -> dict[str, float]:
-    """Return the average share that is requested, in percent, of each resource with a threshold.
+    """Return the average requested share, in percent, of each resource with a threshold.
 
     upstream: nodeutilization.go:averageNodeBasicresources
     """
@@ -153,13 +154,13 @@ def _average(evictor: Evictor, args: UtilizationArgs) -> dict[str, float]:
 
 
 def _room(targets: Sequence[_Usage], names: Sequence[str]) -> dict[str, int]:
-    """Return how much the `targets` can take up to their upper thresholds."""
+    """Return the amounts that the `targets` can take in total up to their upper thresholds."""
     return {name: sum(one.upper[name] - one.used[name] for one in targets) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
 class _Targets:
-    """The nodes to which evicted pods should go, with the `room` that is left on them.
+    """The nodes that should receive evicted pods, with the `room` that is left on them.
 
     Evictions from a node continue while `goes_on` returns True for the node.
     """
@@ -172,7 +173,7 @@ class _Targets:
 
 
 def _evict(evictor: Evictor, sources: Sequence[_Usage], targets: _Targets) -> None:
-    """Evict pods of `sources`, node by node, as long as the targets can take them.
+    """Evict pods of `sources`, node by node, while the targets can take them.
 
     upstream: nodeutilization.go:evictPodsFromSourceNodes, evictPods
     """

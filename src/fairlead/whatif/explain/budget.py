@@ -1,4 +1,4 @@
-"""Explains a PodDisruptionBudget: how many disruptions it allows, now and at best, and why."""
+"""Explains a PodDisruptionBudget: the disruptions that it allows now and at best, and why."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _workload_rows(planner: DrainPlanner, pods: Sequence[PodInfo]) -> list[dict[
 
 
 def _drain(limit: BudgetLimit, pods: int, is_blocked: bool) -> str:  # noqa: FBT001 - a fact
-    """Return the effect of the budget on a drain of a node with `pods` of its pods."""
+    """Return the effect of the budget on a drain of a node that has `pods` pods of the budget."""
     if limit.is_permanent:
         return "is refused"
     if is_blocked:

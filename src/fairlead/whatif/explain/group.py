@@ -1,4 +1,4 @@
-"""Explains a PodGroup of a snapshot: what blocks it, and what would let it start.
+"""Explains a PodGroup of a snapshot: the reasons that block it, and changes that would start it.
 
 The group is evaluated in the state of the next session (see `engine.batch.explanation`). For a pod
 of the batch scheduler, its group is explained; a pod without a group is its own group.
@@ -36,7 +36,7 @@ GROUP_KINDS: Final = ("podgroup", "podgroups", "pg")
 
 @dataclass(frozen=True, slots=True)
 class ExplainedGroup:
-    """The explanation of a group as of the instant `at`."""
+    """The explanation of a group at the instant `at`."""
 
     found: GroupExplanation
     at: Instant
@@ -79,7 +79,7 @@ def explain_group_of(
 
 
 def _refuse_group_of_default_scheduler(snapshot: Snapshot, target: str) -> None:
-    """Raise InputError if `target` is a PodGroup that the batch scheduler ignores."""
+    """Raise InputError if `target` is a PodGroup that kube-scheduler schedules."""
     kind, _, name = target.partition("/")
     refs = (one.ref for one in snapshot.manifests if one.kind is POD_GROUP)
     if kind.partition(".")[0].lower() not in GROUP_KINDS:
@@ -121,7 +121,7 @@ def _job_of(snapshot: Snapshot, target: str, composition: Composition) -> str:
 
 
 def group_explanation_json(explained: ExplainedGroup) -> Json:
-    """Return `explained` as JSON; amounts by resource, cpu in millicores."""
+    """Return `explained` as JSON; amounts are keyed by resource, CPU in millicores."""
     found, begins = explained.found, explained.found.starts_at
     return {
         "apiVersion": API_VERSION,

@@ -1,4 +1,4 @@
-"""Explains a node: its pods, which of them could run elsewhere, and what blocks a drain.
+"""Explains a node: its pods, the pods that could run elsewhere, and the obstacles to a drain.
 
 Whether a pod could run elsewhere is tested for each pod alone: the node is cordoned, the pod is
 removed, and the scheduler places a replacement while all other pods stay. Whether the node can be
@@ -51,7 +51,7 @@ _EDIT_COLUMNS: Final = (ResultColumn("edit", "what would help"),)
 def explain_node(planner: DrainPlanner, name: str, source: str) -> TabularAnswer:
     """Return the explanation of the node `name`; `source` is the snapshot.
 
-    The model is unchanged.
+    The planner's cluster model is unchanged afterwards.
     """
     info = planner.model.node(name)
     pods = sorted(info.pods.values(), key=lambda pod: (-pod.priority, pod.key))
@@ -109,7 +109,7 @@ def _verdict(name: str, emptied: PlannedDrain | Blocker, refused: list[Blocker])
 
 
 def _state(node: Node) -> Iterator[str]:
-    """Yield the node's unusual states, and its lasting taints."""
+    """Yield sentences about a node that is not Ready or cordoned, and about its lasting taints."""
     ready = next((one for one in node.status.conditions if one.type == "Ready"), None)
     if ready is not None and ready.status != "True":
         yield f"It is not Ready ({ready.reason or ready.status}): {ready.message or 'no message'}."
@@ -125,7 +125,7 @@ def _state(node: Node) -> Iterator[str]:
 
 
 def _usage(node: Node, pods: Sequence[PodInfo]) -> str:
-    """Return a sentence with the pods' requests and the node's allocatable amounts."""
+    """Return a sentence that compares the pods' requests with the node's allocatable amounts."""
     offered = node.status.allocatable
     requested: Counter[str] = Counter()
     for pod in pods:
@@ -139,7 +139,7 @@ def _usage(node: Node, pods: Sequence[PodInfo]) -> str:
 
 
 def _leaves(planner: DrainPlanner, node: str, pod: PodInfo, blocker: Blocker | None) -> str:
-    """Return whether `pod` alone could leave the node, and where its replacement would go."""
+    """Return a text: whether `pod` alone can leave the node, and its replacement's node."""
     if not moves_with_drain(pod):
         if is_daemon_pod(pod.pod):
             return "stays: DaemonSet"

@@ -47,16 +47,18 @@ from fairlead.worlds.extender.request import held_by, request_body
 from fairlead.worlds.seeded_ids import SeededIds
 
 SOURCE: Final = "explain"
-REMEDIES_MAX: Final = 200  # number of nodes; a trial that takes milliseconds verifies each remedy
+REMEDIES_MAX: Final = (
+    200  # number of nodes; each remedy is verified by a trial that takes milliseconds
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """The evaluation of a pod; `node` is its current node, "" for a pending pod.
 
-    `remedies` are small changes that would make an infeasible node feasible, keyed by node.
-    `unasked` counts the infeasible nodes after the first REMEDIES_MAX; no remedy was searched for
-    them.
+    `remedies` contains small changes that would make an infeasible node feasible, keyed by node.
+    `unasked` is the number of infeasible nodes after the first REMEDIES_MAX, for which no remedy
+    was searched.
     """
 
     pod: str
@@ -68,10 +70,10 @@ class Explanation:
 
 
 def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -> Explanation:
-    """Return the scheduler's evaluation of a pod that does not exist.
+    """Return the scheduler's evaluation of a pod that does not exist yet.
 
     The pod and its claims pass admission as in the API server; nothing else changes. Raises
-    InputError if they are refused.
+    InputError if admission refuses them.
     """
     model = ClusterModel(snapshot, config)
     objects = list(model.objects)
@@ -127,7 +129,7 @@ def _remedies(
     refused = [
         (name, why)
         for name, why in evaluation.verdicts.items()
-        # the rules of extenders are unknown, so no remedy is searched
+        # extenders have unknown rules, so no remedy is searched
         if why is not None and why.plugin != REJECTOR
     ]
     refused.sort(key=lambda verdict: verdict[0])
@@ -143,7 +145,7 @@ def _remedies(
 def _extender_calls(
     extenders: ExtenderCaller, store: Store, pod: PodInfo
 ) -> Callable[[CallExtender], CallOutcome]:
-    """Return a function that calls extenders about `pod`, sent without its node."""
+    """Return a function that calls extenders about `pod`; it sends the pod without its node."""
 
     def find(ref: ObjectRef) -> Json | None:
         found = held_by(store, ref)
@@ -165,7 +167,10 @@ def _as_pending(pod: Pod) -> Pod:
 
 
 def _serve(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObject]) -> Served:
-    """Build the profile for `pod` on a cluster with `others`."""
+    """Return the scheduler profile of `pod`, ready to run on a cluster that contains `others`.
+
+    `source` names the file in errors. Raises InputError if no profile has the pod's schedulerName.
+    """
     profiles = {profile.scheduler_name: profile for profile in config.profiles}
     profile = profiles.get(pod.spec.scheduler_name)
     if profile is None:
@@ -192,7 +197,7 @@ def _serve(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObjec
 
 
 def explanation_json(explanation: Explanation) -> Json:
-    """Return `explanation` as JSON; feasible nodes have the verdict `null`."""
+    """Return `explanation` as JSON; the verdict of a feasible node is `null`."""
     found = explanation.evaluation
     return {
         "apiVersion": API_VERSION,

@@ -1,4 +1,4 @@
-"""The object to explain: one of a cluster, or a pod that does not exist."""
+"""The object to explain: an object of the cluster, or a pod that does not exist yet."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def explain_object(
 ) -> TabularAnswer | None:
     """Return the explanation of the workload, node or budget `target`.
 
-    Returns None for a pod or a pod group, which are explained as decisions of a scheduler. Raises
-    InputError for an object that does not exist or cannot be explained.
+    Return None for a pod or a pod group, because other functions explain the scheduler's decisions
+    about them. Raises InputError for an object that does not exist or cannot be explained.
     """
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return None
@@ -73,7 +73,7 @@ def explain_object(
 def new_pod_to_explain(
     snapshot: Snapshot, files: Sequence[str], target: str
 ) -> tuple[Snapshot, NewPods]:
-    """Return the pod that `files` describe, and `snapshot` with the other objects of the files.
+    """Return (snapshot with the other objects of `files`, the new pod that `files` describe).
 
     `target` names a Pod or workload of the files; "" means the only one. Raises InputError.
     """

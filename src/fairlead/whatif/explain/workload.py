@@ -1,4 +1,4 @@
-"""Explains a workload: its pods, why some are pending, its budgets, room for one more."""
+"""Explains a workload: its pods, reasons for pending pods, its budgets, room for one more pod."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _REFUSAL_COLUMNS: Final = (
 def explain_workload(
     planner: DrainPlanner, snapshot: Snapshot, workload: Manifest
 ) -> TabularAnswer:
-    """Return the explanation of `workload`, an object of `snapshot` that has pods."""
+    """Return the explanation of `workload`, an object of `snapshot` that controls pods."""
     model = planner.model
     ref = _ref_of(workload)
     pods = sorted((pod for pod in model.pods() if _is_of(pod, ref)), key=lambda pod: pod.key)
@@ -103,16 +103,16 @@ def explain_workload(
 
 
 def _ref_of(workload: Manifest) -> WorkloadRef:
-    """Return the workload by which its pods are grouped.
+    """Return the reference by which the pods of `workload` are grouped.
 
-    A Deployment includes its ReplicaSets' pods.
+    The pods of a Deployment's ReplicaSets have the reference of the Deployment.
     """
     ref = workload.ref
     return WorkloadRef(workload.kind.kind, ref.namespace, ref.name)
 
 
 def _is_of(pod: PodInfo, ref: WorkloadRef) -> bool:
-    """Return whether `pod` belongs to `ref`, directly or through a ReplicaSet or Job."""
+    """Return whether `ref` controls `pod`, directly or through a ReplicaSet or Job."""
     owner = controller_of(pod.pod.metadata)
     if owner is not None and (owner.kind, owner.name) == (ref.kind, ref.name):
         return pod.namespace == ref.namespace
@@ -159,7 +159,10 @@ def _findings(
 def _one_more(
     planner: DrainPlanner, snapshot: Snapshot, workload: Manifest
 ) -> tuple[str, str, list[Refusal]]:
-    """Return the node that one more pod would get, otherwise the reason and the nodes' refusals."""
+    """Schedule one more pod as a trial; return (its node, the reason, refusals by nodes).
+
+    The node is "" if the pod fits no node; the reason is "" if it fits a node.
+    """
     model = planner.model
     try:
         new = new_pods_of("explain", workload, Inventory(snapshot.manifests))
@@ -192,7 +195,7 @@ def _pending_rows(planner: DrainPlanner, pending: Sequence[PodInfo]) -> list[dic
 
 
 def _why_pending(planner: DrainPlanner, pod: PodInfo) -> str:
-    """Return the scheduler's current reason why `pod` has no node."""
+    """Return the scheduler's message about the pending `pod` in the cluster's current state."""
     model = planner.model
     gate = model.served(pod).framework.run_pre_enqueue(pod)
     if gate is not None:

@@ -1,6 +1,6 @@
 """Unpacks compressed dumps: gzip files, tar files, and gzip-compressed tar files.
 
-They are recognized by their content, so standard input can be compressed as well.
+They are recognized by their content, so standard input can be compressed, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fairlead.whatif.input.listing import Bytes
 
 PACKED_SUFFIXES: Final = (".gz", ".tar", ".tgz")
 TEXT_SUFFIXES: Final = (".yaml", ".yml", ".json")
-# A tar file of empty files, of which each takes memory, compresses a thousandfold.
+# A tar file of many empty files compresses a thousandfold, but each file takes memory.
 MEMBERS_MAX: Final = 100_000
 _GZIP: Final = b"\x1f\x8b"
 _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
@@ -27,10 +27,10 @@ _TAR: Final = slice(257, 262), b"ustar"
 
 
 def unpacked(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> Iterator[tuple[str, Bytes]]:
-    """Yield the files in `data`, with their names for messages; if it is not packed, `data` itself.
+    """Yield (name for messages, content) of each file in `data`; `data` can also be a plain file.
 
     From an archive, only files that end in .yaml, .yml or .json are used, in order of their names.
-    Raises InputError, also if they have more than `bytes_max` bytes together.
+    Raises InputError, also if the files have more than `bytes_max` bytes in total.
     """
     if data[:2] == _GZIP:
         source, data = source.removesuffix(".gz"), _decompressed(source, data, bytes_max)
@@ -41,9 +41,9 @@ def unpacked(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> Iterator[t
 
 
 def unpacked_file(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> tuple[str, bytes]:
-    """Return the name and the content of the only file in `data`; see `unpacked`.
+    """Return (name, content) of the only file in `data`; see `unpacked`.
 
-    Raises InputError if it is an archive with several.
+    Raises InputError if `data` is an archive with several files.
     """
     found = list(unpacked(source, data, bytes_max))
     if len(found) != 1:
@@ -55,10 +55,10 @@ def unpacked_file(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> tuple
 def _decompressed(source: str, data: Bytes, bytes_max: int) -> bytes:
     """Return the content of all gzip members in `data`. Raises InputError.
 
-    The time is linear in the size, however many members there are: a decompressor copies the bytes
-    after its member, so it gets one piece of `data` at a time.
+    The time is linear in the size, whatever the number of members is. A decompressor copies all
+    input bytes after the end of its member, so it gets only a piece of `data` at a time.
     """
-    content = io.BytesIO()  # whose value is not copied, unlike a join of parts
+    content = io.BytesIO()  # `getvalue` does not copy the bytes, unlike a join of parts
     room, at, size = bytes_max, 0, _PIECE_BYTES
     stream = zlib.decompressobj(_GZIP_WINDOW)
     try:
@@ -70,9 +70,9 @@ def _decompressed(source: str, data: Bytes, bytes_max: int) -> bytes:
             if room < 0:
                 raise _too_large(source, bytes_max)
             at += len(piece) - len(stream.unused_data)
-            size *= 2  # a large member is decompressed in few steps
+            size *= 2  # so that a large member is decompressed in few steps
             while stream.eof and at < len(data) and not data[at]:
-                at += 1  # padding, which some tools append
+                at += 1  # padding that some tools append
     except zlib.error as cause:
         raise InputError(source, f"is not a valid gzip file: {cause}") from None
     if not stream.eof:
@@ -81,7 +81,7 @@ def _decompressed(source: str, data: Bytes, bytes_max: int) -> bytes:
 
 
 def _members(source: str, data: Bytes, bytes_max: int) -> Iterator[tuple[str, Bytes]]:
-    """Yield the dumps in the tar file `data`. Raises InputError."""
+    """Yield (name for messages, content) of each dump in the tar file `data`. Raises InputError."""
     import tarfile  # noqa: PLC0415 - most dumps are not archives
 
     found = False
@@ -90,7 +90,7 @@ def _members(source: str, data: Bytes, bytes_max: int) -> Iterator[tuple[str, By
             members = list(islice(archive, MEMBERS_MAX + 1))
             if len(members) > MEMBERS_MAX:
                 raise InputError(source, f"has more than {MEMBERS_MAX:,} files")
-            # Sparse files have more bytes than the archive.
+            # A sparse file can have more bytes than the archive.
             if sum(member.size for member in members) > bytes_max:
                 raise _too_large(source, bytes_max)
             for member in sorted(members, key=lambda one: one.name):
@@ -99,7 +99,7 @@ def _members(source: str, data: Bytes, bytes_max: int) -> Iterator[tuple[str, By
                     content = archive.extractfile(member)
                     assert content is not None
                     yield f"{source}: {member.name}", content.read()
-    except (tarfile.TarError, ValueError, OverflowError) as cause:  # of malformed headers
+    except (tarfile.TarError, ValueError, OverflowError) as cause:  # caused by malformed headers
         if isinstance(cause, InputError):
             raise
         raise InputError(source, f"is not a valid tar file: {cause}") from None

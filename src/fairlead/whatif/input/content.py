@@ -1,8 +1,8 @@
-"""The bytes of a file or of standard input, within a limit.
+"""Reads the bytes of a file or of standard input, up to a limit.
 
 A file is mapped into memory, so its size is known before it is read. A pipe is read up to the
-limit. A device other than a terminal is refused, because it may have no end (/dev/zero), and so is
-a named pipe that no program writes to, which would block forever.
+limit. A device other than a terminal is refused, because it may have no end (/dev/zero). A named
+pipe to which no program writes is refused, because reading it would block forever.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import BinaryIO, Final
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.listing import Bytes
 
-# 100,000 pods have 0.6 GB as compact JSON, and 1.8 GB as kubectl indents it.
+# 100,000 pods take 0.6 GB as compact JSON, and 1.8 GB with kubectl's indentation.
 BYTES_MAX: Final = 2 << 30
 HOW_TO_RAISE: Final = "for a snapshot, --max-input raises the limit"
-# Called with the unit ("bytes", "objects"), the number read, and the total (0: unknown).
+# Called with the unit ("bytes", "objects"), the number read so far, and the total (0: unknown).
 OnRead = Callable[[str, int, int], None]
 
 _CHUNK_BYTES: Final = 1 << 20
@@ -29,11 +29,11 @@ _WRITER_AWAITED_MS: Final = 5_000
 
 
 def read_silently(_unit: str, _done: int, _total: int) -> None:
-    """Ignore progress."""
+    """Ignore the progress of reading."""
 
 
 def content_of(path: Path, bytes_max: int = BYTES_MAX, on_read: OnRead = read_silently) -> Bytes:
-    """Return the content of the file `path`. Raises InputError."""
+    """Return the content of the file `path`, up to `bytes_max` bytes. Raises InputError."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as cause:
@@ -53,7 +53,7 @@ def content_of_stream(
     try:
         descriptor = stream.fileno()
         is_whole = not stat.S_ISREG(os.fstat(descriptor).st_mode) or stream.tell() == 0
-    except (OSError, ValueError):  # no file, but an object in memory
+    except (OSError, ValueError):  # `stream` is not a file, but an object in memory
         is_whole = False
     if is_whole:
         return _content(source, descriptor, bytes_max, on_read)
@@ -77,7 +77,10 @@ def _content(source: str, descriptor: int, bytes_max: int, on_read: OnRead) -> B
 
 
 def _read(source: str, descriptor: int, mode: int, bytes_max: int, on_read: OnRead) -> bytes:
-    """Read `descriptor` to its end, waiting for the program that writes to it."""
+    """Return the content of `descriptor` up to its end; wait for a program that writes to a pipe.
+
+    Raises InputError.
+    """
     chunks: list[bytes] = []
     size = 0
     is_endless = stat.S_ISCHR(mode) and not os.isatty(descriptor)
@@ -92,11 +95,11 @@ def _read(source: str, descriptor: int, mode: int, bytes_max: int, on_read: OnRe
 
 
 def _chunk(source: str, descriptor: int, mode: int, *, is_first: bool) -> bytes:
-    """Return the next bytes, b"" at the end. A pipe without a writer ends, or has not begun."""
+    """Return the next bytes; b"" at the end. Raises InputError if no program writes to a pipe."""
     while True:
         try:
             chunk = os.read(descriptor, _CHUNK_BYTES)
-        except BlockingIOError:  # a program writes to the pipe, but has not written yet
+        except BlockingIOError:  # a program has opened the pipe, but has not written yet
             select.select([descriptor], [], [])
             continue
         if chunk or not is_first or not stat.S_ISFIFO(mode) or os.get_blocking(descriptor):
@@ -107,10 +110,7 @@ def _chunk(source: str, descriptor: int, mode: int, *, is_first: bool) -> bytes:
 
 
 def _has_writer(descriptor: int) -> bool:
-    """Wait a while for a writer.
-
-    Return False if no program opens the pipe to write or has written.
-    """
+    """Wait for a program that opens a pipe to write; return False if none does so in time."""
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
     return bool(waiting.poll(_WRITER_AWAITED_MS))

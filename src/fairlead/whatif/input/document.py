@@ -1,9 +1,10 @@
 """Reads users' files as JSON values.
 
 A path is a file, a directory (every .yaml, .yml and .json file below it, sorted) or `-` for
-standard input. Files can be compressed with gzip, and be tar archives of such files. Text is UTF-8,
-or UTF-16 with a byte order mark, as some shells on Windows write it. If the file name or the first
-character suggests JSON, JSON is tried first, because it parses a hundred times faster than YAML.
+standard input. A file can be compressed with gzip, or be a tar archive of such files. Text is
+UTF-8, or UTF-16 with a byte order mark, as some shells on Windows write it. If the file name or the
+first character suggests JSON, JSON is tried first, because it parses a hundred times faster than
+YAML.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 class Document:
     """One value of one file; `source` is the file as the user named it.
 
-    If `listing` is set, only the head of the value is decoded: `value` is the head, `listing` has
-    the items as text. `text` is the whole file; `read_listings` omits it for a decoded value.
+    If `listing` is set, the items of the value are not decoded: `value` contains the rest of the
+    value, and `listing` contains the items as texts. `text` is the whole file; `read_listings`
+    omits it for a decoded value.
     """
 
     source: str
@@ -47,7 +49,7 @@ class Document:
     text: Bytes = b""
 
     def parsed(self) -> Iterator[Document]:
-        """Return the documents of `text`, decoded. Raises InputError."""
+        """Yield the documents of `text`, decoded. Raises InputError."""
         return _parse(self.source, bytes(self.text), json_by_name=True)
 
 
@@ -90,7 +92,7 @@ def read_listings(
 
 
 def parse_listings(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> list[Document]:
-    """Return the documents in `data`, called `source` in messages. Raises InputError."""
+    """Return the documents in `data`; `source` names it in error messages. Raises InputError."""
     return [
         document
         for name, content in unpacked(source, data, bytes_max)
@@ -113,14 +115,14 @@ def _split(source: str, data: Bytes, *, json_by_name: bool) -> Iterator[Document
 
 
 def _yaml_listing(source: str, data: Bytes) -> Listing | None:
-    """Return the listing in `data` if it has kubectl's YAML layout, otherwise None."""
+    """Return the listing in `data` if it has the layout of kubectl's YAML, otherwise None."""
     text = decode_text(source, bytes(data))
     found = None if text.lstrip().startswith(("{", "[")) else split_listing(text)
     return None if found is None else Listing(found[0], [*map(msgspec.Raw, found[1])])
 
 
 def _with_listing(document: Document) -> Document:
-    """Return `document` as a listing if it is a List, such as one in YAML.
+    """Return `document` with a listing if its value is a decoded List, for example from YAML.
 
     Objects kept as texts take less time and memory, even if they were decoded before.
     """
@@ -129,7 +131,7 @@ def _with_listing(document: Document) -> Document:
             try:
                 texts = [msgspec.Raw(msgspec.json.encode(item)) for item in items]
             except (OverflowError, RecursionError):
-                return document  # reported when its objects are read
+                return document  # the error is reported when the objects are read
             head = {**document.value, "items": []}
             return Document(document.source, head, Listing(head, texts))
     return document
@@ -195,7 +197,7 @@ def decode_text(source: str, data: bytes) -> str:
 
 
 def _json(source: str, text: str, *, must: bool) -> list[Any] | None:
-    """Return the JSON value of `text`, None if `text` must be parsed as YAML."""
+    """Return the JSON value of `text` in a list; None if `text` must be parsed as YAML."""
     if not must and not text.lstrip().startswith(("{", "[")):
         return None
     try:
@@ -209,7 +211,7 @@ def _json(source: str, text: str, *, must: bool) -> list[Any] | None:
 
 
 def _yaml(source: str, text: str) -> Iterator[Any]:
-    # Only for YAML that is not in kubectl's layout.
+    # Imported only for YAML that does not have kubectl's layout.
     from fairlead.api.text import yaml_documents  # noqa: PLC0415
 
     try:

@@ -31,7 +31,7 @@ def read_duration(value: str | float) -> DurationNs:
 def for_readers(duration: DurationNs) -> str:
     """Return `duration` as text in at most two units: `1h02m`, `6m05s`, `42s`, `2.5s`.
 
-    Durations under 10 seconds have one decimal place, those under one second two digits.
+    A duration below 10 seconds has one decimal place, below one second two digits.
     """
     amount = duration / NANOSECONDS_PER_SECOND
     whole = round(amount)

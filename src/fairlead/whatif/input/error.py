@@ -16,21 +16,20 @@ from fairlead.api.codec import DecodeError
 LINE_CHARACTERS_MAX: Final = 500
 _NAMED_MAX: Final = 20
 _NOT_FOR_A_LINE: Final = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]+"  # also changes of direction
+    r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]+"  # also bidirectional marks
 )
 
 
 class InputError(ValueError):
-    """Invalid input; `str()` is exactly one line for the user.
+    """Invalid input; `str()` returns exactly one line for the user.
 
     `source` is the file as the user named it, "stdin", or a command-line option; `object_name` is
-    an object in it ("Pod store/web-1"); `field` is a path such as `spec.priority`.
+    an object in the file ("Pod store/web-1"); `field` is a path such as `spec.priority`.
     """
 
     def __init__(
         self, source: str, problem: str, *, object_name: str = "", field: str = ""
     ) -> None:
-        """Build the line and keep its parts."""
         parts = (part for part in (source, object_name, field, problem) if part)
         super().__init__(one_line(": ".join(parts)))
         self.source = source
@@ -40,14 +39,14 @@ class InputError(ValueError):
 
     @classmethod
     def of_decode(cls, source: str, cause: DecodeError) -> InputError:
-        """Return the error for an object with a field of the wrong type."""
+        """Return the error for an object that has a field of the wrong type."""
         object_name = f"{cause.kind} {cause.name}"
         return cls(source, cause.problem, object_name=object_name, field=cause.field)
 
 
 @contextmanager
 def named_by(source: str, field: str) -> Iterator[None]:
-    """Name `field` of the file `source` in errors in another file, which this field names.
+    """Add the file `source` and its `field` to errors in another file that the field names.
 
     Errors in `source` itself and in options stay as they are.
 
@@ -68,7 +67,7 @@ def one_line(text: str, characters_max: int = LINE_CHARACTERS_MAX) -> str:
 
 
 def known_names(given: str, known: Iterable[str]) -> str:
-    """Return a hint for the unknown name `given`: the nearest known name, or all if few."""
+    """Return a hint about the unknown name `given`: the nearest name, or all names if few."""
     names = sorted(known)
     nearest = difflib.get_close_matches(given, names, n=1)
     hint = f"did you mean {nearest[0]}?" if nearest else ""

@@ -1,7 +1,7 @@
 """Finds the line of a field in a YAML or JSON file, for error messages.
 
-Documents are plain values without positions; only if one is refused is its text parsed again, with
-PyYAML's marks. JSON is read as the YAML that it is.
+Documents are plain values without positions. Only after an error is the text of a document parsed
+again, with PyYAML's marks. JSON is parsed as YAML.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fairlead.whatif.input.document import Document, decode_text, read_one
 from fairlead.whatif.input.error import InputError
 
 _FIELD: Final = re.compile(r"(?:[^\s:\[]|\[[^\]]*\])+")
-_STEP: Final = re.compile(r"\[(\d+)\]|\[([^\]]*)\]|([^.\[]+)")  # an index, a key, a field
+_STEP: Final = re.compile(r"\[(\d+)\]|\[([^\]]*)\]|([^.\[]+)")  # (an index, a key, a field)
 
 
 @contextmanager
@@ -59,9 +59,9 @@ def with_lines_of(path: str) -> Iterator[None]:
 
 
 def line_of(document: Document, field: str) -> int:
-    """Return the line of `field`, a path such as `node-groups[0].min`, counted from 1.
+    """Return the line number of `field`, a path such as `node-groups[0].min`; the first line is 1.
 
-    For a missing field, return the line of the nearest field around it. Return 0 if the text of
+    For a missing field, return the line of the nearest enclosing field. Return 0 if the text of
     `document` is unknown, or is JSON that is not valid YAML.
     """
     try:

@@ -20,13 +20,13 @@ from fairlead.whatif.input.pod_columns import ItemText, with_pods
 
 Bytes = bytes | mmap
 
-_BLOCK_BYTES: Final = 1 << 20  # stays in the cache
+_BLOCK_BYTES: Final = 1 << 20  # a block that fits into the processor's cache
 _START_BYTES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A List or Snapshot: its head without items, and the items as texts, in order."""
+    """A List or Snapshot: its `head` without items, and the items as texts, in order."""
 
     head: Json
     items: Sequence[ItemText]
@@ -44,9 +44,9 @@ _decode: Final = msgspec.json.Decoder(_List).decode
 
 
 def split(data: Bytes) -> Listing | None:
-    """Return the listing in `data`; None if it is not one and must be decoded.
+    """Return the listing in `data`; None if `data` is not a listing and must be decoded.
 
-    Raises ColumnError for a Snapshot with columns that do not fit to each other.
+    Raises ColumnError for a Snapshot with columns that do not fit together.
     """
     if not data[:_START_BYTES].lstrip().startswith(b"{"):
         return None
@@ -76,7 +76,7 @@ def _items(found: _List) -> Sequence[ItemText] | None:
 def _require_utf8(data: Bytes) -> None:
     """Raise UnicodeDecodeError for bytes that are not UTF-8.
 
-    Msgspec does not check skipped texts.
+    msgspec does not check the texts that it skips.
     """
     utf8 = getincrementaldecoder("utf-8")()
     for start in range(0, len(data), _BLOCK_BYTES):

@@ -1,15 +1,16 @@
-"""PodColumns: the texts of similar pods, as the text of one of them and columns of strings.
+"""PodColumns: the texts of similar pods, stored as the text of one pod and columns of strings.
 
 The pods of a workload have the same text except for some strings: names, addresses, times. A
-snapshot file has the first pod of each workload as JSON, and for each string that differs a column
-with one entry for each pod:
+snapshot file contains the first pod of each workload as JSON, and a column for each string that
+differs between the pods. A column has one entry for each pod:
 
     {"like": {"metadata": {"name": "web-x2k"}, "spec": {"nodeName": "n1"}},
      "positions": [4, 5], "strings": [1, 4], "columns": [["web-x2k", "web-b7q"], ["n1", "n3"]]}
 
-`strings` are numbers of the strings in the text of `like`, keys included: `"metadata"` is 0.
-`positions` are the indices of the pods among all objects of the snapshot. Entries are texts between
-quotes as JSON has them, with their escapes, so a text is restored byte by byte.
+`strings` contains numbers of the strings in the text of `like`; keys are counted, too:
+`"metadata"` is 0. `positions` contains the indices of the pods among all objects of the snapshot.
+An entry is the text of a JSON string without its quotes but with its escapes, so a text is restored
+byte by byte.
 
 Reading builds neither texts nor JSON values: a view is made from the view of the first pod and the
 entries of a row (`TemplateText`).
@@ -39,10 +40,9 @@ ItemText = msgspec.Raw | TemplateText
 
 
 class ColumnError(ValueError):
-    """Columns that do not fit to each other; `field` is where, `problem` what."""
+    """Columns that do not fit together; `field` names the field with the problem."""
 
     def __init__(self, field: str, problem: str) -> None:
-        """Keep the parts of the message."""
         super().__init__(f"{field}: {problem}")
         self.field = field
         self.problem = problem
@@ -71,8 +71,8 @@ def with_pods(
 ) -> list[ItemText]:
     """Return all objects of a snapshot in order: `items`, with the pods of `pods` between them.
 
-    Raises ColumnError, also for an `api_version` that another version of Fairlead wrote, and
-    msgspec.DecodeError if `pods` has another form.
+    Raises ColumnError for wrong columns and for the `api_version` of another version of Fairlead.
+    Raises msgspec.DecodeError if `pods` has another form.
     """
     if api_version != API_VERSION:
         problem = f"{api_version!r} is not {API_VERSION!r}, which this version of Fairlead reads"
@@ -109,7 +109,7 @@ def objects_of(value: Json) -> list[Any]:
 
 
 def _rows(group: _PodColumns, field: str) -> list[TemplateText]:
-    """Return the texts of a group. Raises ColumnError."""
+    """Return the text of each pod in `group`. Raises ColumnError."""
     pieces = pieces_of(bytes(group.like))
     strings, columns = group.strings, group.columns
     if len(strings) != len(columns):
@@ -133,7 +133,10 @@ def _rows(group: _PodColumns, field: str) -> list[TemplateText]:
 
 
 def _are_plain(column: Sequence[str], field: str) -> bool:
-    """Return whether each text is the string that it stands for. Raises ColumnError."""
+    """Return whether no text in `column` contains escapes or special characters.
+
+    Raises ColumnError for a text that cannot be part of a JSON string.
+    """
     joined = "".join(column)
     if '"' not in joined and "\\" not in joined and joined.isprintable():
         return True
@@ -151,7 +154,7 @@ def _is_key(pieces: Sequence[bytes], index: int) -> bool:
 
 
 def encode_list(items: Iterable[bytes], metadata: Mapping[str, Any]) -> bytes:
-    """Return the objects `items`, JSON texts, as one List, as kubectl prints them."""
+    """Return the objects `items`, JSON texts, as one List in the form that kubectl prints."""
     head = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "metadata": metadata})
     return b"".join((head[:-1], b',"items":[', b",\n".join(items), b"]}\n"))
 
@@ -181,7 +184,7 @@ def encode_columns(items: Sequence[bytes], metadata: Mapping[str, Any]) -> bytes
 
 
 class _Group:
-    """Pods whose texts differ in strings only."""
+    """Pods whose texts differ only in strings."""
 
     def __init__(self, pieces: list[bytes]) -> None:
         self.first = pieces
@@ -207,9 +210,9 @@ class _Group:
 
 
 def _generate_name(text: bytes) -> bytes:
-    """Return the generateName of a pod, b"" without one, in compact JSON.
+    """Return the text of the pod's generateName in compact JSON; b"" if it has none.
 
-    Only a guess at the workload, so that pods of one group share more than their structure.
+    It is only a guess at the workload, so that pods of one group share more than their structure.
     """
     begin = text.find(_NAME_KEY)
     return b"" if begin < 0 else text[begin : text.find(b'"', begin + len(_NAME_KEY))]

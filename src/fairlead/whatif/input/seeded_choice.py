@@ -1,7 +1,7 @@
-"""Random choices determined by a seed, equal in every run.
+"""Random choices that depend only on a seed, so that every run makes the same choices.
 
 Each number is a hash of (seed, purpose, index), so an additional draw for one purpose does not
-change the draws for others.
+change the draws for other purposes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 
 
 def draws(seed: int, purpose: int = 0) -> Iterator[int]:
-    """Yield an endless sequence of 64-bit numbers, determined by `seed` and `purpose`."""
+    """Yield an endless sequence of 64-bit numbers that depends only on `seed` and `purpose`."""
     state = splitmix64(splitmix64(seed & (2**64 - 1)) ^ purpose)
     number = 0
     while True:
@@ -24,7 +24,7 @@ def draws(seed: int, purpose: int = 0) -> Iterator[int]:
 
 
 def shuffled(items: Sequence[Item], seed: int, purpose: int = 0) -> list[Item]:
-    """Return `items` in an order determined by `seed` (Fisher-Yates shuffle)."""
+    """Return `items` in an order that depends on `seed` and `purpose` (Fisher-Yates shuffle)."""
     order = list(items)
     for last, draw in zip(range(len(order) - 1, 0, -1), draws(seed, purpose), strict=False):
         chosen = draw % (last + 1)

@@ -1,7 +1,7 @@
 """Strict decoding of Fairlead's own file formats: unknown fields are errors.
 
-msgspec checks the form; this module turns its errors into an `InputError` with the path of the
-field and, for unknown fields, the known ones.
+msgspec checks the form. This module turns msgspec's errors into an `InputError` with the path of
+the field. For an unknown field, the error also names the known fields.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fairlead.whatif.input.error import InputError, known_names
 
 Form = TypeVar("Form", bound=msgspec.Struct)
 
-# A field that names a file, relative to the file that states it.
+# The name of a file, relative to the file that contains the name.
 FileName = Annotated[str, msgspec.Meta(extra={"is_file": True})]
 
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
@@ -31,7 +31,7 @@ _STEP: Final = re.compile(r"\.([^.\[]+)|(\[)")
 class StrictForm(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"
 ):
-    """A form that rejects unknown fields; multi-word fields are written-like-this."""
+    """Base class of forms that reject unknown fields; files contain `a-b` for a field `a_b`."""
 
 
 def decode_strictly(document: Document, form: type[Form], where: str = "") -> Form:
@@ -88,7 +88,7 @@ def _is_dict(form: Any) -> bool:
 
 
 def _with_parts(form: Any) -> Any:
-    """Return the alternative of a union that has fields or items; without one, the first."""
+    """Return the member of a union that has fields or items; the first member if none has."""
     if typing.get_origin(form) not in (types.UnionType, typing.Union):
         return form
     alternatives = [part for part in typing.get_args(form) if part is not type(None)]

@@ -9,13 +9,13 @@ from typing import Any
 
 from fairlead.whatif.input.error import InputError
 
-Row = tuple[int, Mapping[str | Any, Any]]  # the number of its last line, and its cells by column
+Row = tuple[int, Mapping[str | Any, Any]]  # (number of the row's last line, {column: cell})
 
 
 def read_table(source: str, text: str) -> tuple[Sequence[str], Iterator[Row]]:
-    """Return the header and the rows of `text`; reading the rows raises InputError too.
+    """Return (header, rows) of `text`; iterating over the rows raises InputError, too.
 
-    Lines end as on any system. Cells beyond the header have the key None. Raises InputError.
+    Lines may end with LF, CR or CRLF. Cells beyond the header have the key None. Raises InputError.
     """
     reader = csv.DictReader(io.StringIO(text, newline=None))
     try:
