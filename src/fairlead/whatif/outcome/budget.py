@@ -10,7 +10,7 @@ from fairlead.whatif.outcome.run_outcome import BudgetHistory, PdbBreach, RunOut
 
 
 class BudgetResult(StrEnum):
-    """The worst that happened to a budget."""
+    """The effects of a run on a budget, from the best to the worst."""
 
     HELD = "held"
     DELAYED = "delayed"
@@ -22,10 +22,11 @@ class BudgetResult(StrEnum):
 class BudgetOutcome:
     """The effect of a change on one budget.
 
-    The counts are of covered pods: `displaced` were preempted, evicted or deleted with their
-    nodes, `delayed` were evicted after a refusal, `blocked` could not be evicted at all, `breaches`
-    were displaced in violation of the budget. `allowed_at_end` disruptions are allowed at the end,
-    `allowed_without` without the change; None if the budget does not exist then.
+    The counts are numbers of covered pods. `displaced` pods were preempted, evicted or deleted with
+    their nodes. `delayed` pods were evicted after a refusal, `blocked` pods could not be evicted at
+    all, and `breaches` were displaced in violation of the budget. `allowed_at_end` is the number of
+    disruptions that are allowed at the end of the run with the change, `allowed_without` at the end
+    of the other run; None if the budget does not exist then.
     """
 
     pdb: str
@@ -43,7 +44,7 @@ class BudgetOutcome:
 
     @property
     def state(self) -> BudgetResult:
-        """The worst state that applies."""
+        """The worst of the effects on the budget."""
         if self.breaches:
             return BudgetResult.BREACHED
         if self.blocked:
@@ -52,7 +53,7 @@ class BudgetOutcome:
 
     @property
     def words(self) -> str:
-        """The state with its number of pods, and what a new rule allows: `blocks 3 pods`."""
+        """The state with its number of pods, and the effect of a new rule: `blocks 3 pods`."""
         if not self.has_new_rule:
             return self._state_words
         touched = self.displaced or self.blocked
@@ -60,7 +61,7 @@ class BudgetOutcome:
 
     @property
     def new_rule(self) -> str:
-        """How the disruptions allowed at the end differ: `allows 0 disruptions instead of 25`."""
+        """The allowed disruptions at the end: `allows 0 disruptions instead of 25`."""
         now, before = self.allowed_at_end, self.allowed_without
         if now is None:
             return f"is deleted, allowed {_disruptions(before or 0)}"
@@ -122,7 +123,7 @@ def _differs(history: BudgetHistory, known: BudgetHistory | None) -> bool:
 
 
 def _has_new_rule(history: BudgetHistory, known: BudgetHistory | None) -> bool:
-    """Return whether the change made or deleted the budget, or changed what it allows."""
+    """Return whether the change created or deleted the budget, or changed its rule."""
     if known is None:
         return history.allowed_at_end is not None
     is_deleted = history.allowed_at_end is None and known.allowed_at_end is not None
@@ -137,8 +138,8 @@ def _outcome(
 ) -> BudgetOutcome:
     refused, displaced = set(history.refused), set(history.displaced)
     has_new_rule = _has_new_rule(history, known)
-    # A change takes effect at the first instant, so that its own evictions at that instant are
-    # subtracted from what `history` allowed; without the change nothing is.
+    # A change takes effect at the first instant, so its evictions at that instant are already
+    # subtracted from `history.allowed`; in the run without the change, nothing is subtracted.
     before = history if known is None or has_new_rule else known
     return BudgetOutcome(
         pdb=history.pdb,

@@ -1,7 +1,8 @@
 """Eviction loops: pods that are evicted, replaced, and evicted again for the same reason.
 
-If a pod tolerates a NoExecute taint for a while, its replacement may be placed on the tainted node
-again, and so on forever. Disruption budgets and backoff do not end such a loop.
+If a pod tolerates a NoExecute taint for a limited time, its replacement may be placed on the
+tainted node again and be evicted again, without end. Disruption budgets and backoff do not end such
+a loop.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ EVICTIONS_MAX: Final = 3
 
 
 def eviction_loops(evicted: Iterable[Evicted]) -> Iterator[Recurrence]:
-    """Return a recurrence for each workload and reason, starting when its first pod was in a loop.
+    """Yield a Recurrence for each workload and reason; it starts when its first pod is in a loop.
 
-    `evicted` are in order of time; replacements have the key of the pod that they replace.
+    `evicted` is ordered by time; a replacement has the key of the pod that it replaces.
     """
     chains: dict[tuple[WorkloadRef, str], dict[str, list[Evicted]]] = {}
     for one in evicted:

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GangWaits:
-    """How long the gangs of one queue waited until enough of their members ran.
+    """The times that the gangs of one queue waited until enough of their members ran.
 
-    `waits` has the waits of the gangs that started, ascending; the other gangs wait to the end.
+    `waits` contains the waits of the gangs that started, ascending; the other gangs still wait at
+    the end.
     """
 
     queue: str
@@ -26,7 +27,7 @@ class GangWaits:
     waits: tuple[DurationNs, ...]
 
     def percentile(self, percent: int) -> DurationNs | None:
-        """Return the wait of the gang at `percent` of all; None if that gang never started."""
+        """Return the `percent` percentile of the waits; None if that gang never started."""
         return percentile_of_all(self.waits, self.gangs, percent)
 
 
@@ -36,13 +37,13 @@ class GangTally:
 
     A gang only does useful work while at least `minMember` of its members run together:
 
-        finished      every member succeeded, and all of them ran at the same time
-        broken        members were preempted, and too few of the others kept running
+        finished      every member succeeded, and all members ran at the same time
+        broken        members were preempted, and too few of the other members kept running
         lost          resources that victims had used before they were preempted
-        incomplete    resources that members held while too few of them ran
+        incomplete    resources that members held while too few members ran
 
-    `waits` are sorted by queue. Lost and incomplete are by resource, in amount (cpu in milli,
-    memory in bytes) x nanoseconds.
+    `waits` is sorted by queue. `lost` and `incomplete` are keyed by resource, in amount x
+    nanoseconds (CPU in millicores, memory in bytes).
     """
 
     gangs: int = 0
@@ -57,7 +58,7 @@ class GangTally:
 class JobsOutcome:
     """Queues over time, and the groups that wait at the end.
 
-    `queues` and `waiting` are as of the end, `samples` in order of time.
+    `queues` and `waiting` describe the end of the run; `samples` is ordered by time.
     """
 
     queues: tuple[QueueStood, ...] = ()
@@ -66,7 +67,7 @@ class JobsOutcome:
     gangs: GangTally = field(default_factory=GangTally)
 
     def queue(self, name: str) -> QueueStood | None:
-        """Return the queue called `name` at the end; None if it never had a job."""
+        """Return the queue `name` at the end of the run; None if it never had a job."""
         return next((queue for queue in self.queues if queue.queue == name), None)
 
 
@@ -76,7 +77,7 @@ NO_JOBS: Final = JobsOutcome()
 def contended_resource(outcome: JobsOutcome, offered: Mapping[str, int]) -> str:
     """Return the resource with the highest ratio of requests to capacity during the run.
 
-    Returns "" if queues request none of the resources in `offered`.
+    `offered` is the capacity by resource. Return "" if the queues request none of these resources.
     """
     requested: dict[str, dict[str, int]] = {}
     highest: dict[str, float] = {}

@@ -1,7 +1,7 @@
 """Misconceptions: common beliefs about outages that a run has shown to be wrong.
 
 Most of these beliefs predate taint-based eviction or apply to another controller. Each check
-examines the outcome of the run and yields a note only if the run contradicts the belief.
+examines the outcome of the run and returns a note only if the run contradicts the belief.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from fairlead.whatif.outcome.outage import (
 )
 from fairlead.whatif.outcome.run_outcome import PdbBreach
 
-# prefixes of eviction reasons that do not take disruption budgets into account
+# prefixes of the reasons of evictions that ignore disruption budgets
 IGNORES_BUDGETS: Final = ("taint ", NODE_LOST)
-# A shorter zone state is only a transition to the next state.
+# A zone state that lasts for a shorter time is only a transition to the next state.
 LASTING: Final = seconds(60)
 _NAMES_MAX: Final = 3
-# The number usually quoted: the tolerationSeconds that admission adds to pods by default.
+# The number that is usually quoted: the tolerationSeconds that admission adds to pods by default.
 DEFAULT_TOLERATION: Final = seconds(TOLERATION_SECONDS_DEFAULT)
 
 
@@ -43,7 +43,7 @@ def misconceptions(
     breaches: Iterable[PdbBreach],
     start: Instant,
 ) -> Iterator[Misconception]:
-    """Return the beliefs that the run contradicts, in the order of events in an outage."""
+    """Yield the beliefs that the run contradicts, in the order of events in an outage."""
     evidence = _Evidence(outage, config, breaches, start)
     for check in (
         evidence.five_minutes,
@@ -69,7 +69,7 @@ class _Evidence:
     start: Instant
 
     def five_minutes(self) -> Misconception | None:
-        """Yield a note if the first eviction did not come after tolerationSeconds."""
+        """Return a note if the first pods did not leave a failed node after five minutes."""
         evicted = [one for one in self.outage.nodes if one.first_eviction_at and one.tainted_at]
         first = min(evicted, key=lambda one: one.first_eviction_at or 0, default=None)
         if first is None:
@@ -108,7 +108,7 @@ class _Evidence:
         )
 
     def slow(self) -> Misconception | None:
-        """Yield a note if failed nodes returned before the rate limit allowed their taints."""
+        """Return a note if the outage ended before all failed nodes could be tainted."""
         tainted = {turn.node for turn in self.outage.turns}
         waited = Counter(
             one.zone for one in self.outage.nodes if one.unready_at and one.node not in tainted
@@ -216,7 +216,8 @@ class _Evidence:
     def _changes(self, state: ZoneState) -> list[ZoneChange]:
         """Return the changes to `state` that lasted.
 
-        A zone that fails completely is PartialDisruption for one monitor pass.
+        For example, a zone that fails completely has the state PartialDisruption for one monitor
+        pass.
         """
         by_zone: dict[str, list[ZoneChange]] = defaultdict(list)
         for change in self.outage.zones:
@@ -226,7 +227,7 @@ class _Evidence:
 
 
 def _lasting(changes: Iterable[ZoneChange], state: ZoneState) -> Iterator[ZoneChange]:
-    """Return the `changes` of a zone to `state` that were not short transitions."""
+    """Yield the `changes` of a zone to `state` that were not short transitions."""
     run: list[ZoneChange] = []
     for change in changes:
         if change.state == state:
@@ -239,7 +240,7 @@ def _lasting(changes: Iterable[ZoneChange], state: ZoneState) -> Iterator[ZoneCh
 
 
 def _each(rate: float) -> str:
-    """Return `rate` (nodes per second) in words."""
+    """Return `rate` (nodes per second) as text."""
     if rate == 0:
         return "none"
     return f"{rate:g} nodes/s" if rate > 1 else f"one node every {1 / rate:.3g} s"

@@ -1,11 +1,11 @@
-"""OutageOutcome: what happened to failed nodes and their pods; part of a run's outcome.
+"""OutageOutcome: the fate of failed nodes and their pods; part of a run's outcome.
 
     a node    ready ─▶ failed, unnoticed ─▶ not ready (Unknown, or Ready=False) ─▶ tainted NoExecute
     a pod     down with its node ─▶ its replacement waits for a node ─▶ up again
 
-A pod keeps the key of its first incarnation, so a running replacement means that the pod is back. A
-node is out of service in all states except the first two of NodeState. A pod is affected as soon as
-its node is out of service.
+A replacement pod has the key of the first pod in its chain, so a running replacement means that the
+pod is back. A node is out of service in all states except the first two of NodeState. A pod is
+affected as soon as its node is out of service.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fairlead.engine.nodelifecycle.zones.zone_state import KEY_SEPARATOR
 
 
 class NodeState(StrEnum):
-    """The progress of a node's failure; UNNOTICED: it failed, but Ready is still True."""
+    """The stage of a node's failure; UNNOTICED means that the condition Ready is still True."""
 
     READY = "ready"
     CORDONED = "cordoned"
@@ -43,7 +43,7 @@ class AffectedPodState(StrEnum):
 
 
 class LossCause(StrEnum):
-    """Why a pod of a failed node does not run again."""
+    """The reason why a pod of a failed node does not run again."""
 
     TOLERATES = "tolerates"
     DAEMON = "daemon"
@@ -58,7 +58,7 @@ class LossCause(StrEnum):
 
     @property
     def words(self) -> str:
-        """A short phrase for tables."""
+        """The reason as a short phrase for tables."""
         return _CAUSES_IN_WORDS[self]
 
 
@@ -98,7 +98,7 @@ class AffectedPodSample:
 
 @dataclass(frozen=True, slots=True)
 class ZoneChange:
-    """State, size and eviction rate (nodes per second) of a zone, from `at` on."""
+    """The state, size and eviction rate (nodes per second) of a zone, from `at` on."""
 
     at: Instant
     zone: str
@@ -110,7 +110,7 @@ class ZoneChange:
 
 @dataclass(frozen=True, slots=True)
 class RateLimitedTaint:
-    """The instant at which `node` left `zone`'s rate-limited queue for its NoExecute taint."""
+    """The instant at which `node` left the rate-limited queue of `zone` for its NoExecute taint."""
 
     at: Instant
     zone: str
@@ -119,10 +119,10 @@ class RateLimitedTaint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeHistory:
-    """When a node's failure first reached each stage; None for the stages that it did not reach.
+    """The times at which a node's failure reached each stage; None for a stage not reached.
 
-    `back_at` is when the node last returned to service, None if it is out of service at the end.
-    `pods` is the number of its pods, `evicted` how many of them were deleted.
+    `back_at` is the time at which the node last returned to service; None if it is out of service
+    at the end. `pods` is the number of its pods; `evicted` of them were deleted.
     """
 
     node: str
@@ -139,7 +139,7 @@ class NodeHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostPod:
-    """A pod that does not run again at the end, and why; `node` is the failed node."""
+    """A pod that does not run again at the end, with the cause; `node` is the failed node."""
 
     pod: str
     priority: int
@@ -150,7 +150,7 @@ class LostPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutagePreemption:
-    """A preemption on `node` of `pod`; the preemptor `by` replaces a pod of a failed node."""
+    """A preemption of `pod` on `node`; the preemptor `by` replaces a pod of a failed node."""
 
     at: Instant
     pod: str
@@ -161,7 +161,7 @@ class OutagePreemption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainProgress:
-    """The progress of a node's rolling drain; None for stages that it did not reach.
+    """The progress of a node's rolling drain; a time is None for a stage that it did not reach.
 
     `held_up_by` are the refused evictions that block the drain.
     """
@@ -187,9 +187,9 @@ class OutageOutcome:
     """Everything recorded about failed nodes, in order of time, then name.
 
     `concerned` is the number of pods on nodes out of service. At the end, `replaced` of them run as
-    new pods, `back_with_node` run again on the returned node, and the rest are `lost`. `preempted`
-    are other pods that replacements preempted. First and last instants are None without such an
-    event.
+    new pods, `back_with_node` of them run again on the returned node, and the remaining pods are
+    `lost`. `preempted` are other pods that replacements preempted. A first or last instant is None
+    if there was no such event.
     """
 
     concerned: int
@@ -211,18 +211,18 @@ class OutageOutcome:
 
 
 def zone_title(zone: str) -> str:
-    """Return the display name of the zone with key `zone`."""
+    """Return the display name of the zone whose key is `zone`."""
     region, _, name = zone.partition(KEY_SEPARATOR)
     return name or region or "no zone"
 
 
 def zone_phrase(zone: str, word: str = "zone") -> str:
-    """Return the name of the zone for use within a sentence, after `word`."""
+    """Return the name of the zone for use within a sentence; `word` precedes the name."""
     return f"{word} {zone_title(zone)}" if zone else "the nodes without a zone"
 
 
 def nodes_by_state(samples: Iterable[NodeSample]) -> Iterator[tuple[Instant, dict[NodeState, int]]]:
-    """Yield counts by state over all zones, after each of `samples`."""
+    """Yield (instant, number of nodes by state over all zones) after each of `samples`."""
     totals = dict.fromkeys(NodeState, 0)
     by_zone: dict[str, Mapping[NodeState, int]] = {}
     for sample in samples:

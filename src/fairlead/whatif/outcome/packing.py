@@ -1,15 +1,15 @@
-"""Packing: how tightly pods are placed, to compare placements of the same pods.
+"""Packing: measures of how tightly pods are placed, to compare placements of the same pods.
 
 Placements are compared by these measures:
 
-    nodes in use             with a pod that does not belong to its node, such as a DaemonSet's
+    nodes in use             nodes with a pod that does not belong to its node (DaemonSet, static)
     cpu, memory in use       the share of these nodes' cpu and memory that pods request
-    room for largest pods    how many more pods of the largest request fit
+    room for largest pods    the number of pods of the largest request that still fit
     fragmentation            the share of the room for largest pods that is lost because the free
                              amounts are split among nodes: 1 - 120/150 = 20 %
     spread: fullest node     the share of a workload's pods on the node that has most of them, as
                              the mean of the workloads with several pods; the same by zone
-    price per hour           of the nodes in use, if all their types have one
+    price per hour           of the nodes in use, if all their types have a price
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Price = Callable[[NodeEnd], float | None]
 
 @dataclass(frozen=True, slots=True)
 class PackingRow:
-    """A measure of the placement in the dump (`today`), and without and with the change.
+    """A measure of the placement in the dump (`today`), and of those without and with the change.
 
-    Shares are in percent. None: the measure is not known.
+    Shares are in percent. A value is None if it is not known.
     """
 
     measure: str
@@ -87,7 +87,7 @@ def _share(nodes: Iterable[NodeEnd], resource: str) -> float | None:
 
 
 def _fullest(nodes: Iterable[NodeEnd], place: Callable[[NodeEnd], str]) -> float | None:
-    """Return the mean share of a workload's pods at its fullest place, in percent."""
+    """Return the share (percent) of a workload's pods at its fullest place, mean over workloads."""
     found: dict[WorkloadRef, Counter[str]] = defaultdict(Counter)
     for node in nodes:
         for pod in node.pods:
@@ -98,7 +98,7 @@ def _fullest(nodes: Iterable[NodeEnd], place: Callable[[NodeEnd], str]) -> float
 
 
 def _largest(nodes: Iterable[NodeEnd]) -> dict[str, int]:
-    """Return the cpu and memory of the pod that requests the largest share of an average node."""
+    """Return the CPU and memory requests of the pod that needs the largest share of a node."""
     nodes = list(nodes)
     whole = _sum(node.allocatable for node in nodes)
 
@@ -121,7 +121,7 @@ def _free(node: NodeEnd) -> dict[str, int]:
 
 
 def _times(free: Mapping[str, int], size: Mapping[str, int]) -> int:
-    """Return how many pods of `size` fit into `free`."""
+    """Return the number of pods of `size` that fit into `free`."""
     if not size:
         return 0
     return min(free.get(_PODS, 0), *(free.get(name, 0) // part for name, part in size.items()))

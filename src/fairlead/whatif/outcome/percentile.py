@@ -1,4 +1,4 @@
-"""Percentiles by nearest rank: each one is a value that occurred."""
+"""Percentiles by nearest rank: each percentile is a value that occurred."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ Value = TypeVar("Value", int, float, int | float)
 
 
 def percentile(ordered: Sequence[Value], percent: int) -> Value:
-    """Return the smallest of the ascending values that `percent` of them do not exceed.
+    """Return the smallest value that at least `percent` of the values do not exceed.
 
-    Of 10 values the 5th is the median, and the 9th the 90th percentile. `ordered` is not empty.
+    Of 10 values, the 5th is the median, and the 9th is the 90th percentile. `ordered` contains the
+    values in ascending order and is not empty.
     """
     return ordered[_rank(len(ordered), percent) - 1]
 
 
 def percentile_of_all(ordered: Sequence[Value], total: int, percent: int) -> Value | None:
-    """Return a percentile of `total` values, of which `ordered` holds the smallest, ascending.
+    """Return a percentile of `total` values, of which only the smallest are known.
 
-    Returns None if the percentile is one of the larger values, which are unknown.
+    `ordered` contains the known values in ascending order. Return None if the percentile is one of
+    the unknown values.
     """
     rank = _rank(total, percent)
     return ordered[rank - 1] if rank <= len(ordered) else None

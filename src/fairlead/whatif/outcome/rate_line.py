@@ -1,8 +1,9 @@
-"""RateLine: how many nodes of a zone the eviction rate allowed to taint, and how many were tainted.
+"""RateLine: the nodes of a zone that the eviction rate allowed to taint, and the tainted nodes.
 
-The token bucket of a zone holds one token: while nodes are queued, the first is tainted at once and
-each further one after 1/rate seconds. Tokens do not accumulate while the queue is empty, so the
-line is flat until the next node is queued. It extends from the first taint to the last.
+The token bucket of a zone holds one token. While nodes are queued, the first node is tainted
+immediately, and a further node after every 1/rate seconds. Tokens do not accumulate while the queue
+is empty, so the line is flat until the next node is queued. It extends from the first taint to the
+last taint.
 
 Example: rate 0.1, nodes tainted at 0 s, 10 s and 60 s. The queue was empty between 10 s and 60 s,
 so the points are (0 s, 1), (10 s, 2), (60 s, 2) and (60 s, 3).
@@ -28,9 +29,9 @@ _SLACK: Final = 1e-6  # a rate such as 0.1 is not a binary fraction
 
 @dataclass(frozen=True, slots=True)
 class RateLine:
-    """Taints in a zone: `nodes` of `zone` were tainted `count` times from `first` to `last`.
+    """The taints in a zone: `nodes` of `zone` were tainted `count` times from `first` to `last`.
 
-    Each of `points` is an instant and the number of taints that the rate allowed until then.
+    Each of `points` is (instant, number of taints that the rate allowed until then).
     """
 
     zone: str
@@ -40,21 +41,21 @@ class RateLine:
 
     @property
     def first(self) -> Instant:
-        """When the first node was tainted."""
+        """The instant at which the first node was tainted."""
         return self.points[0][0]
 
     @property
     def last(self) -> Instant:
-        """When the last node was tainted."""
+        """The instant at which the last node was tainted."""
         return self.points[-1][0]
 
     @property
     def allowed(self) -> int:
-        """Return how many taints the eviction rate allowed until `last`."""
+        """Return the number of taints that the eviction rate allowed until `last`."""
         return floor(self.points[-1][1] + _SLACK)
 
     def allowed_at(self, instant: Instant) -> float:
-        """Return how many taints the rate allowed until `instant`, from `first` to `last`."""
+        """Return the number of taints allowed until `instant`, which is from `first` to `last`."""
         following = next((n for n, (at, _) in enumerate(self.points) if at >= instant), -1)
         at, allowed = self.points[following]
         if at == instant or following == 0:
@@ -88,7 +89,7 @@ def _points(changes: list[ZoneChange], turns: list[Instant]) -> Iterator[tuple[I
 
 
 def _tokens(changes: list[ZoneChange], start: Instant, end: Instant) -> float:
-    """Return the tokens produced from `start` to `end`, without the bucket's limit."""
+    """Return the number of tokens produced from `start` to `end`, without the bucket's limit."""
     total, rate, since = 0.0, 0.0, start
     for change in changes:
         if change.at >= end:

@@ -15,9 +15,9 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadActivity:
-    """What the controllers were still doing for one workload: pods created, deleted and started.
+    """The controllers' activity for one workload before rest: pods created, deleted and started.
 
-    `is_rollout` means that pods of a new template revision replaced those of an old one.
+    `is_rollout` means that pods of a new template revision replaced pods of an old revision.
     """
 
     workload: WorkloadRef
@@ -44,11 +44,10 @@ def _counted(count: int, what: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """How long the cluster took to settle before the change, and what happened until then.
+    """The time until the cluster came to rest before the change, and the activity until then.
 
-    `after` is 0 if the cluster was settled at once, None if it did not settle within the horizon.
-
-    `activities` are by workload.
+    `after` is 0 if the cluster was already at rest, None if it was not at rest within the horizon.
+    `activities` has one entry per workload.
     """
 
     after: DurationNs | None = 0

@@ -1,7 +1,7 @@
-"""RunOutcome: the outcome of one run, as values that do not depend on how long the run took.
+"""RunOutcome: the outcome of one run, as values that do not depend on the computing time.
 
-A pod that replaces an evicted pod is listed under the evicted pod's name, so both count as one
-moved pod.
+A pod that replaces an evicted pod is listed under the evicted pod's name, so the two pods count as
+one moved pod.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
 class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A pod that exists when the run ends.
 
-    `node` is "" for a pending pod; `reason` is why it is pending, and `since` when it became
-    pending. `started_at` is when it started to run, None if it does not run. `requests` are in
-    millicores for cpu, in units for other resources. `is_initial`: it exists since the start of the
-    run. `is_terminating`: its deletion was requested but is not complete. `revision` is the
-    template revision of its `owner`, "" if unknown. `belongs_to_node`: the pod is static or of a
-    DaemonSet, and is deleted with its node.
+    `node` is "" for a pending pod; `reason` explains why it is pending, and `since` is the time at
+    which it became pending. `started_at` is the time at which it started to run, None if it does
+    not run. `requests` are in millicores for CPU, in units for other resources. `is_initial` means
+    that the pod exists since the start of the run. `is_terminating` means that its deletion was
+    requested but is not complete. `revision` is the template revision of its `owner`, "" if
+    unknown. `belongs_to_node` means that the pod is static or of a DaemonSet, and is deleted with
+    its node.
     """
 
     namespace: str
@@ -61,17 +62,17 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_completed(self) -> bool:
-        """Whether it succeeded or failed."""
+        """Whether the pod succeeded or failed."""
         return self.phase in ("Succeeded", "Failed")
 
     @property
     def is_placed(self) -> bool:
-        """Whether it has a node and has not completed."""
+        """Whether the pod has a node and has not completed."""
         return self.node != "" and not self.is_completed
 
     @property
     def is_pending(self) -> bool:
-        """Whether it has no node and has not completed."""
+        """Whether the pod has no node and has not completed."""
         return self.node == "" and not self.is_completed
 
 
@@ -86,7 +87,7 @@ class Displaced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preempted(Displaced):
-    """A pod preempted by `by`; `rule` chose the node among `candidates`."""
+    """A pod that `by` preempted; `rule` is the rule that chose the node among `candidates`."""
 
     by: str
     by_priority: int
@@ -96,14 +97,14 @@ class Preempted(Displaced):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evicted(Displaced):
-    """An evicted pod, with the controller's reason and how long the pod tolerated the taint."""
+    """An evicted pod, with the controller's reason and the pod's toleration time in seconds."""
 
     why: str
     tolerated_s: int | None = None
 
     @property
     def reason(self) -> str:
-        """Reason and toleration in one text."""
+        """The controller's reason and the toleration time in one text."""
         if self.tolerated_s is None:
             return self.why
         return f"{self.why} ({self.tolerated_s} s)"
@@ -129,10 +130,11 @@ class PdbBreach:
 class BudgetHistory:
     """A budget during a run, with the keys of the pods that it covers.
 
-    `allowed` is the number of disruptions allowed at the start, `allowed_at_end` that at the end,
-    None if the budget was deleted. `needed` is the required number of healthy pods,
-    `lowest_healthy` the lowest number of healthy pods. `displaced` pods were preempted,
-    evicted or deleted with their nodes; evictions of `refused` pods were refused at least once.
+    `allowed` is the number of disruptions allowed at the start. `allowed_at_end` is the number at
+    the end, None if the budget was deleted. `needed` is the required number of healthy pods,
+    `lowest_healthy` the lowest number of healthy pods during the run. `displaced` pods were
+    preempted, evicted or deleted with their nodes; evictions of `refused` pods were refused at
+    least once.
     """
 
     pdb: str
@@ -161,7 +163,7 @@ class NodeEnd:
 
 @dataclass(frozen=True, slots=True)
 class PlacementChange:
-    """A pod began to occupy `node` (`is_arrival`), or ceased to: it completed or was deleted."""
+    """A change of the pods on `node`: a pod arrived (`is_arrival`), completed, or was deleted."""
 
     at: Instant
     node: str
@@ -173,7 +175,8 @@ class PlacementChange:
 class NodeStatusChange:
     """The state of `node` from an instant on.
 
-    `exists`: it is in the cluster. `is_serving`: its kubelet runs and its condition Ready is True.
+    `exists` means that the node is in the cluster; `is_serving` that its kubelet runs and its
+    condition Ready is True.
     """
 
     at: Instant
@@ -185,10 +188,10 @@ class NodeStatusChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterHistory:
-    """How the nodes of a run, and the pods on them, changed over time, in the order of the times.
+    """The changes of the nodes of a run and of the pods on them, ordered by time.
 
-    Together with the nodes at the end it gives the state at any instant: reverting the changes
-    after an instant, latest first, leads back to it.
+    To get the state at an instant, start with the nodes at the end, and revert all changes after
+    that instant, latest first.
 
     `statuses` are those of nodes that changed, each beginning with its state at the start of the
     run. `deleted` are the nodes that existed during the run but not at its end, without pods;
@@ -203,7 +206,7 @@ class ClusterHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceAllocation:
-    """One resource over all nodes: allocatable, and requested at the start and at the end."""
+    """Amounts of one resource over all nodes: allocatable, requested at the start, at the end."""
 
     resource: str
     allocatable: int
@@ -254,7 +257,7 @@ class Complaint:
 class Recurrence:
     """A repeated displacement: `kind` is "cycle", "evictions", "starving" or "wasted".
 
-    A starving `workload` has been displaced `times` times.
+    `times` is the number of times that a starving `workload` was displaced.
     """
 
     kind: str
@@ -266,7 +269,7 @@ class Recurrence:
 
 @dataclass(frozen=True, slots=True)
 class PodCountSample:
-    """Pod counts of one priority from an instant on; displacements are totals since the start."""
+    """Numbers of pods of one priority from an instant on; displacements are running totals."""
 
     at: Instant
     priority: int
@@ -280,13 +283,13 @@ class PodCountSample:
 class RunOutcome:
     """The outcome of a run: pods sorted by key, everything else by time, then name.
 
-    `started_at` is the instant of the change, from which everything is counted. `outage` is
-    None if no node failed; `drains` are the rolling drains. `workloads` are those whose pods
-    changed, of `workloads_total`. `budgets` are all that exist at the end or cover displaced or
-    refused pods. `touched` has the keys of all pods that changed since the cluster was loaded;
-    None if unknown. `autoscaling` is None if no node autoscaler acted. `waits` are the pods'
-    waits for a node, oldest first. `cluster_history` is None if there was too much of it to
-    keep. `notes` are sentences about rules that did not apply and defaults that were filled in.
+    `started_at` is the instant of the change, from which all times and counts start. `outage` is
+    None if no node failed; `drains` are the rolling drains. `workloads` are those with changed
+    pods, out of `workloads_total`. `budgets` are all that exist at the end or cover displaced or
+    refused pods. `touched` contains the keys of all pods that changed since the cluster was loaded;
+    None if unknown. `autoscaling` is None if no node autoscaler acted. `waits` are the pods' waits
+    for a node, oldest first. `cluster_history` is None if it was too large to keep. `notes` are
+    sentences about rules that did not apply and defaults that were filled in.
     """
 
     started_at: Instant
@@ -321,16 +324,16 @@ class RunOutcome:
 
     @property
     def virtual_seconds(self) -> float:
-        """Duration of the run in virtual time."""
+        """The duration of the run in virtual time, in seconds."""
         return to_seconds(self.ended_at - self.started_at)
 
     @property
     def node_names(self) -> frozenset[str]:
-        """The nodes that exist at the end, plus "" for no node."""
+        """The names of the nodes that exist at the end, plus "" for pods without a node."""
         return frozenset(["", *(node.name for node in self.nodes)])
 
     def after_start(self, instant: Instant) -> DurationNs:
-        """Return the time from the start to `instant`."""
+        """Return the time from the instant of the change to `instant`."""
         return instant - self.started_at
 
     def placed(self) -> list[PodEnd]:

@@ -15,9 +15,9 @@ _NEVER: Final = "preemptionPolicy=Never"
 def short_reason(message: str) -> str:
     """Return the reasons in a FailedScheduling message.
 
-    Example: `0/9 nodes are available: 2 A, 7 B. preemption: …` gives `A, B`. Equal causes give
-    equal texts, whatever the counts. "may not preempt" is added for pods with preemptionPolicy
-    Never; other messages are returned unchanged.
+    Example: `0/9 nodes are available: 2 A, 7 B. preemption: …` becomes `A, B`. Equal causes give
+    equal texts, whatever the counts are. "may not preempt" is added for pods with preemptionPolicy
+    Never. Other messages are returned unchanged.
     """
     if not message:
         return NOT_TRIED

@@ -1,4 +1,4 @@
-"""StartTimes: when pods that wait at the end of a run start, as percentiles over draws."""
+"""StartTimes: the start times of pods that wait at the end of a run, as percentiles over draws."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from fairlead.engine.core.instant import DurationNs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartTimeRow:
-    """When a waiting `subject` starts: a pod, workload or gang (`kind`) with `pods` waiting pods.
+    """The start time of a `subject`: a pod, workload or gang (`kind`) with `pods` waiting pods.
 
-    It starts in `started` of the draws. A percentile is None if it is later than the simulated
-    time.
+    The subject starts in `started` of the draws. A percentile is None if it is later than the
+    simulated time.
     """
 
     subject: str
@@ -27,10 +27,10 @@ class StartTimeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartTimes:
-    """The rows, and what they are based on.
+    """The start times, and the data that they are based on.
 
-    `known` of the `running` pods had known runtimes in the `draws`, `stated` of them from a file;
-    the draws simulated at most `look_ahead`.
+    In the `draws`, the runtimes of `known` of the `running` pods were known; `stated` of them came
+    from a file. The draws simulated at most `look_ahead`.
     """
 
     draws: int
@@ -41,13 +41,13 @@ class StartTimes:
     rows: tuple[StartTimeRow, ...]
 
     def of(self, subjects: Collection[str]) -> StartTimes:
-        """Return these start times with the rows of `subjects` only."""
+        """Return the start times of `subjects` only."""
         rows = tuple(one for one in self.rows if one.subject in subjects)
         return replace(self, rows=rows)
 
     @property
     def words(self) -> str:
-        """Return how many draws were made, and how many runtimes were known, as a sentence."""
+        """A sentence with the number of draws and the number of known runtimes."""
         share = round(100 * self.known / self.running) if self.running else 0
         source = f", {self.stated:,} of them from --runtimes" if self.stated else ""
         return (

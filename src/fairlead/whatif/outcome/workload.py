@@ -1,7 +1,7 @@
-"""WorkloadRef: the workload of a pod, under the name that users know.
+"""WorkloadRef: the workload of a pod, under the name by which users know the workload.
 
-A ReplicaSet of a Deployment, or a Job of a CronJob, is recognised by names and labels that
-controllers write, so that dumps without these objects give the same answer:
+A ReplicaSet of a Deployment, or a Job of a CronJob, is recognised by the names and labels that
+controllers write, so that dumps without these objects lead to the same result:
 
     ReplicaSet web-6d4cf56db6, and the pod's label pod-template-hash: 6d4cf56db6   Deployment web
     Job backup-29384720                                                           CronJob backup
@@ -45,25 +45,25 @@ class WorkloadRef:
     name: str
 
     def __str__(self) -> str:
-        """Return a name such as `deploy/store/web`, in the form of options such as --scale."""
+        """Return a name such as `deploy/store/web`, in the form that --scale accepts."""
         return f"{_SHORT.get(self.kind, self.kind.lower())}/{self.namespace}/{self.name}"
 
     @property
     def is_permanent(self) -> bool:
-        """Whether it keeps its pods running.
+        """Whether the workload keeps its pods running.
 
-        Jobs create and delete pods even in a cluster at rest.
+        Jobs do not: they create and delete pods even in a cluster at rest.
         """
         return self.kind not in _FINITE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadReadiness:
-    """The ready pods of a workload during a run.
+    """The numbers of ready pods of a workload during a run.
 
     `wanted` pods should be ready at the end. `before` were ready at the start, `lowest` at the
-    worst moment and `at_end` at the end. `lowest_for` is how long only `lowest` were ready, None if
-    this lasts until the end.
+    worst moment and `at_end` at the end. `lowest_for` is the time for which only `lowest` pods were
+    ready, None if this lasts until the end.
     """
 
     wanted: int
@@ -84,7 +84,10 @@ def workload_of(pod: Pod) -> WorkloadRef:
 
 @text_cache(4096)
 def _workload_of_owner(kind: str, namespace: str, name: str, digest: str) -> WorkloadRef:
-    """Return the workload of the pods of an owner; `digest` is their label pod-template-hash."""
+    """Return the workload of pods whose owner is (`kind`, `namespace`, `name`).
+
+    `digest` is the value of the pods' label pod-template-hash.
+    """
     if kind == "ReplicaSet" and digest and name.endswith(f"-{digest}"):
         return WorkloadRef("Deployment", namespace, name.removesuffix(f"-{digest}"))
     if kind == "Job" and (found := _CRON_JOB.fullmatch(name)):
@@ -93,9 +96,6 @@ def _workload_of_owner(kind: str, namespace: str, name: str, digest: str) -> Wor
 
 
 def revision_of(pod: Pod) -> str:
-    """Return the template revision from which `pod` was made.
-
-    "" if its workload has no revisions.
-    """
+    """Return the template revision of `pod`; "" if its workload has no revisions."""
     labels = pod.metadata.labels
     return labels.get(TEMPLATE_HASH_LABEL) or labels.get(REVISION_LABEL, "")

@@ -1,1 +1,1 @@
-"""What an outcome means: the verdict, the rules of `--fail-on`, and how certain both are."""
+"""The assessment of an outcome: the verdict, the conditions of `--fail-on`, and their certainty."""

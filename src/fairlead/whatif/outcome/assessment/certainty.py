@@ -1,8 +1,8 @@
-"""Certainty: which outcomes of a change occur with every seed, and which depend on the seed.
+"""Certainty: whether an outcome of a change occurs with every seed or depends on the seed.
 
 A seed decides ties between nodes with equal scores, failures chosen at random, and the order of
-objects that arrive at one instant. Each row counts the seeds with an outcome, and has the minimum,
-median, 90th percentile and maximum of its amount over those seeds.
+objects that arrive at one instant. Each row counts the seeds with an outcome, and contains the
+minimum, median, 90th percentile and maximum of its amount over those seeds.
 
     what                          seeds    least  median  90%  most
     deploy/shop/web pending       50/50        4       4    4     4    certain
@@ -29,7 +29,10 @@ _COUNTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SeedOutcome:
-    """What happened with one seed: the verdict, counts by workload, and when all ran again."""
+    """The outcome with one seed: the kind of verdict, and counts keyed by (workload, outcome).
+
+    `recovered` is the time until all affected pods ran again.
+    """
 
     kind: OutcomeKind
     counts: Mapping[tuple[str, str], int]
@@ -54,14 +57,14 @@ class CertaintyRow:
 
     @property
     def words(self) -> str:
-        """Whether the outcome is certain."""
+        """The certainty of the outcome as text."""
         if self.seeds < self.total:
             return "coin-flip"
         return "certain" if self.least == self.most else "always, the amount varies"
 
 
 def seed_outcome(effect: Effect, verdict: Verdict) -> SeedOutcome:
-    """Return the outcomes to count in the answer for one seed."""
+    """Return the outcome of one seed that `certainty` counts."""
     counts = {
         (str(one.workload), name): count
         for one in effect.workloads
@@ -72,7 +75,7 @@ def seed_outcome(effect: Effect, verdict: Verdict) -> SeedOutcome:
 
 
 def certainty(outcomes: Sequence[SeedOutcome]) -> tuple[CertaintyRow, ...]:
-    """Return the rows for `outcomes`, one per seed: verdicts, times, then workloads."""
+    """Return the rows for `outcomes`, one outcome per seed: verdicts, times, then workloads."""
     return (*_verdicts(outcomes), *_times(outcomes), *_workloads(outcomes))
 
 
@@ -114,7 +117,7 @@ def _row(subject: str, what: str, amounts: Sequence[float], total: int) -> Certa
 
 
 def order_matters(first: SeedOutcome, other: SeedOutcome) -> str:
-    """Return a sentence on how another order of arrival changes the outcome; "" if it does not."""
+    """Return a sentence about the effect of another order of arrival; "" if it has no effect."""
     parts = []
     for what in _COUNTS:
         before, after = _total(first, what), _total(other, what)

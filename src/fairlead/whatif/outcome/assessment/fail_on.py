@@ -1,15 +1,15 @@
-"""The conditions of `--fail-on`, any of which makes a what-if exit with status 3.
+"""The conditions of `--fail-on`; if any of them is true, a what-if exits with status 3.
 
     condition  = pods | count | workload-below=SHARE | undrained | pdb-breached | loop
     pods       = field operator value           displaced pods that match, such as priority>=1000
     field      = priority | namespace | name | labels.KEY
     count      = list operator number           such as pending>0
     list       = pending | gone | not-created | down | preempted | evicted | moved | displaced
-    operator   = == | = | != | >= | <= | > | <  (namespace, name, labels: first three only)
+    operator   = == | = | != | >= | <= | > | <  (namespace, name, labels: only ==, = and !=)
     SHARE      = 80% of the wanted pods, or a number of pods: fewer were ready at some time
 
 Texts must match completely; `*` matches any characters and `?` one character. A missing label
-satisfies `!=` but not `=`. `loop` holds if any pods are displaced repeatedly.
+satisfies `!=` but not `=`. `loop` is true if any pods are displaced repeatedly.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LOOP: Final = "loop"
 
 
 def _undrained(effect: Effect) -> list[str]:
-    """Return what was not drained.
+    """Return the pods and nodes that were not drained.
 
     These are pods that could not be evicted, nodes whose rolling drain is unfinished, and nodes
     that kubectl refuses to drain.
@@ -85,30 +85,30 @@ class FailCondition(Protocol):
         ...
 
     def evidence(self, effect: Effect) -> list[str]:
-        """Return the reasons why the condition is true for `effect`; empty if it is false."""
+        """Return the reasons why the condition is true for `effect`; [] if it is false."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionResult:
-    """A condition, and the reasons why it holds (`evidence`); empty if it does not hold."""
+    """A condition, and the reasons why it is true (`evidence`); () if it is false."""
 
     text: str
     evidence: tuple[str, ...]
 
     @property
     def holds(self) -> bool:
-        """Return whether the condition is true; if so, the what-if fails."""
+        """Whether the condition is true, so that the what-if fails."""
         return bool(self.evidence)
 
 
 def check(condition: FailCondition, effect: Effect) -> ConditionResult:
-    """Return whether `condition` is true for `effect`."""
+    """Return `condition` with its evidence in `effect`."""
     return ConditionResult(condition.text, tuple(condition.evidence(effect)))
 
 
 class _PodFields(Protocol):
-    """The fields that a condition can compare."""
+    """The fields of a pod that a condition can compare."""
 
     @property
     def namespace(self) -> str: ...
@@ -122,7 +122,7 @@ class _PodFields(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FailOn:
-    """One condition `field operator value` on displaced pods."""
+    """A condition `field operator value` on displaced pods."""
 
     text: str
     field: str
@@ -130,7 +130,7 @@ class FailOn:
     value: str
 
     def evidence(self, effect: Effect) -> list[str]:
-        """Return the displaced pods that match."""
+        """Return the names of the displaced pods that match the condition."""
         return [pod.key for pod in effect.difference.displaced if self.matches(pod)]
 
     def matches(self, pod: _PodFields) -> bool:
@@ -149,7 +149,7 @@ class FailOn:
 
 @dataclass(frozen=True, slots=True)
 class FailOnCount:
-    """A condition on the number of pods in the list `name`; a pod counts once."""
+    """A condition on the number of pods in the list `name`; each pod counts once."""
 
     text: str
     name: str
@@ -157,7 +157,10 @@ class FailOnCount:
     number: int
 
     def evidence(self, effect: Effect) -> list[str]:
-        """Return the pods of the list, or a sentence if the condition is true for an empty list."""
+        """Return the pods in the list; [] if the condition is false.
+
+        If it is true for an empty list, return a sentence that says so.
+        """
         pods = list(dict.fromkeys(_LISTS[self.name](effect)))
         if not _ORDERS[self.operator](len(pods), self.number):
             return []
@@ -179,8 +182,8 @@ class FailOnFlag:
 class FailOnWorkload:
     """The condition that a workload had fewer ready pods than `amount`.
 
-    If `is_percent` is set, `amount` is a percentage of the wanted pods, else a number of pods.
-    Workloads that had or wanted fewer before the change do not count.
+    If `is_percent` is set, `amount` is a percentage of the wanted pods, else a number of pods. A
+    workload that had or wanted too few pods before the change is ignored, unless no pod was ready.
     """
 
     text: str
@@ -188,7 +191,7 @@ class FailOnWorkload:
     is_percent: bool
 
     def evidence(self, effect: Effect) -> list[str]:
-        """Return the workloads, with their lowest number of ready pods."""
+        """Return the workloads below `amount`, with their lowest numbers of ready pods."""
         return [
             f"{one.workload} ({one.readiness.lowest:,} of {one.readiness.wanted:,} ready)"
             for one in effect.workloads
@@ -228,9 +231,9 @@ def parse_fail_on(text: str) -> FailCondition:
 
 
 def parse_simulation_fail_on(text: str) -> FailOn | None:
-    """Return the condition in `text` for a single run: on displaced pods, or None for `loop`.
+    """Return the condition in `text` for a single run; None for the condition `loop`.
 
-    Raises InputError for conditions that compare two runs.
+    Raises InputError for a condition that compares two runs.
     """
     condition = parse_fail_on(text)
     if condition.text == LOOP:

@@ -1,4 +1,4 @@
-"""Verdict: the answer in one sentence, from an ordered table of outcomes.
+"""Verdict: the result of a what-if in one sentence, from an ordered table of outcomes.
 
 The first row of the table that applies is the verdict; further rows that apply are its findings.
 Rows are ordered by severity: loops that never end, requests that are not completed, workloads
@@ -29,7 +29,7 @@ _CORDONED: Final = "node(s) were unschedulable"
 
 
 class OutcomeKind(StrEnum):
-    """The rows of the table, in order."""
+    """The kinds of outcome, in the order of the table."""
 
     LOOP = "loop"
     REFUSED = "refused"
@@ -81,7 +81,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All rows that apply, in the order of the table; there is always one."""
+    """All rows that apply, in the order of the table; at least one row always applies."""
 
     findings: tuple[Finding, ...]
 
@@ -243,13 +243,16 @@ def _without_ready_pod(found: Sequence[WorkloadEffect]) -> str | None:
 
 
 def _gap(one: WorkloadEffect) -> tuple[bool, DurationNs]:
-    """Return a sort key: how long the workload had no ready pod, which may be until the end."""
+    """Return a sort key: the time without a ready pod; "to the end" is the longest time."""
     lasted = one.readiness.lowest_for
     return lasted is None, lasted or 0
 
 
 def _repacked(effect: Effect) -> str | None:
-    """Compare the placements of both runs or, if they are equal, with those of the dump."""
+    """Return a sentence that compares the placements of both runs; None without --reschedule.
+
+    If both runs place the pods equally, it compares them with the placements in the dump.
+    """
     rows = {one.measure: one for one in effect.packing}
     if not rows:
         return None
@@ -361,7 +364,7 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     # Requests that are not completed.
     (OutcomeKind.REFUSED, _refused),
     (OutcomeKind.UNDRAINED, _undrained),
-    # Users are not served: to the end, or long enough for them to notice.
+    # Users are not served until the end, or for long enough to notice.
     (OutcomeKind.UNAVAILABLE, _unavailable),
     # Damage that remains: pods that are pending, not even created, lost, or down.
     (OutcomeKind.PENDING, _pending),
@@ -369,7 +372,7 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     (OutcomeKind.GONE, _gone),
     (OutcomeKind.NOT_CREATED, _not_created),
     (OutcomeKind.DOWN, _down),
-    # Problems that may be solved after the end of the run.
+    # Problems that may disappear after the end of the run.
     (OutcomeKind.UNFINISHED, _unfinished),
     # Temporary damage.
     (OutcomeKind.BREACHED, _breached),
@@ -390,7 +393,7 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
 
 
 def _displaced_pods(effect: Effect) -> list[PodEnd]:
-    """Return the displaced pods; of pods placed anew, those that left their node in the run."""
+    """Return the displaced pods; with --reschedule, only pods that left a node in the run."""
     found = effect.difference
     if not effect.packing:
         return list(found.displaced)
@@ -399,7 +402,7 @@ def _displaced_pods(effect: Effect) -> list[PodEnd]:
 
 
 def _recovered(effect: Effect) -> list[PodEnd]:
-    """Return the displaced pods that run at the end, in their final state."""
+    """Return the displaced pods that run at the end, with their final state."""
     lost = {one.pod for one in effect.lost}
     ends = [effect.changed.pods.get(pod.key) for pod in _displaced_pods(effect)]
     return [
@@ -426,7 +429,7 @@ def _keys(pods: Iterable[PodEnd]) -> list[str]:
 
 
 def _pods_of(pods: Sequence[PodEnd], what: str = "pod") -> str:
-    """Return a text such as `3 pods of deploy/store/web`, or the name of a single pod."""
+    """Return a text such as `3 pods of deploy/store/web`, or the name of a single bare pod."""
     refs = list(dict.fromkeys(pod.workload for pod in pods))
     if len(refs) == 1 and refs[0].kind == POD:
         return str(refs[0])

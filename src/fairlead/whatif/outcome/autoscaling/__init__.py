@@ -1,1 +1,1 @@
-"""What autoscalers did in a run: nodes, replicas, and how long pods waited for room."""
+"""The effects of autoscalers in a run: nodes, replicas, and pods' waiting times for nodes."""

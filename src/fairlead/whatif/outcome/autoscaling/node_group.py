@@ -1,4 +1,4 @@
-"""What an autoscaler did in a run: nodes added and removed by group, and what limited it."""
+"""The effects of a node autoscaler in a run: nodes added and removed by group, and its limits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECONDS_PER_HOUR: Final = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class NodeTransition:
-    """A node of a group appeared (`came`) or was removed."""
+    """An event of a group: a node appeared (`came` is True) or was removed."""
 
     at: Instant
     node: str
@@ -28,7 +28,7 @@ class GroupOutcome:
     """A node group: its limits, its nodes before and after, and the node hours of the run.
 
     For Karpenter it is an instance type and capacity type of a NodePool. `maximum` is None if
-    nothing limits the number of nodes. `price` is that of a node for an hour, None if it is
+    nothing limits the number of nodes. `price` is the hourly price of one node, None if it is
     unknown.
     """
 
@@ -56,11 +56,11 @@ class GroupOutcome:
 
 @dataclass(frozen=True, slots=True)
 class AutoscalingOutcome:
-    """What an autoscaler did in a run.
+    """The effects of a node autoscaler in a run.
 
-    `waiting` maps pods to the reason why they trigger no scale-up, `staying` maps nodes to the
-    reason why they are not removed. `undelivered` counts the machines of each group or NodePool
-    that the provider did not deliver for lack of capacity.
+    `waiting` maps pods to the reasons why they trigger no scale-up. `staying` maps nodes to the
+    reasons why they are not removed. `undelivered` counts the machines of each group or NodePool
+    that the provider did not deliver because it lacked capacity.
     """
 
     autoscaler: str
@@ -71,7 +71,7 @@ class AutoscalingOutcome:
     undelivered: Mapping[str, int] = field(default_factory=dict)
 
     def prolonged(self, duration: DurationNs) -> AutoscalingOutcome:
-        """Return the outcome with the nodes at the end kept for `duration`."""
+        """Return the outcome as if the nodes at the end had been kept for `duration` longer."""
         hours = to_seconds(duration) / _SECONDS_PER_HOUR
         groups = (
             replace(one, node_hours=one.node_hours + one.after * hours) for one in self.groups
@@ -95,7 +95,7 @@ class AutoscalingOutcome:
 
     @property
     def node_hours(self) -> float:
-        """Node hours of all groups."""
+        """The node hours of all groups."""
         return sum(group.node_hours for group in self.groups)
 
     @property

@@ -1,4 +1,4 @@
-"""What HorizontalPodAutoscalers did in a run: changes of replicas, and why nothing was done."""
+"""The effects of HorizontalPodAutoscalers in a run: replica changes, reasons for inactivity."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.engine.core.instant import Instant
 
 @dataclass(frozen=True, slots=True)
 class ReplicaChange:
-    """A change of a workload's number of replicas, and the autoscaler's reason."""
+    """A change of a workload's number of replicas, and the autoscaler's reason for it."""
 
     at: Instant
     before: int
@@ -19,10 +19,11 @@ class ReplicaChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodAutoscalerOutcome:
-    """An autoscaler (`namespace/name`), its target (`Deployment web`) and limits, and its changes.
+    """A HorizontalPodAutoscaler, its target (such as `Deployment web`), limits and replica changes.
 
     `replicas` is the number at the end, None if the target has no scale. `inactive_reason` and
-    `inactive_message` are those of ScalingActive=False or AbleToScale=False, "" otherwise.
+    `inactive_message` are those of the condition ScalingActive=False or AbleToScale=False, "" if
+    both conditions are true.
     """
 
     autoscaler: str

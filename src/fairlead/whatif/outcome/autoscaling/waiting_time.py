@@ -1,7 +1,7 @@
-"""How long pods waited for a node: median, 95th percentile and longest, in all and by workload.
+"""Times that pods waited for a node: median, 95th percentile and longest, in total and by workload.
 
 A wait begins when the pod is created, but not before the change, and ends when the pod is bound.
-Pods of DaemonSets and static pods do not count: they arrive with their node.
+Pods of DaemonSets and static pods do not count, because they are created together with their node.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 
 @dataclass(frozen=True, slots=True)
 class PodWait:
-    """A wait of a pod (`namespace/name`) for a node; `until` is None if it still waits.
+    """A wait of a pod (`namespace/name`) for a node; `until` is None if the pod still waits.
 
     `group` is the name of its PodGroup, "" if it has none.
     """
@@ -31,9 +31,9 @@ class PodWait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingTimes:
-    """The waits of `bound` pods; `still_waiting` pods have no node at the end and do not count.
+    """The distribution of the waits of the `bound` pods; `still_waiting` pods are not included.
 
-    All times are 0 if no pod was bound. `longest_pod` is "" then.
+    If no pod was bound, all times are 0, and `longest_pod` is "".
     """
 
     bound: int = 0
@@ -65,7 +65,7 @@ def waiting_times(waits: Iterable[PodWait]) -> WaitingTimes:
 def waiting_times_by_workload(
     waits: Iterable[PodWait],
 ) -> list[tuple[WorkloadRef, WaitingTimes]]:
-    """Return the distribution of each workload that waited at all.
+    """Return the distribution of the waits of each workload with at least one wait.
 
     Workloads with pods that still wait come first, then the longest waits, then names.
     """

@@ -1,1 +1,1 @@
-"""Comparisons: the outcome of a run with a change against the outcome without it."""
+"""Compares the outcome of a run with a change with the outcome of the run without the change."""

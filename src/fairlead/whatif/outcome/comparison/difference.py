@@ -1,10 +1,11 @@
-"""Difference: the effect of a change, as the run with it minus the run without it.
+"""Difference: the effect of a change, which is the run with the change minus the run without it.
 
-Each pod is compared with its counterpart in the other run: the pod with the same key (the key of
-its first incarnation). Pods whose key exists in one run only are paired within their workload:
-first those of the same revision and node, then those of the same revision, then the rest. So random
-names make no difference, and a new image counts as an update of pods, not as a loss. Pods that
-belong to their node (of a DaemonSet, or static) are paired on the same node only.
+Each pod is compared with its counterpart in the other run: the pod with the same key. A replacement
+pod has the key of the first pod in its chain of replacements. Pods whose key exists in one run only
+are paired within their workload: first pods of the same revision and node, then pods of the same
+revision, then the remaining pods. So random names make no difference, and a new image counts as an
+update of pods, not as a loss. Pods that belong to their node (of a DaemonSet, or static) are paired
+on the same node only.
 
     without   web-6d4-aaaaa on n1    web-6d4-bbbbb on n2
     changed   web-6d4-ccccc on n2    web-6d4-ddddd on n3     one pod has moved, from n1 to n3
@@ -52,7 +53,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class PodUpdate:
-    """A pod that the change replaces by another version: `pod` takes the place of `before`.
+    """A pod that the change replaces by another version: `pod` replaces `before`.
 
     The new version has another revision of the template, is created anew on its node, or is resized
     there.
@@ -64,7 +65,7 @@ class PodUpdate:
 
 @dataclass(frozen=True, slots=True)
 class NotCreated:
-    """A displaced pod that its workload still wants, but had not recreated at the end.
+    """A displaced pod that its workload still needs, but had not recreated at the end.
 
     `waits_for` is the pod that its StatefulSet must make ready first, "" if there is none.
     """
@@ -75,17 +76,17 @@ class NotCreated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What happens with the change but not without it.
+    """All effects that only the run with the change has.
 
     `placed` pods have a node only with the change. `gone` pods were displaced, or their node was
     deleted, and nothing replaces them; `not_created` pods are still wanted by their workload.
-    `returned` pods were displaced and are back on the same node at the end.
-    `removed` pods were deleted for another reason, such as fewer replicas (also if they were
-    displaced before) or the deletion of their node; some may still exist because of a finalizer.
-    `reallocated` are the resources whose requested total changes. `displaced` pods, each listed
-    once, were preempted or evicted; they may run again on another node. `quiet` counts additional
-    pods on failed nodes. `recovered_after` is the time from the change until the last affected pod
-    ran again; None if some are still pending, deleted, or down with their nodes.
+    `returned` pods were displaced and are back on the same node at the end. `removed` pods were
+    deleted for another reason, such as fewer replicas (also if they were displaced before) or the
+    deletion of their node; some may still exist because of a finalizer. `reallocated` are the
+    resources whose requested total changes. `displaced` pods, each listed once, were preempted or
+    evicted; they may run again on another node. `quiet` is the number of additional pods on failed
+    nodes. `recovered_after` is the time from the change until the last affected pod ran again; None
+    if some affected pods are still pending, deleted, or down with their nodes.
     """
 
     placed: tuple[PodEnd, ...]
@@ -106,7 +107,7 @@ class Difference:
 
     @property
     def is_empty(self) -> bool:
-        """Whether both runs have equal running and pending pods (nodes and requests)."""
+        """Whether the change affects no pod."""
         return not (
             self.placed
             or self.moved
@@ -124,7 +125,10 @@ class Difference:
 
 
 def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
-    """Return `changed` minus `without`; the cost follows the pods that changed in either run."""
+    """Return `changed` minus `without`.
+
+    The computing time is proportional to the number of pods that changed in either run.
+    """
     roles = list(_roles(without, changed))
     preempted = _additional(changed.preempted, without.preempted)
     evicted = _additional(changed.evicted, without.evicted)
@@ -171,15 +175,18 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
 
 
 def _lost_its_node(pod: PodEnd, changed: RunOutcome) -> bool:
-    """Return whether `pod` could have moved when its node was deleted.
+    """Return whether the node of `pod` was deleted, although `pod` could run on another node.
 
-    Pods of DaemonSets and static pods could not: they are deleted with their node.
+    Pods of DaemonSets and static pods cannot run elsewhere: they are deleted with their node.
     """
     return not pod.belongs_to_node and pod.node not in changed.node_names
 
 
 def _surplus(displaced: Iterable[PodEnd], changed: RunOutcome) -> set[str]:
-    """Return the keys of the `displaced` pods whose workload has all replicas that it wants."""
+    """Return the keys of the `displaced` pods that are not missed.
+
+    The workload of such a pod has all wanted replicas at the end.
+    """
     candidates = [
         pod
         for pod in displaced
@@ -196,7 +203,7 @@ def _surplus(displaced: Iterable[PodEnd], changed: RunOutcome) -> set[str]:
 
 
 def _not_created(lost: Iterable[PodEnd], changed: RunOutcome) -> Iterator[NotCreated]:
-    """Return the `lost` pods that their workloads still lack at the end of the run `changed`."""
+    """Yield the `lost` pods that their workloads still need at the end of the run `changed`."""
     by_workload: dict[WorkloadRef, list[PodEnd]] = defaultdict(list)
     for pod in lost:
         if pod.workload in changed.workloads:
@@ -214,10 +221,7 @@ def _not_created(lost: Iterable[PodEnd], changed: RunOutcome) -> Iterator[NotCre
 
 
 def _first_waiting(pods: Iterable[PodEnd]) -> str:
-    """Return the first of `pods` without a node, which an ordered StatefulSet waits for.
-
-    "" for none.
-    """
+    """Return the key of the first pod without a node, which an ordered StatefulSet waits for."""
     return next((pod.key for pod in sorted(pods, key=lambda one: one.key) if not pod.node), "")
 
 
@@ -228,7 +232,10 @@ _ABSENT: Final = PodEnd(namespace="", name="")
 
 @dataclass(frozen=True, slots=True)
 class _Role:
-    """A pod without the change and its counterpart with the change; _ABSENT for none."""
+    """A pod `before`, without the change, and its counterpart `after`, in the run with the change.
+
+    Either is _ABSENT if the pod has no counterpart.
+    """
 
     before: PodEnd
     after: PodEnd
@@ -240,7 +247,7 @@ class _Role:
     def is_missing(self, displaced: Collection[str]) -> bool:
         """Return whether the pod was deleted.
 
-        A displaced pod that still terminates does not count.
+        A displaced pod that still terminates does not count as deleted.
         """
         if self.after is _ABSENT:
             return not self.before.is_completed
@@ -262,7 +269,7 @@ class _Role:
         return self.after.is_placed and not self.had_node
 
     def is_updated(self, displaced: Collection[str]) -> bool:
-        """Return whether the pod has a new revision, or is new or resized on its node."""
+        """Return whether the pod has a new revision, or was recreated or resized on its node."""
         if not self.had_node or self.after is _ABSENT or self.has_new_revision:
             return self.had_node and self.has_new_revision
         if self.before.node != self.after.node or self.after.key in displaced:
@@ -271,7 +278,7 @@ class _Role:
         return self.after.is_placed and (is_new or self.before.requests != self.after.requests)
 
     def is_returned(self, displaced: Collection[str]) -> bool:
-        """Return whether the pod was displaced and is back on its node."""
+        """Return whether the pod was displaced and is back on the same node."""
         placed = self.before.is_placed and self.after.is_placed and not self.after.is_terminating
         is_same = self.before.node == self.after.node and not self.has_new_revision
         return placed and is_same and self.before.key in displaced
@@ -288,7 +295,7 @@ class _Role:
 
 
 def _roles(without: RunOutcome, changed: RunOutcome) -> Iterator[_Role]:
-    """Return all pairs whose pod changed in either run, sorted by key; unpaired pods come last."""
+    """Yield a role for each pod that changed in either run, by key; unpaired pods come last."""
     alone: list[PodEnd] = []
     new: list[PodEnd] = []
     for key in _keys(without, changed):
@@ -315,7 +322,7 @@ def _keys(without: RunOutcome, changed: RunOutcome) -> list[str]:
 def _pair(
     alone: list[PodEnd], new: list[PodEnd], identity: Callable[[PodEnd], Hashable]
 ) -> tuple[list[_Role], list[PodEnd], list[PodEnd]]:
-    """Pair pods with equal `identity` in order; also return the unpaired pods of each side."""
+    """Return (pairs of pods with equal `identity`, rest of `alone`, rest of `new`)."""
     waiting: dict[Hashable, list[PodEnd]] = defaultdict(list)
     for pod in reversed(new):
         waiting[identity(pod)].append(pod)
@@ -354,13 +361,13 @@ def _reallocated(without: RunOutcome, changed: RunOutcome) -> tuple[str, ...]:
 
 
 def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
-    """Return the number of additional pods on failed nodes."""
+    """Return the number of pods on failed nodes beyond the number in the run without the change."""
     known = 0 if without.outage is None else without.outage.concerned
     return 0 if changed.outage is None else max(changed.outage.concerned - known, 0)
 
 
 def _has_lost_pods(without: RunOutcome, changed: RunOutcome) -> bool:
-    """Return whether the change loses pods that run without it."""
+    """Return whether the change loses pods that run in the run without the change."""
     known = {one.pod for one in without.outage.lost} if without.outage else set()
     return changed.outage is not None and any(one.pod not in known for one in changed.outage.lost)
 
@@ -383,7 +390,7 @@ def _minus(
     others: tuple[AnyDisplaced, ...],
     identity: Callable[[AnyDisplaced], Hashable],
 ) -> tuple[tuple[AnyDisplaced, ...], tuple[AnyDisplaced, ...]]:
-    """Return `entries` without those that have a counterpart in `others`, and vice versa."""
+    """Return both lists without the entries that have a counterpart in the other list."""
     shared = Counter(map(identity, entries)) & Counter(map(identity, others))
     return _drop(entries, shared, identity), _drop(others, shared, identity)
 
@@ -425,9 +432,10 @@ def _additional_breaches(without: RunOutcome, changed: RunOutcome) -> tuple[PdbB
 def _recovered_after(
     changed: RunOutcome, concerned: Iterable[str], current: Mapping[str, PodEnd]
 ) -> DurationNs | None:
-    """Return when the last pod of `concerned` started to run; None if one of them is not running.
+    """Return the time at which the last of the `concerned` pods started; None if one does not run.
 
-    `current` maps a pod's key to the pod that replaced it.
+    The time counts from the change. `concerned` contains pod keys. `current` maps a pod's key to
+    the pod that replaced it.
     """
     latest = 0
     for key in concerned:

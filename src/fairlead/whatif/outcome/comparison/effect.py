@@ -18,9 +18,9 @@ class Effect:
     """Two runs and all differences between them.
 
     `lost` pods were on failed nodes and do not run again, `loops` are repeated displacements,
-    `errors` are failures of controllers; each list has only entries that the change causes. `drain`
-    has the flags that `kubectl drain` needs for the drained nodes, and its refusals. `packing`
-    compares the placements of pods that both runs place anew.
+    `errors` are failures of controllers; each list contains only entries that the change causes.
+    `drain` contains the flags that `kubectl drain` needs for the drained nodes, and the nodes that
+    it refuses. `packing` compares the placements of pods that both runs place anew.
     """
 
     without: RunOutcome
@@ -38,7 +38,7 @@ class Effect:
 def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO_DRAIN) -> Effect:
     """Return the effect that `changed` has in comparison with `without`; `drain` as in Effect.
 
-    Node hours and costs of both runs are counted to the end of the longer one.
+    Node hours and costs of both runs are counted until the end of the longer run.
     """
     without, changed = _counted_to(changed, without), _counted_to(without, changed)
     found = difference(without, changed)
@@ -59,7 +59,7 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
 
 
 def _counted_to(other: RunOutcome, run: RunOutcome) -> RunOutcome:
-    """Return `run` with its node hours counted to the end of `other`, if that is later."""
+    """Return `run` with its node hours counted until the end of `other`, if that is later."""
     if run.autoscaling is None or other.ended_at <= run.ended_at:
         return run
     return replace(run, autoscaling=run.autoscaling.prolonged(other.ended_at - run.ended_at))

@@ -1,7 +1,8 @@
 """NodePoolOutcome: the nodes of one pool with and without a change.
 
 Nodes with the same value of a label form a pool; without a label, all nodes are one pool. Amounts
-count nodes that are ready: the pods of a dead node stay bound to it, but they do not run.
+include only nodes that are ready, because the pods of a failed node stay bound to it but do not
+run.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ NO_POOL: Final = "no pool"
 class NodePoolOutcome:
     """The nodes of one pool at the end of the run with the change, and of the run without it.
 
-    `nodes` is their number with the change; `not_ready` of them are not ready and `cordoned` are
-    unschedulable. Amounts are those of ready nodes by resource, cpu in millicores, others in units;
-    `pods` is a resource, too.
+    `nodes` is their number with the change; `not_ready` of them are not ready and `cordoned` of
+    them are unschedulable. Amounts are those of ready nodes, keyed by resource: CPU in millicores,
+    other resources in units; `pods` is a resource, too.
     """
 
     name: str
@@ -49,7 +50,7 @@ class NodePoolOutcome:
 
 
 def node_pools(without: RunOutcome, changed: RunOutcome, label: str) -> list[NodePoolOutcome]:
-    """Return the pools, sorted by name: nodes with equal `label`, or all nodes if it is ""."""
+    """Return the pools, sorted by name: nodes with equal `label`, or all nodes if `label` is ""."""
     after, before = _by_pool(changed.nodes, label), _by_pool(without.nodes, label)
     return [
         NodePoolOutcome(

@@ -1,7 +1,7 @@
-"""WorkloadEffect: what a change does to one workload; the first table of an answer.
+"""WorkloadEffect: the effect of a change on one workload; the first table of an answer.
 
-The pods in each list of a difference count for their workloads. A workload has no row if none of
-its pods is listed and its number of ready pods never changes.
+The counts of a workload are the numbers of its pods in the lists of a Difference. A workload
+without such pods has no row if the number of its ready pods never changes.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ UNAVAILABLE_MIN: Final = seconds(60)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadEffect:
-    """What a change does to one workload; counts are pods.
+    """The effect of a change on one workload; counts are numbers of pods.
 
-    `readiness` describes the run with the change. `reasons` say why `pending` pods wait, most
+    `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
     frequent first. `by` lists the workloads that preempted pods, and the causes of evictions.
     `down` pods were on failed nodes and do not run again, `undrained` pods could not be evicted.
     `budgets` are the outcomes of the budgets that cover its displaced or undrained pods.
@@ -60,19 +60,22 @@ class WorkloadEffect:
 
     @property
     def had_no_ready_pod(self) -> bool:
-        """Whether none of its pods was ready at some time, although some were before."""
+        """Whether at some time no pod was ready, although some were ready before."""
         return self.readiness.lowest == 0 < self.readiness.before and self.readiness.wanted > 0
 
     @property
     def is_unavailable(self) -> bool:
-        """Whether it had no ready pod for UNAVAILABLE_MIN or to the end; Jobs serve no users."""
+        """Whether the workload had no ready pod for UNAVAILABLE_MIN or until the end.
+
+        Jobs are never unavailable, because they serve no users.
+        """
         lasted = self.readiness.lowest_for
         is_long = lasted is None or lasted >= UNAVAILABLE_MIN
         return self.had_no_ready_pod and is_long and self.workload.is_permanent
 
     @property
     def budget(self) -> BudgetResult | None:
-        """The worst state of its budgets; None without a budget."""
+        """The worst state of the workload's budgets; None if it has no budget."""
         return max((state for _, state in self.budgets), key=list(BudgetResult).index, default=None)
 
     @property
@@ -83,7 +86,8 @@ class WorkloadEffect:
     def severity(self) -> tuple[int, ...]:
         """A sort key: workloads without a ready pod come first, then those with the greatest loss.
 
-        DaemonSets come after the other harmed workloads: their pods go with their nodes.
+        DaemonSets come after the other harmed workloads, because their pods are deleted with their
+        nodes.
         """
         return (
             not self.is_harmed,
@@ -103,7 +107,7 @@ class WorkloadEffect:
 
     @property
     def short_words(self) -> str:
-        """`words` for a narrow column: without reasons, and evictions that the rest implies.
+        """`words` for a narrow column: without reasons and without implied evictions.
 
         Examples: `3 evicted (drain), 3 moved` becomes `3 moved (drain)`; `54 cannot be evicted, 7
         pending: Insufficient cpu, 7 evicted (drain)` becomes `54 undrained, 7 pending`.
@@ -138,7 +142,7 @@ class WorkloadEffect:
 
 @dataclass(slots=True)
 class _Tally:
-    """Counts for one workload, keyed by the name of the field in WorkloadEffect."""
+    """Counts for one workload, keyed by field names of WorkloadEffect."""
 
     counts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
@@ -153,7 +157,7 @@ def workload_effects(
     lost: Sequence[LostPod],
     budgets: Sequence[BudgetOutcome],
 ) -> list[WorkloadEffect]:
-    """Return a row for each workload that the change affects; the greatest losses come first.
+    """Return an entry for each workload that the change affects; the greatest losses come first.
 
     `lost` are the pods of failed nodes that are lost because of the change.
     """
@@ -171,7 +175,7 @@ def _tallies(
 ) -> dict[WorkloadRef, _Tally]:
     tallies: dict[WorkloadRef, _Tally] = defaultdict(_Tally)
     for name, pods in _lists(changed, found):
-        for pod in {pod.key: pod for pod in pods}.values():  # one can be displaced repeatedly
+        for pod in {pod.key: pod for pod in pods}.values():  # a pod can be displaced repeatedly
             tallies[pod.workload].counts[name] += 1
     for victim in found.preempted:
         by = changed.pods.get(victim.by)
@@ -219,7 +223,7 @@ def _add_budgets(
 
 def _effect(ref: WorkloadRef, tally: _Tally, changed: RunOutcome) -> WorkloadEffect:
     readiness = changed.workloads.get(ref) or _unchanged(tally)
-    if ref.kind == POD and tally.counts["gone"]:  # a wanted pod, although it is not replaced
+    if ref.kind == POD and tally.counts["gone"]:  # the pod is wanted, although nothing replaces it
         readiness = replace(readiness, wanted=1, lowest_for=None)
     return WorkloadEffect(
         workload=ref,
@@ -232,7 +236,7 @@ def _effect(ref: WorkloadRef, tally: _Tally, changed: RunOutcome) -> WorkloadEff
 
 
 def _unchanged(tally: _Tally) -> WorkloadReadiness:
-    """Return the readiness of a workload with undrained pods and no other changes."""
+    """Return the readiness of a workload that has undrained pods and no other changes."""
     ready = tally.counts["undrained"]
     return WorkloadReadiness(
         wanted=ready, before=ready, lowest=ready, lowest_for=None, at_end=ready
@@ -240,5 +244,8 @@ def _unchanged(tally: _Tally) -> WorkloadReadiness:
 
 
 def short_cause(why: str) -> str:
-    """`taint node.kubernetes.io/unreachable:NoExecute` becomes `taint unreachable`."""
+    """Return a cause of evictions in short form.
+
+    `taint node.kubernetes.io/unreachable:NoExecute` becomes `taint unreachable`.
+    """
     return why.replace("node.kubernetes.io/", "").replace(":NoExecute", "")
