@@ -4,9 +4,10 @@
        │           │           │             │             │              │     post-bind
        └───────────┴───────────┴── refused ──┴─────────────┴──────────────┘  unreserve, forget
 
-The pod is assumed on its node from the start, so that the next scheduling cycle sees it there. If
-an extender binds the pod, a `CallExtender` is sent in place of the Bind. If binding will take time,
-status.nominatedNodeName is set first (feature NominatedNodeNameForExpectation).
+The pod is assumed on its node at the beginning, so that the next scheduling cycle counts it on that
+node. If an extender binds the pod, a `CallExtender` is sent instead of the Bind. If Permit or
+PreBind takes time, status.nominatedNodeName is set first (feature
+NominatedNodeNameForExpectation).
 upstream: pkg/scheduler/schedule_one.go: assumeAndReserve, prepareForBindingCycle, bindingCycle
 """
 
@@ -52,7 +53,7 @@ NOT_PREPARING: Final = error("a plugin that wants to prepare must have is_prepar
 
 
 class PodBinding(Struct, frozen=True):
-    """One placed pod that is not bound yet."""
+    """A placed pod that is not bound yet."""
 
     queued: QueuedPod
     pod: PodInfo
@@ -65,10 +66,9 @@ class PodBinding(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class BindingRefused:
-    """The binding failed; the steps of `begin` have been undone.
+    """The result of a failed binding; the effects of `begin` have been reverted.
 
-    `in_cycle` is set if it failed within the scheduling cycle, before another pod could be
-    scheduled.
+    `in_cycle` is True if the binding failed within the pod's scheduling cycle.
     """
 
     binding: PodBinding
@@ -77,12 +77,12 @@ class BindingRefused:
 
 
 class BindingCycles:
-    """All placed pods whose binding is not confirmed yet."""
+    """The bindings of all placed pods that are not confirmed as bound yet."""
 
     def __init__(
         self, cluster: Cluster, waiting: WaitingPods, extenders: Sequence[Extender] = ()
     ) -> None:
-        """Start without bindings; one of the `extenders` may bind instead of the plugins."""
+        """Start without bindings; an extender in `extenders` may bind instead of the plugins."""
         self._cluster = cluster
         self._extenders = extenders
         self._asked: dict[str, CallExtender] = {}  # keyed by a pod that an extender binds
@@ -95,14 +95,15 @@ class BindingCycles:
         return pod.id in self._by_pod
 
     def node_of(self, key: str) -> str:
-        """Return the node of the placed pod called `key` that is not bound yet, "" if none."""
+        """Return the node of the placed pod `key` (`namespace/name`), "" without a binding."""
         found = (one.node for one in self._by_pod.values() if one.pod.key == key)
         return next(found, "")
 
     def begin(self, binding: PodBinding, now: Instant) -> list[Command] | BindingRefused:
         """Assume the pod on its node, and run Reserve and Permit.
 
-        Return the binding commands, [] while Permit waits.
+        Returns the commands to send, or a refusal. While Permit waits, these commands do not bind
+        the pod yet.
         """
         self._by_pod[binding.pod.id] = binding
         self._cluster.assume(binding.pod, binding.node)
@@ -118,7 +119,10 @@ class BindingCycles:
     def _pre_bind(
         self, binding: PodBinding, now: Instant, *, is_expected: bool = False
     ) -> list[Command] | BindingRefused:
-        """Nominate the node and start the PreBind preparations; bind if there are none."""
+        """Run PreBind; return the commands that prepare the binding, or bind if none are needed.
+
+        `is_expected` is True if the node has already been nominated.
+        """
         state, pod, node = binding.state, binding.pod, binding.node
         works: list[PodPreparation] = []
         for plugin in binding.framework.pre_bind:
@@ -141,7 +145,7 @@ class BindingCycles:
         return self._bind(binding)
 
     def _bind(self, binding: PodBinding) -> list[Command] | BindingRefused:
-        """Call the extender that binds the pod, if there is one, otherwise the Bind plugins."""
+        """Call the extender that binds the pod; if there is none, run the Bind plugins."""
         for asker in interested_extenders(self._extenders, binding.pod) if self._extenders else ():
             if asker.extender.bind_verb:
                 call = asker.bind(binding.node)
@@ -150,7 +154,7 @@ class BindingCycles:
         return self._bind_by_plugin(binding)
 
     def _bind_by_plugin(self, binding: PodBinding) -> list[Command] | BindingRefused:
-        """Bind with the first Bind plugin that does not skip the pod."""
+        """Return the command of the first Bind plugin that does not skip the pod."""
         for plugin in binding.framework.bind:
             answer: Bind | Status | None
             try:
@@ -165,11 +169,11 @@ class BindingCycles:
 
     @property
     def has_waits(self) -> bool:
-        """Whether a pod waits on Permit or a preparation is under way."""
+        """Whether a pod waits for Permit or for the commands of PreBind."""
         return bool(self._waiting.pods or self._preparing.works)
 
     def next_deadline(self) -> Instant | None:
-        """Return when the first Permit wait ends or a preparation must be checked again."""
+        """Return the next time at which a Permit wait ends or a preparation must be checked."""
         waiting = self._waiting.next_deadline() if self._waiting else None
         check = self._preparing.next_check() if self._preparing.works else None
         if waiting is None or check is None:
@@ -179,9 +183,9 @@ class BindingCycles:
     def answer(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> list[Command] | BindingRefused | None:
-        """Handle the outcome of a preparation's command; bind the pod once all have succeeded.
+        """Handle the outcome of a PreBind command; if it was the pod's last, bind the pod.
 
-        Returns None if the outcome does not end a pod's preparation.
+        Returns None if the outcome does not complete the preparation of a pod.
         """
         prepared = self._preparing.answer(outcome, now)
         return None if prepared is None else self._prepared(prepared)
@@ -193,7 +197,10 @@ class BindingCycles:
         return self._bind(binding)
 
     def resume(self, now: Instant) -> Iterator[tuple[PodBinding, list[Command] | BindingRefused]]:
-        """Continue with every pod whose Permit wait is over."""
+        """Continue each binding that no longer waits for Permit or for its preparation.
+
+        Yields (binding, commands or refusal).
+        """
         for prepared in self._preparing.check(now):
             binding = self._by_pod[prepared.pod.id]
             yield binding, self._prepared(prepared)
@@ -206,7 +213,7 @@ class BindingCycles:
                 yield binding, self._pre_bind(binding, now, is_expected=True)
 
     def bound(self, bind: Bind | CallExtender) -> PodBinding | None:
-        """Return the binding that `bind` completed; None if this scheduler did not send it."""
+        """Finish and return the binding that sent `bind`; None if another scheduler sent it."""
         binding = self._by_pod.pop(_id_of(bind), None)
         if binding is not None:
             for plugin in binding.framework.post_bind:
@@ -214,7 +221,7 @@ class BindingCycles:
         return binding
 
     def failed(self, bind: Bind, message: str) -> BindingRefused | None:
-        """Undo the binding that the failed `bind` belongs to, and return the refusal.
+        """Revert the binding that sent `bind`, and return the refusal.
 
         Returns None if this scheduler did not send `bind`.
         """
@@ -227,10 +234,11 @@ class BindingCycles:
     def extender_answered(
         self, call: CallExtender, answer: Answer
     ) -> PodBinding | list[Command] | BindingRefused | None:
-        """Handle the answer to an extender's bind call: return the bound pod, or the refusal.
+        """Handle the answer of an extender to a bind call.
 
-        Returns None if the pod is unknown or no longer being bound. upstream: schedule_one.go:
-        extendersBinding
+        Returns the finished binding, or a refusal. If a call to an ignorable extender failed,
+        returns the commands of the Bind plugins. Returns None if the pod has no open binding.
+        upstream: schedule_one.go: extendersBinding
         """
         binding = self._by_pod.get(_id_of(call))
         if binding is None or self._asked.get(binding.pod.id) is not call:
@@ -256,7 +264,7 @@ class BindingCycles:
 
 
 def run_reserve(binding: PodBinding) -> Status | None:
-    """Run the Reserve plugins; return the first refusal."""
+    """Run the Reserve plugins; return the first refusal, None if all of them succeed."""
     for plugin in binding.framework.reserve:
         try:
             status = plugin.reserve(binding.state, binding.pod, binding.node)
@@ -268,13 +276,13 @@ def run_reserve(binding: PodBinding) -> Status | None:
 
 
 def run_unreserve(binding: PodBinding) -> None:
-    """Undo `run_reserve`, in reverse order."""
+    """Run Unreserve for all Reserve plugins in reverse order."""
     for plugin in reversed(binding.framework.reserve):
         attempt(plugin, partial(plugin.unreserve, binding.state, binding.pod, binding.node))
 
 
 def run_permit(binding: PodBinding) -> dict[str, DurationNs] | Status:
-    """Run the Permit plugins; return those that hold the pod, with their timeouts, or a refusal."""
+    """Run the Permit plugins; return the timeout of each plugin that waits, or a refusal."""
     pending: dict[str, DurationNs] = {}
     for plugin in binding.framework.permit:
         answer: Status | Wait | None
@@ -290,14 +298,14 @@ def run_permit(binding: PodBinding) -> dict[str, DurationNs] | Status:
 
 
 def _bind_refusal(plugin: str, status: Status) -> Status:
-    """Return the failure of a Bind plugin (framework.go: runBindPlugin)."""
+    """Return the status for a failed Bind plugin (framework.go: runBindPlugin)."""
     return error(f'running Bind plugin "{plugin}": {status.message}')
 
 
 def _expect(binding: PodBinding) -> list[Command]:
     """Return the patch that sets status.nominatedNodeName to the chosen node.
 
-    Returns [] if it is set already.
+    Returns [] if the field has that value already.
     """
     if binding.pod.pod.status.nominated_node_name == binding.node:
         return []

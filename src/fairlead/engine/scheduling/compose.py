@@ -1,9 +1,9 @@
 """compose: builds the plugins, framework and preemption of each profile.
 
-build    every plugin of the profile, in its order, from its arguments
-check    that a user's plugin has valid methods, and catch its exceptions
+build    build each plugin of the profile, in order, from its arguments
+check    check that a user's plugin has valid methods, and catch the exceptions that it raises
 meter    measure plugin durations, if a meter is given
-wire     framework, plans, and preemption with the policy that the plugins define
+wire     build the framework, the plan cache and preemption with the policy that the plugins define
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class ProfileError(ValueError):
-    """A profile is invalid; the message names the plugin and the reason."""
+    """Raised if a profile is invalid; the message names the plugin and the reason."""
 
 
 @dataclass(slots=True)
 class PluginHandle:
-    """What plugins may read: the cluster, nominations and waiting pods.
+    """The data that plugins may read: the cluster, nominations and waiting pods.
 
-    Failures of plugins go to `reporter`; `framework` is set once all plugins are built.
+    Failures of plugins are reported to `reporter`. `framework` is None until all plugins are built.
     """
 
     cluster: Cluster
@@ -60,14 +60,14 @@ class PluginHandle:
     framework: Framework | None = None
 
     def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
-        """Start a trial (`engine.framework.trial`); raises while plugins are being built."""
+        """Start a trial (`engine.framework.trial`); fails until all plugins are built."""
         assert self.framework is not None, "a trial asks plugins, and they are not built yet"
         return self.framework.trial(state, pod)
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """One profile with everything that scheduling needs.
+    """The framework, caches and settings with which one profile schedules its pods.
 
     If `names_preemption` is set, failure messages include the reasons of PostFilter plugins.
     """
@@ -89,7 +89,7 @@ class Shared:
     version: SchedulerVersion = V1_36
 
     def sampling(self, profile: Profile) -> Callable[[Feasibility], None] | None:
-        """Return how `profile` limits the search for nodes; None if it evaluates all nodes."""
+        """Return the function that limits the search for nodes; None if all nodes are evaluated."""
         if profile.node_percentage is None or self.rotation is None:
             return None
         return partial(self.rotation.narrow, percentage=profile.node_percentage)
@@ -103,9 +103,9 @@ def serve(
     meter: Meter | None = None,
     shared: Shared | None = None,
 ) -> Served:
-    """Build the plugins of `profile`; `meter` measures their durations.
+    """Build everything that scheduling with `profile` needs; `meter` measures plugin durations.
 
-    Raises ProfileError for unknown names, bad arguments and invalid plugins.
+    Raises ProfileError for unknown plugin names, invalid arguments and invalid plugins.
     """
     shared = shared or Shared()
     handle = replace(handle)  # because each profile has its own trials
@@ -143,7 +143,7 @@ class _PluginBuilder:
     meter: Meter | None
 
     def plugin(self, name: str) -> Plugin:
-        """Build and check the plugin called `name`."""
+        """Build and check the plugin `name`."""
         plugin = self._built(name)
         if name not in self.out_of_tree:
             return self.metered(plugin)
@@ -169,7 +169,7 @@ class _PluginBuilder:
     ) -> DefaultPreemption | None:
         """Add DefaultPreemption to the framework and return it.
 
-        Returns None if the profile does not enable it.
+        Returns None if the profile does not enable DefaultPreemption.
         """
         framework, name = plans.framework, DefaultPreemption.name
         try:
@@ -182,11 +182,11 @@ class _PluginBuilder:
         return made if any(plugin.name == name for plugin in framework.post_filters) else None
 
     def metered(self, plugin: Kind) -> Kind:
-        """Return `plugin`, wrapped to measure its durations if a meter is given."""
+        """Wrap `plugin` to measure its durations; without a meter, return it unchanged."""
         return plugin if self.meter is None else self.meter.measured(plugin)
 
     def framework(self, plugins: list[tuple[Plugin, int]]) -> Framework:
-        """Return the framework with `plugins`."""
+        """Build the framework with `plugins`, which are (plugin, weight) pairs."""
         try:
             found = Framework(self.profile, plugins, self.handle)
         except PointError as cause:
@@ -196,7 +196,7 @@ class _PluginBuilder:
         return found
 
     def policy(self, plugins: list[Plugin], default: PreemptionPolicy) -> PreemptionPolicy:
-        """Return the preemption policy: `default`, as changed by `plugins`."""
+        """Return the preemption policy `default` with the changes that `plugins` define."""
         try:
             return policy_of(plugins, default)
         except PluginFault as fault:

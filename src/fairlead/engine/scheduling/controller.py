@@ -1,11 +1,11 @@
 """Scheduler: the controller that schedules one pod at a time.
 
     stimulus ──▶ handle: changes move pods in the queue; outcomes complete earlier commands
-    deadline ──▶ handle_deadline: pop one pod, run schedule_one, then place it or fail it
+    deadline ──▶ handle_deadline: pop one pod, run schedule_one, then place or requeue the pod
 
 A cycle that calls extenders is suspended until they have answered. The next cycle starts when the
-previous one has ended. After a failed cycle, the next one also waits for the outcome of the status
-patch (as in schedule_one.go: handleSchedulingFailure).
+current cycle has ended. After a failed cycle, the next cycle also waits for the outcome of the
+failed cycle's status patch (as in schedule_one.go: handleSchedulingFailure).
 """
 
 from __future__ import annotations
@@ -69,9 +69,10 @@ if TYPE_CHECKING:
 
 
 class _Cycle(Struct):
-    """A scheduling cycle that began at `started`; `ends` is None until there is a decision.
+    """A scheduling cycle that began at `started`; `ends` is None until the cycle has decided.
 
-    In the cycle of a PodGroup, `group` are its pods, and `queued` and `pod` the first of them.
+    In the cycle of a PodGroup, `group` contains its pods; `queued` and `pod` are those of its first
+    pod.
     """
 
     queued: QueuedPod
@@ -85,7 +86,7 @@ class _Cycle(Struct):
 
 @dataclass(frozen=True, slots=True)
 class _PreemptingCycle:
-    """A failed cycle that ends when its preemption is done."""
+    """A failed cycle that waits until its preemption is done."""
 
     cycle: _Cycle
     failure: Failure
@@ -108,7 +109,7 @@ class Scheduler:
     ) -> None:
         """Set up the queue, profiles and bindings.
 
-        `cluster` must have applied a stimulus before `handle` gets it.
+        The caller must apply each stimulus to `cluster` before it calls `handle`.
         """
         self._config = config
         self._cluster = cluster
@@ -147,7 +148,7 @@ class Scheduler:
     # --- what happened ---------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Apply changes to the queue, and complete earlier commands."""
+        """Apply the cluster's changes to the queue, or continue after the outcome of a command."""
         match stimulus:
             case ObjectChanged():  # by far the most frequent
                 self._event_handlers.handle(self._cluster.changes, now)
@@ -192,11 +193,15 @@ class Scheduler:
     # --- one pod's turn --------------------------------------------------------------------
 
     def binding_node(self, key: str) -> str:
-        """Return the node to which the pod called `key` is being bound, "" if none."""
+        """Return the node to which the pod `key` (`namespace/name`) is being bound, else ""."""
         return self._bindings.node_of(key)
 
     def next_deadline(self) -> Instant | None:
-        """Return when a pod can be tried, or when the next wait, backoff or flush ends."""
+        """Return the next time at which `handle_deadline` has something to do, None if unknown.
+
+        This is the earliest time at which a pod can be tried, a cycle, a wait or a backoff ends, or
+        the queue must be flushed.
+        """
         turn = self._next_turn()
         if not self._bindings.has_waits:
             return turn
@@ -206,9 +211,10 @@ class Scheduler:
         return min(waiting, turn)
 
     def _next_turn(self) -> Instant | None:
-        """Return when the next cycle may start or the current cycle ends.
+        """Return the time at which the current cycle ends or the next cycle may start.
 
-        Returns None while the current cycle waits for extenders or for its status patch.
+        Returns None while the current cycle waits for extenders, or the last cycle for its
+        commands.
         """
         if self._cycle is not None:
             return self._cycle.ends
@@ -222,7 +228,7 @@ class Scheduler:
         return self._blocked_by is not None or self._preempting is not None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Continue a binding whose wait is over; otherwise end the current cycle, or begin one."""
+        """Continue the bindings that no longer wait; if there are none, end or begin a cycle."""
         if self._bindings.has_waits:
             waiting = self._bindings.next_deadline()
             commands = self._resume(now) if waiting is not None and waiting <= now else None
@@ -252,12 +258,12 @@ class Scheduler:
         return self._continue_cycle(self._cycle, pending.begin(), now)
 
     def _skip(self, queued: QueuedPod) -> Command:
-        """End the attempt of a pod that is being deleted."""
+        """End the attempt of a pod that is being deleted; return the event that says so."""
         self.queue.settle(queued)
         return failure_event(queued.info, f"skip schedule deleting pod: {queued.info.key}")
 
     def _begin_group_cycle(self, queued: QueuedPod, now: Instant) -> list[Command]:
-        """Begin the cycle of the group of a popped pod, with all its pods that can be tried."""
+        """Begin a cycle for the group of `queued`, with all of its pods that can be tried."""
         # Few clusters have PodGroups of scheduling.k8s.io, and importing costs every start.
         from fairlead.engine.scheduling.pod_group.decision import (  # noqa: PLC0415
             decide_group,
@@ -293,7 +299,7 @@ class Scheduler:
     def _continue_cycle(
         self, cycle: _Cycle, questions: Sequence[Command], now: Instant
     ) -> list[Command]:
-        """Send further extender calls, or end the cycle if its time is over."""
+        """Return the next extender calls; if the cycle has decided and its time is over, end it."""
         if cycle.pending.decision is None:
             return list(questions)
         cycle.ends = now + self._config.cycle_time
@@ -336,7 +342,7 @@ class Scheduler:
     def _end_group_cycle(
         self, cycle: _Cycle, result: PodGroupResult, now: Instant
     ) -> list[Command]:
-        """Place or requeue every pod of the group; the next cycle waits for the last patch."""
+        """Place or requeue each pod of the group; the next cycle waits for the last patch."""
         from fairlead.engine.scheduling.pod_group.decision import (  # noqa: PLC0415 - as above
             group_condition,
         )
@@ -363,7 +369,7 @@ class Scheduler:
         return [*placing, *failing, *removing]
 
     def _end_failed(self, cycle: _Cycle, failure: Failure, now: Instant) -> list[Command]:
-        """Fail the cycle's pod; the next cycle waits for the status patch."""
+        """Requeue the cycle's pod; the next cycle waits for the status patch."""
         commands = self._fail(cycle.queued, cycle.pod, failure, cycle.started, now)
         self._blocked_by = next((c for c in commands if _is_awaited(c)), None)
         return commands
@@ -409,7 +415,7 @@ class Scheduler:
         return answer
 
     def _resume(self, now: Instant) -> list[Command] | None:
-        """Continue every binding whose wait is over; None if there is none."""
+        """Continue the bindings that no longer wait; return None if there are none."""
         commands: list[Command] | None = None
         for binding, answer in self._bindings.resume(now):
             if not isinstance(answer, BindingRefused):
@@ -423,10 +429,11 @@ class Scheduler:
     # --- failures --------------------------------------------------------------------------
 
     def _refused(self, refused: BindingRefused, now: Instant) -> list[Command]:
-        """Fail the pod of a refused placement; wake the pods that wait for the released resources.
+        """Requeue the pod of a refused binding, and wake pods that wait for the released resources.
 
-        The refused pod is woken only after an error; otherwise the same plugin would refuse it
-        again (schedule_one.go: handleBindingCycleError).
+        If a plugin rejected the pod, the pod itself is not woken, because the same plugin would
+        reject it again. After an error it is woken like all other pods (schedule_one.go:
+        handleBindingCycleError).
         """
         binding, status = refused.binding, refused.status
         if not status.is_rejected and not refused.in_cycle:
@@ -492,10 +499,10 @@ class Scheduler:
         )
 
     def _nominate(self, pod: PodInfo, node: str | None) -> None:
-        """Nominate `pod` to `node`.
+        """Nominate `pod` to `node`; "" withdraws its nomination.
 
-        If `node` is None, renew the earlier nomination, which then counts as the latest on its
-        node.
+        If `node` is None, the nomination in the pod's status is renewed. It then counts as the
+        latest nomination on its node.
         """
         wanted = nomination_of(pod) if node is None else node
         if wanted:
@@ -506,14 +513,14 @@ class Scheduler:
     def _make_room(
         self, pod: PodInfo, room: PostFilterResult, now: Instant
     ) -> tuple[list[Command], Execution | None]:
-        """Begin the preemption; return its commands, and the execution to wait for, if any."""
+        """Begin the preemption; return its commands, and its execution if the cycle must wait."""
         self._report_preemption(pod, room, now)
         return self._preemptions.start(pod, room)
 
     def _make_room_for_group(
         self, pod: PodInfo, group: PodGroup, victims: tuple[PodInfo, ...], now: Instant
     ) -> list[Command]:
-        """Begin the preemption for `group`, of which `pod` is a member; return its commands."""
+        """Begin the preemption for `group`, which contains `pod`; return its commands."""
         self._report_preemption(pod, PostFilterResult(SUCCESS, victims=victims), now)
         from fairlead.engine.scheduling.pod_group.decision import group_ref  # noqa: PLC0415 - as above
 
@@ -541,5 +548,5 @@ def _priority_first(queued: QueuedPod) -> int:
 
 
 def _is_awaited(command: Command) -> bool:
-    """Return whether the next cycle waits for the outcome of `command`, sent by a failed cycle."""
+    """Return whether the next cycle waits for the outcome of `command` of a failed cycle."""
     return isinstance(command, PatchStatus)

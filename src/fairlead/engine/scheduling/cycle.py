@@ -1,16 +1,16 @@
-"""schedule_one: one pod's scheduling cycle, up to the decision.
+"""schedule_one: the scheduling cycle of one pod, up to the decision.
 
     1 snapshot    the node columns; they do not change while a cycle decides
     2 filter      find_nodes_that_fit
-    3 nominated   if the pod's nominated node fits, take it without evaluating the others
-    4 sample      limit the number of nodes, if configured
+    3 nominated   if the pod's nominated node fits, choose it without scoring other nodes
+    4 sample      limit the number of feasible nodes, if configured
     5 extenders   remove the nodes that extenders reject
-    6 score       best_positions, unless one node is left
-    7 select      the tie-break picks among the best
+    6 score       best_positions, unless only one node is left
+    7 select      the tie-break chooses one of the best nodes
     8 post-filter if no node fits: try preemption
 
-The cycle is suspended while extenders answer (`Consultation`). Changes that arrive meanwhile do not
-affect it, except that a deleted node cannot be chosen.
+The cycle is suspended while it waits for extenders (`Consultation`). Changes that arrive in this
+time do not affect the cycle, except that a deleted node cannot be chosen.
 upstream: pkg/scheduler/schedule_one.go: schedulingCycle, schedulePod
 """
 
@@ -43,9 +43,11 @@ NODES_GONE: Final = "the nodes that fit were gone before the extenders had answe
 
 
 class Placement(Struct, frozen=True):
-    """A scheduling cycle chose `node`.
+    """The decision of a scheduling cycle to place the pod on `node`.
 
-    `via` is "nominated", "single", or "score" if it was picked among `equals`.
+    `via` is "nominated" for the pod's nominated node, "single" for the only feasible node, and
+    "score" for one of the `equals` nodes with the best score. `feasible` is the number of feasible
+    nodes.
     """
 
     node: NodeInfo
@@ -57,13 +59,13 @@ class Placement(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A scheduling cycle chose no node.
+    """The decision of a scheduling cycle that found no node for the pod.
 
-    `rejections` is the part of the message that counts the nodes.
-
-    `plugins` rejected the pod. `room` is the result of a successful PostFilter: victims and a
-    nomination. `is_error` marks an internal error, as opposed to an unschedulable pod. `commands`
-    are those of the PostFilter plugins, `post_filter` their reasons. `state` is set with `room`.
+    `message` is the failure message; `rejections` is its part that counts the rejected nodes.
+    `plugins` are the plugins that rejected the pod. `room` is the result of a successful
+    PostFilter: victims and a nomination; `state` is set only together with `room`. `is_error` is
+    True for an internal error and False if the pod is unschedulable. `commands` and `post_filter`
+    are the commands and the reasons of the PostFilter plugins.
     """
 
     message: str
@@ -81,7 +83,7 @@ Decision = Placement | Failure
 
 
 def vanished(pod: PodInfo, failure: Failure, *, names_preemption: bool) -> Failure:
-    """Return `failure` without preemption and nomination: the pod was deleted during its cycle.
+    """Return the failure of a pod that was deleted during its cycle: no preemption, no nomination.
 
     upstream: framework/preemption/preemption.go: Preempt
     """
@@ -97,9 +99,9 @@ def _joined(rejections: str, post_filter: str) -> str:
 
 
 def refusal(status: Status) -> Failure:
-    """Return the failure after a plugin refused a placement.
+    """Return the failure of a pod whose placement a plugin refused with `status`.
 
-    Its message counts one rejected node.
+    The message counts one rejected node, as in upstream.
     """
     if not status.is_rejected:
         return Failure(status.message, is_error=True)
@@ -109,9 +111,10 @@ def refusal(status: Status) -> Failure:
 def schedule_one(
     served: Served, pod: PodInfo, tie_break: TieBreak, *, makes_room: bool = True
 ) -> Consultation[Decision]:
-    """Decide about `pod`; the only side effects are the counters in `served` and `tie_break`.
+    """Decide on a node for `pod`.
 
-    If `makes_room` is False, no PostFilter runs.
+    The function has no side effects except on counters in `served` and `tie_break`. If `makes_room`
+    is False, no PostFilter plugin runs.
     """
     if not served.framework.cluster.table.count:
         return Failure(NO_NODES)
@@ -167,7 +170,7 @@ def _nominated(pod: PodInfo, found: Feasibility) -> NodeInfo | None:
 def _placement(
     found: Feasibility, best: Positions, via: str, feasible: int, tie_break: TieBreak
 ) -> Placement:
-    """Pick one of the positions `best` of the plan."""
+    """Choose one of the plan positions `best`."""
     plan = found.plan
     chosen = int(plan.rows[best[tie_break.pick(len(best))]])
     return Placement(plan.table.at(chosen), found.state, via, feasible, len(best))

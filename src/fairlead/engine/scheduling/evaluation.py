@@ -1,7 +1,7 @@
 """evaluate: evaluates one pod on every node, and keeps every verdict and score.
 
-It calls the same functions as the scheduling cycle, without limits on the number of nodes, for
-`fairlead explain` and `fairlead conformance`. It decides nothing and changes nothing.
+`fairlead explain` and `fairlead conformance` use it. It calls the same functions as the scheduling
+cycle, without a limit on the number of nodes. It changes nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ LEFT_OUT = unschedulable("left out without a reason").by(REJECTOR)
 
 @dataclass(slots=True)
 class PreemptionEvaluation:
-    """What preemption would do; `nominated` are the best nodes, which the rules rate as equal."""
+    """The result of a preemption attempt for the pod.
+
+    `nominated` are the best candidate nodes, which the rules rate as equal.
+    """
 
     ineligible: str = ""
     potential_nodes: list[str] = field(default_factory=list)
@@ -45,7 +48,10 @@ class PreemptionEvaluation:
 
 @dataclass(frozen=True, slots=True)
 class RoomEvaluation:
-    """What the PostFilter plugin `by` would do; `victims` maps pods to their priorities."""
+    """The room that the PostFilter plugin `by` would make on `node`.
+
+    `victims` maps each pod to evict to its priority.
+    """
 
     by: str
     node: str
@@ -56,11 +62,11 @@ class RoomEvaluation:
 class Evaluation:
     """All verdicts on one pod in one cluster.
 
-    `verdicts` has an entry per node, None if the pod fits; `score_error` is set if a plugin or an
-    extender failed, which fails the cycle. `scores`, `totals` and `best` cover the feasible nodes;
-    scores are normalised (0..100, before the weight). `via` says how the node would be chosen from
-    `choices`: "nominated", "single" or "score". `room` is set if no node fits and a PostFilter
-    would make room.
+    `verdicts` has an entry per node, which is None if the pod fits the node. `score_error` is set
+    if a plugin or an extender failed, so that the cycle fails. `scores`, `totals` and `best` cover
+    the feasible nodes; scores are normalised to 0..100 and not weighted. A node is chosen from
+    `choices`; `via` is the reason: "nominated", "single" or "score". `room` is set if no node fits
+    and a PostFilter plugin would make room.
     """
 
     gated: Status | None = None
@@ -91,7 +97,10 @@ class _ExtenderAccess:
 
 
 def evaluate(served: Served, pod: PodInfo, ask: Ask | None = None) -> Evaluation:
-    """Evaluate `pod` as if it were scheduled now; if `ask` is None, call no extender."""
+    """Evaluate `pod` as if it were scheduled now.
+
+    `ask` calls an extender; if it is None, no extender is called.
+    """
     result = Evaluation()
     table = served.framework.cluster.table
     result.gated = served.framework.run_pre_enqueue(pod)
@@ -117,7 +126,7 @@ def evaluate(served: Served, pod: PodInfo, ask: Ask | None = None) -> Evaluation
 
 
 def _judge(result: Evaluation, found: Feasibility, advice: _ExtenderAccess) -> Status | None:
-    """Add the extenders' verdicts to those of the plugins; return the first ERROR, if any."""
+    """Add the verdicts of the plugins and the extenders; return the first ERROR, if any."""
     broken = found.error()
     if broken is not None:
         _fill_verdicts(result, found)

@@ -1,7 +1,7 @@
-"""The event and status patch after a failed attempt.
+"""The events and status patches that the scheduler writes for a pod.
 
-upstream: schedule_one.go: handleSchedulingFailure. Every attempt records the event; the status is
-patched only if it changes.
+After every failed attempt, an event is recorded. The status is patched only if it changes.
+upstream: schedule_one.go: handleSchedulingFailure
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SCHEDULER_ERROR: Final = "SchedulerError"
 
 
 def failure_event(pod: PodInfo, message: str) -> RecordEvent:
-    """Return the event FailedScheduling."""
+    """Return the FailedScheduling event with `message`."""
     return RecordEvent(
         regarding=pod.ref,
         type="Warning",
@@ -32,7 +32,7 @@ def failure_event(pod: PodInfo, message: str) -> RecordEvent:
 def failure_patch(
     pod: PodInfo, reason: str, message: str, nominated_node: str | None
 ) -> list[Command]:
-    """Return the status patch, or no command if the status would not change.
+    """Return the patch of the condition PodScheduled and the nomination, [] if nothing changes.
 
     If `nominated_node` is None, nominatedNodeName stays unchanged; "" removes it.
     """
@@ -52,7 +52,7 @@ def failure_patch(
 
 
 def bound_event(pod: PodInfo, node: str) -> RecordEvent:
-    """Return the event Scheduled."""
+    """Return the Scheduled event for `node`."""
     return RecordEvent(
         regarding=pod.ref,
         type="Normal",

@@ -1,6 +1,7 @@
-"""find_nodes_that_fit: finds the nodes that fit the pod, and the reasons why the others do not.
+"""find_nodes_that_fit: finds the nodes that fit the pod, and why the other nodes do not.
 
-upstream: pkg/scheduler/schedule_one.go: findNodesThatFitPod. All nodes are evaluated.
+All nodes are evaluated.
+upstream: pkg/scheduler/schedule_one.go: findNodesThatFitPod
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 def find_nodes_that_fit(plans: PlanCache, pod: PodInfo) -> Feasibility:
-    """Return all verdicts on `pod`, with nominated pods counted on their nodes."""
+    """Return the verdict on every node for `pod`, with nominated pods counted on their nodes."""
     found = filter_nodes(plans, pod)
     if found.rejected is None:
         found.codes = with_nominated_verdicts(plans, pod, found.plan, found.state, found.codes)
@@ -22,10 +23,10 @@ def find_nodes_that_fit(plans: PlanCache, pod: PodInfo) -> Feasibility:
 
 
 def _add_nominated_rejector(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
-    """Add the plugin that rejects the pod's nominated node to the plugins that exclude other nodes.
+    """Add the plugin that rejects the pod's nominated node to the plugins that exclude nodes.
 
-    Upstream evaluates that node first and collects the plugins of both evaluations in one set
-    (schedule_one.go: evaluateNominatedNode).
+    Upstream evaluates the nominated node first, and collects the plugins of both evaluations in one
+    set (schedule_one.go: evaluateNominatedNode).
     """
     node = found.plan.table.find(pod.pod.status.nominated_node_name)
     if node is None:

@@ -1,7 +1,8 @@
-"""NodeOrder: upstream's node order, round-robin over the zones.
+"""NodeOrder: upstream's order of nodes, round-robin over the zones.
 
-Zones are ordered by when their first node was added, the nodes of a zone by when they were added.
-The list takes one node of each zone in turn, so that any part of it is spread over the zones.
+Zones are sorted by the time at which their first node was added. The nodes of a zone are sorted by
+the time at which they were added. The list takes one node from each zone in rotation, so that any
+part of the list is spread over the zones.
 upstream: pkg/scheduler/backend/cache/node_tree.go
 """
 
@@ -25,7 +26,7 @@ Zone = tuple[str, str]
 
 
 class NodeOrder:
-    """The node order of `table`; built on first use."""
+    """The order of the nodes in `table`; built on first use."""
 
     def __init__(self, table: NodeTable) -> None:
         """Start without an order; `rows` builds it from `table`."""
@@ -36,7 +37,7 @@ class NodeOrder:
         self._rows: Rows = np.zeros(0, np.int64)
 
     def rows(self) -> Rows:
-        """Return the rows of all nodes, in order."""
+        """Return the rows of all nodes in upstream's order."""
         log = self._table.node_log
         changed = log.since(self._position) if self._position >= 0 else None
         self._position = log.position
@@ -51,7 +52,7 @@ class NodeOrder:
         return self._rows
 
     def _move(self, row: int) -> bool:
-        """Update the zone and position of the node in `row`; return whether anything changed."""
+        """Update the zone and position of the node at `row`; return whether they changed."""
         now = self._identity(row)
         before = self._placed.get(row)
         if now == before:

@@ -1,10 +1,10 @@
 """NodeRotation: limits the search for feasible nodes (percentageOfNodesToScore).
 
-Upstream stops once it has found enough feasible nodes, and starts the next pod's search where this
-one ended. Fairlead evaluates every node unless percentageOfNodesToScore is set; then it behaves
-like upstream with `parallelism: 1`. (With more threads, the number of nodes that upstream evaluates
-depends on timing.)
-upstream: pkg/scheduler/schedule_one.go: findNodesThatPassFilters, numFeasibleNodesToFind
+Upstream stops a search when it has found enough feasible nodes, and starts the next search at the
+node where it stopped. Fairlead evaluates every node unless percentageOfNodesToScore is set. If it
+is set, Fairlead behaves like upstream with `parallelism: 1`. With more threads, the number of nodes
+that upstream evaluates depends on timing. upstream: pkg/scheduler/schedule_one.go:
+findNodesThatPassFilters, numFeasibleNodesToFind
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _PERCENTAGE_MIN: Final = 5
 
 
 def feasible_nodes_to_find(percentage: int, nodes: int) -> int:
-    """Return how many feasible nodes are enough.
+    """Return the number of feasible nodes after which a search stops.
 
-    With ADAPTIVE the percentage decreases as `nodes` grows.
+    If `percentage` is ADAPTIVE, the percentage decreases with the number of `nodes`.
     """
     if nodes < _NODES_MIN:
         return nodes
@@ -36,7 +36,7 @@ def feasible_nodes_to_find(percentage: int, nodes: int) -> int:
 
 
 class NodeRotation:
-    """The position where the next search starts; all profiles of a scheduler share it."""
+    """The position at which the next search starts; all profiles of a scheduler share it."""
 
     def __init__(self, table: NodeTable) -> None:
         """Start the first search at the first node of `table`."""
@@ -45,7 +45,7 @@ class NodeRotation:
         self._start = 0
 
     def narrow(self, found: Feasibility, percentage: int) -> None:
-        """Reduce `found` to enough feasible nodes, and move the start of the next search."""
+        """Limit `found` to the number of feasible nodes needed, and move the next start."""
         positions = self._positions(found)
         if not len(positions):
             return

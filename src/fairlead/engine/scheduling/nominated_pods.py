@@ -1,10 +1,10 @@
-"""Verdicts on nodes with nominated pods: the pod must fit with and without them.
+"""Verdicts on nodes with nominated pods: the pod must fit both with and without those pods.
 
-upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods, for all nodes at once.
+upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods, for all nodes together.
 
-The verdict depends on the pod's shape and priority, the node, and the pods nominated to it. It is
-cached until one of these changes, unless a Filter looks beyond the node. The pod's own nominated
-node is evaluated every time, because the pod's own nomination does not count.
+A verdict depends on the pod's shape and priority, on the node, and on the pods nominated to the
+node. It is cached until one of these changes, unless a Filter plugin depends on other nodes. The
+pod's own nominated node is evaluated every time, because the pod's own nomination does not count.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ _NO_NOMINATION: Final = -2
 class NominatedVerdicts:
     """The cached verdicts on nodes with nominated pods, for one shape and priority.
 
-    `codes` has an entry per position; _NO_NOMINATION where no pod is nominated.
+    `codes` has an entry per plan position, which is _NO_NOMINATION if no pod is nominated to the
+    node.
     """
 
     def __init__(self, plan: ShapePlan) -> None:
-        """Start without verdicts; the cache is valid as long as `plan` is."""
+        """Start without verdicts; this cache is valid while `plan` is valid."""
         self.plan = plan
         self.codes = _no_codes(plan)
         self._dirty: dict[str, None] = {}
@@ -80,7 +81,7 @@ class NominatedVerdicts:
 def judge(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, name: str
 ) -> int | None:
-    """Return the code of the node `name` for `pod`; None if no other pod is nominated to it."""
+    """Return the verdict code of the node `name` for `pod`; None if no other pod is nominated."""
     node = plan.table.find(name)
     framework = plans.framework
     if node is None or not framework.nominator.competing_pods_on(name, pod):
@@ -92,9 +93,9 @@ def judge(
 def with_nominated_verdicts(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, codes: Codes
 ) -> Codes:
-    """Return `codes` with the verdicts on nodes with nominated pods.
+    """Return `codes`, overwritten with the verdicts on nodes that have nominated pods.
 
-    Returns `codes` itself if there are none.
+    Returns `codes` itself if no pod is nominated.
     """
     nominator = plans.framework.nominator
     if not nominator:

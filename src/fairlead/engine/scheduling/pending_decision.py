@@ -1,9 +1,9 @@
-"""PendingDecision: runs a scheduling cycle's generator until it has decided.
+"""PendingDecision: runs the generator of a scheduling cycle until the cycle has decided.
 
     begin ──▶ calling ──all answered──▶ calling again ──▶ … ──▶ decided
        └──────────────────────────────────────────────────────────┘
 
-A cycle that calls no extender is decided at once.
+A cycle that calls no extender decides immediately.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ Decided = TypeVar("Decided")
 
 
 class PendingDecision(Generic[Decided]):
-    """Runs the `consultation` of one cycle; `decision` is None while extender calls are open."""
+    """Runs the `consultation` of one cycle; `decision` is None until the cycle has decided."""
 
     def __init__(self, consultation: Consultation[Decided]) -> None:
-        """Start without running `consultation`; `begin` takes its first step."""
+        """Store `consultation`; `begin` starts it."""
         self._consultation = consultation
         self._asked: tuple[CallExtender, ...] = ()
         self._answers: dict[int, Answer] = {}  # keyed by index among the calls
         self.decision: Decided | None = None
 
     def begin(self) -> Sequence[Command]:
-        """Run to the first extender calls and return them; [] if the cycle has decided."""
+        """Start the cycle; return its first extender calls, () if it decides without calls."""
         try:
             self._asked = next(self._consultation)
         except StopIteration as end:
@@ -37,10 +37,11 @@ class PendingDecision(Generic[Decided]):
         return self._asked
 
     def answer(self, answer: Answer) -> Sequence[Command] | None:
-        """Store an answer; once all calls are answered, continue and return the next calls.
+        """Store an answer; after the last one, continue the cycle and return its next calls.
 
-        Returns None if `answer` belongs to no open call. Two cycles may send equal calls, so
-        answers are matched by the identity of the command.
+        Returns () while calls are open or if the cycle has decided, and None if `answer` belongs to
+        no open call. Two cycles may send equal calls, so answers are matched by the identity of the
+        command.
         """
         place = next((i for i, call in enumerate(self._asked) if call is answer.command), None)
         if place is None:

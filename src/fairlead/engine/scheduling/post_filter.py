@@ -1,4 +1,4 @@
-"""Runs the PostFilter plugins if no node fits, and the extenders' preempt verb on the result.
+"""Runs the PostFilter plugins if no node fits, and calls extenders to filter their candidates.
 
 upstream: framework/runtime/framework.go: RunPostFilterPlugins
 """
@@ -22,11 +22,10 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class PostFilterOutcome:
-    """The result of all PostFilter plugins.
+    """The combined result of the PostFilter plugins.
 
-    `result` is the one that counts; `message` is the text if no plugin made room.
-
-    `commands` are the commands of all plugins that ran.
+    `result` is the result of the plugin that ended the run or made the last nomination. `message`
+    joins the reasons if no plugin made room. `commands` are the commands of all plugins that ran.
     """
 
     status: Status
@@ -42,9 +41,9 @@ def run_post_filters(
     diagnosis: Diagnosis,
     asked: Sequence[ExtenderCalls] = (),
 ) -> Consultation[PostFilterOutcome]:
-    """Run the plugins in order, and join their reasons.
+    """Run the PostFilter plugins in order, and join their reasons.
 
-    Stops at a success, at an error, and at a plugin that returns UnschedulableAndUnresolvable.
+    Stops at the first plugin that succeeds, fails, or returns UnschedulableAndUnresolvable.
     """
     found.state.write(found)
     reasons: list[str] = []

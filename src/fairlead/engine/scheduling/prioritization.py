@@ -1,8 +1,9 @@
-"""prioritize_nodes and select_host: rate the feasible nodes and choose one.
+"""prioritize: scores the feasible nodes. best_positions: returns the nodes with the best score.
 
+The total score of a node is the sum of weight × score (0..100) over the plugins. A skipped plugin
+adds nothing.
 upstream: pkg/scheduler/schedule_one.go: prioritizeNodes, selectHost;
-framework/runtime/framework.go: RunScorePlugins. Total = sum of weight × score (0..100); a skipped
-plugin adds nothing.
+framework/runtime/framework.go: RunScorePlugins
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Positions: TypeAlias = "Rows | array[int]"
 
 @dataclass(slots=True)
 class Prioritization:
-    """The total scores of the feasible nodes at `positions` of the plan, and their parts."""
+    """The total scores of the feasible nodes at plan `positions`, and each plugin's scores."""
 
     positions: Rows
     totals: Scores
@@ -35,15 +36,15 @@ class Prioritization:
 
     @property
     def best(self) -> Rows:
-        """The positions with the highest total, ascending."""
+        """The plan positions of the nodes with the highest total, ascending."""
         best: Rows = self.positions[self.totals == self.totals.max()]
         return best
 
 
 def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Positions | Status:
-    """Return the positions of the best nodes, or the ERROR status of a failed plugin.
+    """Return the plan positions of the best nodes, or an ERROR status if a plugin failed.
 
-    If only cached scores differ, the plan's totals are searched directly.
+    If all scores are cached, only the plan's totals are compared.
     """
     plan = found.plan
     failure = _broken(found)
@@ -57,9 +58,10 @@ def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Positi
 
 
 def _highest(totals: Scores, found: Feasibility) -> Rows:
-    """Return the positions of the highest of `totals` among the feasible nodes; at least one.
+    """Return the plan positions of the feasible nodes with the highest of `totals`.
 
-    The nodes with the highest totals overall are usually feasible, so they are tried first.
+    At least one node must be feasible. The nodes with the highest totals in the whole plan are
+    usually feasible, so they are tried first.
     """
     codes = found.codes
     best: Rows = np.frombuffer(found.plan.best_positions(), np.int64)
@@ -71,7 +73,7 @@ def _highest(totals: Scores, found: Feasibility) -> Rows:
 
 
 def prioritize(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Prioritization:
-    """Return the feasible nodes with their scores, without plugins that score all nodes alike."""
+    """Score the feasible nodes, without the plugins that score all nodes alike."""
     failure = _broken(found)
     if failure is not None:
         return Prioritization(found.positions(), np.zeros(0, np.int64), failure)
@@ -83,7 +85,7 @@ def _broken(found: Feasibility) -> Status | None:
 
 
 def _asked(found: Feasibility, pod: PodInfo) -> list[ScorePoint]:
-    """Return the plugins whose scores are not cached and may differ between nodes."""
+    """Return the Score plugins to call: those without cached scores that may distinguish nodes."""
     return [point for point in found.plan.split.cluster_scorers if not point.scores_alike(pod)]
 
 
@@ -137,7 +139,7 @@ def _add_cluster_scores(
 
 
 def explain_scores(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Prioritization:
-    """Return every plugin's normalised scores, and the totals of all plugins."""
+    """Score the feasible nodes, and return every plugin's normalised scores and the totals."""
     plan = found.plan
     failure = _broken(found)
     if failure is not None:

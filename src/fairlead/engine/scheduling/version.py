@@ -1,7 +1,7 @@
 """SchedulerVersion: the scheduler rules that differ between Kubernetes versions, as data.
 
-1.36 is the default. 1.19 is the version that most explanations of preemption describe. Code reads
-the fields of `SchedulerVersion`; it never compares version numbers.
+1.36 is the default. 1.19 is included because most explanations of preemption describe it. Code
+reads the fields of `SchedulerVersion` and never compares version numbers.
 """
 
 from __future__ import annotations
@@ -38,14 +38,18 @@ NewQueue = Callable[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerVersion:
-    """Behavior of kube-scheduler in one version.
+    """The behaviour of kube-scheduler in one Kubernetes version.
 
-    `plugins` and `args` are the default profile, `factories` plugins that are added to Fairlead's
-    own or replace them, `backoff` the default queue settings; `queue` builds the scheduling queue.
-    `preemption` holds the rules that choose victims; `new_execution` carries a preemption out.
-    `names_preemption`: failure messages include the reasons of PostFilter plugins.
-    `device_taint_rules`: DeviceTaintRules have an effect. `pod_groups`: pods that name a PodGroup
-    of scheduling.k8s.io are scheduled as a group (gate GenericWorkload).
+    - `plugins` and `args`: the default profile
+    - `factories`: plugins that replace Fairlead's own plugins or are added to them
+    - `backoff`: the default queue settings
+    - `queue`: builds the scheduling queue
+    - `preemption`: the rules that choose victims
+    - `new_execution`: builds the execution of a preemption
+    - `names_preemption`: failure messages include the reasons of PostFilter plugins
+    - `device_taint_rules`: DeviceTaintRules have an effect
+    - `pod_groups`: the pods of a PodGroup of scheduling.k8s.io are scheduled as a group (gate
+      GenericWorkload)
     """
 
     version: str
@@ -92,9 +96,10 @@ def _any_pod(_pod: PodInfo) -> bool:
 
 
 def _first_is_highest(rule: CandidateRule) -> CandidateRule:
-    """Return the cost rule of 1.19, which takes the first victim's priority as the highest.
+    """Return the cost rule of 1.19, which uses the first victim's priority as the highest.
 
-    In 1.19, victims that violate a budget come first.
+    In 1.19, victims whose eviction violates a budget come first, so that priority may not be the
+    highest.
 
     upstream: v1.19 defaultpreemption/default_preemption.go: pickOneNodeForPreemption
     """

@@ -1,4 +1,4 @@
-"""read_answer: decodes an extender's answer, or raises the reason why the call failed.
+"""read_answer: decodes the answer of an extender; raises ExtenderError if the call failed.
 
 upstream: pkg/scheduler/extender.go: send, Filter, Prioritize, convertToVictims
 """
@@ -17,11 +17,14 @@ Message = TypeVar("Message")
 
 
 class ExtenderError(Exception):
-    """An extender failed; `str()` is the text for the pod's failure message."""
+    """Raised if a call to an extender failed; the text becomes part of the failure message."""
 
 
 def read_answer(asker: ExtenderCalls, answer: Answer, form: type[Message]) -> Message:
-    """Return `answer` of the extender `asker`, decoded as the type `form`. Raises ExtenderError."""
+    """Decode `answer` of the extender `asker` as the type `form`.
+
+    Raises ExtenderError if the call failed or the answer is invalid.
+    """
     if isinstance(answer, CommandFailed):
         raise ExtenderError(answer.message)
     url = answer.command.url

@@ -1,7 +1,7 @@
-"""Consultation: a generator that makes a decision and may call extenders to do so.
+"""Consultation: a generator that makes a decision and can call extenders.
 
-It yields calls that may run in parallel, receives their answers in the same order, and returns its
-result.
+It yields groups of calls that may run in parallel. For each group it receives the answers in the
+order of the calls. Its return value is the decision.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Consultation = Generator[Questions, Answers, Result]
 def settle(
     consultation: Consultation[Result], ask: Callable[[CallExtender], Answer] | None = None
 ) -> Result:
-    """Run `consultation` to its result; `ask` answers its calls.
+    """Run `consultation` to its end and return its result; `ask` performs each call.
 
-    If `ask` is None, the consultation must make no calls.
+    If `ask` is None, the consultation must not make any calls.
     """
     try:
         questions = next(consultation)

@@ -1,7 +1,7 @@
-"""still_there: removes nodes that are deleted while extenders answer.
+"""still_there: removes nodes from the feasible nodes if they are deleted during extender calls.
 
-While a cycle is suspended, nodes may be deleted and new nodes may get their rows. The cycle
-continues with the nodes that still exist and ignores new ones.
+While a cycle is suspended, nodes may be deleted, and new nodes may reuse their rows. The cycle
+continues with the nodes that still exist, and ignores new nodes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fairlead.engine.state.node_info import NodeInfo
 
 
 def still_there(consultation: Consultation[Result], found: Feasibility) -> Consultation[Result]:
-    """Run `consultation`; after every answer, remove deleted nodes from `found`."""
+    """Run `consultation`; after each answer, remove nodes from `found` that were deleted."""
     table = found.plan.table
     present = {node.row: node for node in table.nodes()}
     seen = table.node_log.position

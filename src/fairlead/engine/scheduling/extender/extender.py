@@ -1,4 +1,4 @@
-"""Extender: the configuration of an extender, and the calls that can be made to it.
+"""Extender: the configuration of an extender. ExtenderCalls: builds the calls to it.
 
 upstream: pkg/scheduler/apis/config/types.go: Extender; pkg/scheduler/extender.go: HTTPExtender
 """
@@ -36,10 +36,10 @@ class ExtenderTls:
 class Extender:
     """The configuration of one extender.
 
-    `url_prefix` and a verb form the URL of a call; a verb that is not configured is not called.
-    `timeout` (ns) is for a whole call. A `node_cache_capable` extender receives only node names.
-    One with `managed_resources` is called only for pods that request one of them. Failures of an
-    `ignorable` extender are ignored.
+    The URL of a call consists of `url_prefix` and a verb; calls with an empty verb are not made.
+    `timeout` (ns) limits a whole call. If `node_cache_capable`, calls contain only node names
+    instead of whole nodes. If `managed_resources` is set, the extender is called only for pods that
+    request one of these resources. If `ignorable`, failed calls are ignored.
     """
 
     url_prefix: str
@@ -67,32 +67,35 @@ class Extender:
         return any(name in asked for name in self.managed_resources)
 
     def address(self, verb: str) -> str:
-        """Return the URL of `verb`."""
+        """Return the URL of a call with `verb`."""
         return f"{self.url_prefix.rstrip('/')}/{verb}"
 
 
 @dataclass(frozen=True, slots=True)
 class ExtenderCalls:
-    """Builds the calls about one pod to one extender; `place` is its index in the configuration."""
+    """Builds the calls to one extender for one pod.
+
+    `place` is the extender's index in the configuration.
+    """
 
     place: int
     extender: Extender
     pod: PodInfo
 
     def filter(self, nodes: Sequence[str]) -> CallExtender:
-        """Return the call for the verb filter about `nodes`."""
+        """Return the filter call for `nodes`."""
         return self._about_nodes(ExtenderVerb.FILTER, self.extender.filter_verb, nodes)
 
     def prioritize(self, nodes: Sequence[str]) -> CallExtender:
-        """Return the call for the verb prioritize about `nodes`."""
+        """Return the prioritize call for `nodes`."""
         return self._about_nodes(ExtenderVerb.PRIORITIZE, self.extender.prioritize_verb, nodes)
 
     def bind(self, node: str) -> CallExtender:
-        """Return the call for the verb bind, which binds the pod to `node`."""
+        """Return the bind call, with which the extender binds the pod to `node`."""
         return self._about_nodes(ExtenderVerb.BIND, self.extender.bind_verb, (node,))
 
     def preempt(self, candidates: Sequence[Candidate]) -> CallExtender:
-        """Return the call for the verb preempt about `candidates` and their victims."""
+        """Return the preempt call for `candidates` and their victims."""
         return CallExtender(
             extender=self.place,
             verb=ExtenderVerb.PREEMPT,
@@ -119,7 +122,7 @@ def _victims(candidate: Candidate) -> NodeVictims:
 
 
 def interested_extenders(extenders: Sequence[Extender], pod: PodInfo) -> list[ExtenderCalls]:
-    """Return the extenders that are interested in `pod`, in order."""
+    """Return the extenders to call for `pod`, in the order of the configuration."""
     return [
         ExtenderCalls(place, extender, pod)
         for place, extender in enumerate(extenders)

@@ -1,7 +1,7 @@
 """Extender filters: remove the feasible nodes that an extender rejects.
 
-They are called one after the other, each with the nodes that the previous one accepted. The reason
-for a rejected node is the extender's text, which may be empty.
+The extenders are called one after the other; each gets the nodes that the previous one accepted.
+The reason for a rejected node is the text in the extender's answer, which may be empty.
 upstream: pkg/scheduler/schedule_one.go: findNodesThatPassExtenders; extender.go: Filter
 """
 
@@ -32,7 +32,7 @@ def pass_extenders(
 ) -> Consultation[Status | None]:
     """Remove the nodes that the extenders reject from `found`.
 
-    Return the ERROR of a failed extender.
+    Returns an ERROR status if an extender failed, else None.
     """
     if not asked:
         return None
@@ -60,7 +60,7 @@ def pass_extenders(
 def passes_extenders(
     asked: Sequence[ExtenderCalls], node: NodeInfo, found: Feasibility
 ) -> Consultation[bool]:
-    """Return whether all extenders accept `node`; False if one of them fails.
+    """Return whether all extenders accept `node`; returns False if an extender failed.
 
     upstream: schedule_one.go: evaluateNominatedNode
     """
@@ -110,7 +110,7 @@ def _read(
 
 
 def _names(asker: ExtenderCalls, result: FilterResult) -> Iterator[str]:
-    """Yield the names of the accepted nodes; the answer has names or whole nodes."""
+    """Yield the names of the accepted nodes from an answer with node names or whole nodes."""
     if asker.extender.node_cache_capable and result.node_names is not None:
         yield from result.node_names
     elif result.nodes is not None:

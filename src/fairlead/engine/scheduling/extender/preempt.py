@@ -1,8 +1,8 @@
-"""Extender preemption: lets extenders drop candidates and change their victims.
+"""Extender preemption: lets extenders remove candidates and change their victims.
 
-They are called one after the other, each with the candidates that the previous one accepted. An
-extender may return other victims than those proposed, as long as they are on the node and have a
-lower priority than the preemptor.
+The extenders are called one after the other; each gets the candidates that the previous one
+accepted. An extender may return other victims than the proposed ones. Its victims must be on the
+node and have a lower priority than the preemptor.
 upstream: framework/preemption/preemption.go: callExtenders; extender.go: ProcessPreemption
 """
 
@@ -24,7 +24,7 @@ from fairlead.engine.state.pod_info import PodInfo
 def narrow_candidates(
     asked: Sequence[ExtenderCalls], candidates: Sequence[Candidate], table: NodeTable
 ) -> Consultation[Sequence[Candidate] | Status]:
-    """Return the candidates that all extenders accept, or the ERROR of a failed extender."""
+    """Return the candidates that all extenders accept, or an ERROR status if an extender failed."""
     for asker in asked:
         if not candidates:
             break
@@ -60,7 +60,10 @@ def _candidate(node: NodeInfo, pods: list[PodInfo], victims: MetaVictims) -> Can
 
 
 def _victim(asker: ExtenderCalls, node: NodeInfo, uid: str) -> PodInfo:
-    """Return the pod with `uid` on `node`, a victim in an extender's answer."""
+    """Return the pod `uid` on `node`, which an extender's answer names as a victim.
+
+    Raises ExtenderError if the pod is not on the node or its priority is not lower.
+    """
     claim = f"extender: {asker.extender.url_prefix} claims to preempt pod (UID: {uid})"
     found = next((pod for pod in node.pods.values() if pod.uid == uid), None)
     if found is None:

@@ -1,7 +1,7 @@
-"""Extender scores: adds the extenders' scores to those of the plugins.
+"""Extender scores: adds the extenders' scores to the scores of the plugins.
 
-All extenders are called in parallel. A score is 0..10 and counts ten times the extender's weight; a
-failed extender adds nothing.
+All extenders are called in parallel. A score from 0 to 10 is multiplied by 10 and by the extender's
+weight. A failed extender adds nothing.
 upstream: pkg/scheduler/schedule_one.go: prioritizeNodes; extender.go: Prioritize
 """
 
@@ -30,7 +30,7 @@ _WRAP: Final = 1 << 64
 def best_with_extenders(
     asked: Sequence[ExtenderCalls], plans: PlanCache, pod: PodInfo, found: Feasibility
 ) -> Consultation[Rows | Status]:
-    """Return the positions of the best nodes; an ERROR status if a plugin failed."""
+    """Return the plan positions of the best nodes, or an ERROR status if a plugin failed."""
     ranked = prioritize(plans, pod, found)
     if ranked.error is not None:
         return ranked.error
@@ -48,7 +48,7 @@ def best_with_extenders(
 def extender_scores(
     asked: Sequence[ExtenderCalls], names: Sequence[str]
 ) -> Consultation[list[tuple[ExtenderCalls, dict[str, int]]]]:
-    """Return the scores of each scoring extender for the nodes `names`, scaled to 0..100."""
+    """Return (extender, score by node name) of each extender that scores; scores are 0..100."""
     scorers = [asker for asker in asked if asker.extender.prioritize_verb]
     if not scorers:
         return []
@@ -73,7 +73,10 @@ def _by_host(entries: Iterable[HostPriority]) -> dict[str, int]:
 def with_extenders(
     totals: dict[str, int], given: Iterable[tuple[ExtenderCalls, dict[str, int]]]
 ) -> dict[str, int]:
-    """Return `totals` by node plus the extenders' scores; overflow wraps at 64 bits as in Go."""
+    """Return `totals` by node with the extenders' scores added.
+
+    As in Go, a sum that overflows wraps at 64 bits.
+    """
     totals = dict(totals)
     for asker, scores in given:
         for name in totals:

@@ -1,4 +1,4 @@
-"""Scheduling of PodGroups: all waiting pods of a group are decided in one cycle.
+"""Scheduling of PodGroups: one cycle decides on all waiting pods of a group.
 
 This needs the feature gate GenericWorkload.
 """

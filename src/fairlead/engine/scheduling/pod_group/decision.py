@@ -45,10 +45,10 @@ SCHEDULED: Final = "Scheduled"
 def decide_group(
     served: Served, members: Sequence[PodGroupMember], tie_break: TieBreak, started: Instant
 ) -> Consultation[PodGroupResult]:
-    """Decide about all `members` of one group.
+    """Decide on nodes for all `members` of one PodGroup.
 
     If they do not fit and the group preempts as a whole, the result has the victims to remove, or
-    the reason why preemption does not help.
+    the reasons for which preemption does not help.
     """
     result = yield from schedule_pod_group(served, members, tie_break, started)
     group = served.framework.cluster.pod_groups.group_of(members[0].pod)
@@ -66,7 +66,7 @@ def decide_group(
 
 
 def mixed_schedulers(members: Sequence[PodGroupMember]) -> str:
-    """Return the error if `members` name more than one scheduler, otherwise "".
+    """Return an error message if `members` have different schedulerNames, else "".
 
     upstream: frameworkForPodGroup
     """
@@ -87,9 +87,9 @@ def group_ref(group: PodGroup) -> ObjectRef:
 
 
 def group_condition(group: PodGroup, result: PodGroupResult) -> list[Command]:
-    """Return the patch that sets the condition PodGroupScheduled; [] if it would not change.
+    """Return the patch that sets the condition PodGroupScheduled; [] if it is up to date.
 
-    A group that was scheduled once stays scheduled.
+    Once the condition is True, a failed cycle does not change it.
     upstream: updatePodGroupCondition
     """
     before = next((c for c in group.status.conditions if c.type == POD_GROUP_SCHEDULED), None)

@@ -1,12 +1,12 @@
 """schedule_pod_group: tries to place all waiting pods of a PodGroup, one after the other.
 
-    1 try     each waiting pod of the group, in order of priority and arrival: schedule it, assume
-              it on its node and run Reserve and Permit, so that the next pod sees it there
-    2 judge   the group can start once Permit lets one of its pods go on
+    1 try     for each waiting pod of the group, by priority and arrival: schedule it, assume it on
+              its node, and run Reserve and Permit, so that the next pod's cycle counts it
+    2 judge   the group can start once Permit allows one of its pods
     3 revert  everything; the scheduler then binds the placed pods or requeues all of them
 
 Example: a gang with minCount 3 on two nodes with room for one pod each. Pods 1 and 2 are placed,
-Permit holds both; pod 3 fits nowhere. Permit never let a pod go on, so no pod is bound.
+and Permit holds both; pod 3 fits nowhere. Permit has not allowed any pod, so no pod is bound.
 upstream: pkg/scheduler/schedule_one_podgroup.go: podGroupSchedulingDefaultAlgorithm
 """
 
@@ -39,7 +39,7 @@ UNSCHEDULABLE_GROUP: Final = unschedulable(GROUP_UNSCHEDULABLE)
 
 @dataclass(frozen=True, slots=True)
 class PodGroupMember:
-    """A waiting pod of the group: its entry in the queue, and the version that is tried."""
+    """A waiting pod of the group: its queue entry, and the version of the pod that is tried."""
 
     queued: QueuedPod
     pod: PodInfo
@@ -47,9 +47,10 @@ class PodGroupMember:
 
 @dataclass(frozen=True, slots=True)
 class PodGroupAttempt:
-    """What was decided about one pod of the group.
+    """The decision on one pod of the group.
 
-    `node` is where the pod was assumed, "" if nowhere. `is_held`: Permit holds the pod there.
+    `node` is the node on which the pod was assumed, "" if there was none. `is_held` is True if
+    Permit holds the pod.
     """
 
     decision: Decision
@@ -59,11 +60,11 @@ class PodGroupAttempt:
 
 @dataclass(slots=True)
 class PodGroupResult:
-    """The result of a group's cycle.
+    """The result of a PodGroup's cycle.
 
-    `attempts` are in the order of the members; there are fewer if one ended in an error. If
-    `awaits_preemption`, the group fits once its victims are gone. `victims` are the pods that
-    preemption removes for the group as a whole, least important last.
+    `attempts` are in the order of the members; after an error, later members have none. If
+    `awaits_preemption` is set, the group fits once the victims are gone. `victims` are the pods
+    that preemption removes for the group as a whole, the least important pod last.
     """
 
     attempts: list[PodGroupAttempt] = field(default_factory=list)
@@ -72,7 +73,7 @@ class PodGroupResult:
     victims: tuple[PodInfo, ...] = ()
 
     def decisions(self, members: Sequence[PodGroupMember]) -> Iterator[Decision]:
-        """Yield the decision about each of `members`: place it, or requeue it.
+        """Yield the decision on each of `members`: a placement, or a failure to requeue it.
 
         upstream: submitPodGroupAlgorithmResult
         """
@@ -105,7 +106,7 @@ def _is_error(decision: Decision) -> bool:
 
 
 def _held(pod: PodInfo) -> str:
-    """Return upstream's message about a pod that Permit holds (runtime/framework.go)."""
+    """Return upstream's message for a pod that Permit holds (runtime/framework.go)."""
     name = pod.pod.metadata.name
     return f'one or more plugins asked to wait and no plugin rejected pod "{name}"'
 
@@ -118,9 +119,9 @@ def schedule_pod_group(
     *,
     makes_room: bool = True,
 ) -> Consultation[PodGroupResult]:
-    """Decide about the pods of one group; everything that it assumes is undone at the end.
+    """Decide on nodes for the pods of one group; all assumptions are reverted at the end.
 
-    If `makes_room` is False, no PostFilter runs.
+    If `makes_room` is False, no PostFilter plugin runs.
     """
     result = PodGroupResult()
     assumed: list[_Assumption] = []
@@ -152,9 +153,9 @@ def schedule_pod_group(
 
 @dataclass(frozen=True, slots=True)
 class _Assumption:
-    """A pod that is assumed on a node while the rest of its group is tried.
+    """A pod that is assumed on a node while the other pods of its group are tried.
 
-    `nominated` is its earlier nomination, which does not count meanwhile.
+    `nominated` is the node of the pod's earlier nomination, which is withdrawn during that time.
     """
 
     served: Served
@@ -179,7 +180,10 @@ class _Assumption:
 def _assume(
     served: Served, member: PodGroupMember, decision: Decision, started: Instant
 ) -> tuple[PodGroupAttempt, _Assumption | None]:
-    """Assume the pod where `decision` puts it, on its nominated node if that needs preemption."""
+    """Assume the pod on the node of `decision`, which may be a node that needs preemption.
+
+    Returns the attempt, and the assumption if the pod was assumed.
+    """
     place = _place(decision)
     if place is None:
         return PodGroupAttempt(decision), None
@@ -199,7 +203,7 @@ def _assume(
 
 
 def _place(decision: Decision) -> tuple[str, CycleState] | None:
-    """Return the node on which the pod is assumed, and its state; None if it fits nowhere."""
+    """Return the node on which to assume the pod and its CycleState; None if it fits no node."""
     if isinstance(decision, Placement):
         return decision.node.name, decision.state
     if decision.room is None or not decision.nominated_node or decision.state is None:

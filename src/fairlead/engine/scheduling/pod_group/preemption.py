@@ -1,13 +1,14 @@
-"""preempt_for_group: finds victims whose removal makes a whole PodGroup fit.
+"""preempt_for_group: finds victims to remove so that a whole PodGroup fits.
 
-    1 remove every pod and group of lower priority, and schedule the group; if it does not fit
-      then, preemption cannot help
-    2 reprieve them one by one while the group still fits: first those whose removal would violate
-      a disruption budget, then the others, each from the most to the least important
+    1 remove every pod and group of lower priority, and schedule the group; if the group does not
+      fit then, preemption cannot help
+    2 reprieve the pods and groups one by one while the group still fits: first those whose removal
+      would violate a disruption budget, then the others, each from the most to the least important
     3 the pods and groups that could not be reprieved are the victims
 
-Unlike preemption for one pod, the search covers all nodes at once, so that a group that runs on
-many nodes leaves all of them or none. Extenders are not consulted in these trials.
+Preemption for one pod evaluates single nodes. This search covers all nodes together, so that a
+victim group that runs on many nodes is removed from all of them or from none. Extenders are not
+called in these trials.
 upstream: framework/preemption/podgrouppreemption.go: selectVictimsOnDomain
 """
 
@@ -44,7 +45,7 @@ def preempt_for_group(
     tie_break: TieBreak,
     started: Instant,
 ) -> tuple[PodInfo, ...] | Status:
-    """Return the pods to remove, least important last, or why preemption does not help `group`."""
+    """Return the pods to remove, the least important last, or a status if that does not help."""
     reason = _ineligibility(served, group, members)
     if reason:
         return unschedulable(reason)
@@ -69,7 +70,10 @@ def preempt_for_group(
 
 
 def _ineligibility(served: Served, group: PodGroup, members: Sequence[PodGroupMember]) -> str:
-    """Return why the group may not preempt, "" if it may (preemptorEligibleToPreemptOthers)."""
+    """Return the reason for which the group may not preempt, "" if it may.
+
+    upstream: preemptorEligibleToPreemptOthers
+    """
     if not all(preempts_lower(member.pod.pod) for member in members):
         return NEVER
     cluster, priority = served.framework.cluster, group_priority(group)
@@ -84,7 +88,7 @@ def _ineligibility(served: Served, group: PodGroup, members: Sequence[PodGroupMe
 
 
 class _Removal:
-    """Removes victims from their nodes hypothetically, and adds them back."""
+    """Removes victims from their nodes in a fork, and adds them back."""
 
     def __init__(self, hypothesis: Fork, table: NodeTable) -> None:
         self._hypothesis = hypothesis
@@ -102,7 +106,10 @@ class _Removal:
 
 
 def _note(table: NodeTable, victims: Sequence[PreemptionVictim]) -> None:
-    """Log the nodes of `victims` as changed; a fork does not, and cached verdicts depend on it."""
+    """Write the nodes of `victims` to the pod log, so that cached verdicts on them are renewed.
+
+    A fork does not log its changes.
+    """
     for row in {node.row: None for victim in victims for node, _ in victim.pods}:
         table.pod_log.append(row)
 
@@ -113,7 +120,7 @@ def _select(
     verdict: Callable[[], Status],
     served: Served,
 ) -> list[PreemptionVictim] | Status:
-    """Return those of `victims` (most important first) that cannot be reprieved."""
+    """Return the `victims` that cannot be reprieved; both lists start with the most important."""
     for victim in victims:
         removal.remove(victim)
     status = verdict()

@@ -1,7 +1,7 @@
-"""PreemptionVictim: a pod, or a PodGroup as a whole, that preemption for a group may remove.
+"""PreemptionVictim: a pod or a whole PodGroup that preemption for a group may remove.
 
-The pods of a PodGroup whose disruptionMode is PodGroup are one victim, with the priority of the
-PodGroup; all other pods are victims by themselves.
+If a PodGroup has disruptionMode PodGroup, its pods are one victim with the priority of the
+PodGroup. Every other pod is a victim of its own.
 upstream: framework/preemption/types.go: newDomainForWorkloadPreemption
 """
 
@@ -23,21 +23,22 @@ WHOLE_GROUP: Final = "PodGroup"
 
 @dataclass(slots=True)
 class PreemptionVictim:
-    """Pods that are removed together or not at all, with their nodes."""
+    """Pods that are removed all together or not at all, with their nodes."""
 
     priority: int
     pods: list[tuple[NodeInfo, PodInfo]] = field(default_factory=list)
 
     @property
     def start(self) -> Instant:
-        """When the first of the pods started."""
+        """The time at which the first of the pods started."""
         return min(pod.start for _, pod in self.pods)
 
     @property
     def importance(self) -> tuple[int, int, int, Instant, str]:
         """A sort key, most important first: priority, groups before pods, size, start, name.
 
-        upstream: podgrouppreemption.go: moreImportantVictim, which leaves ties open
+        upstream: podgrouppreemption.go: moreImportantVictim, which does not define the order of
+        ties
         """
         first = self.pods[0][1]
         in_group = first.pod.spec.scheduling_group is not None
@@ -46,7 +47,7 @@ class PreemptionVictim:
 
 
 def group_priority(group: PodGroup) -> int:
-    """Return spec.priority, 0 if admission has not set one (util.PodGroupPriority)."""
+    """Return spec.priority of the group, 0 if it is not set (util.PodGroupPriority)."""
     return group.spec.priority or 0
 
 
@@ -70,7 +71,9 @@ def victims_below(
 def split_victims_by_budget(
     victims: Sequence[PreemptionVictim], budgets: Sequence[PodDisruptionBudget]
 ) -> tuple[list[PreemptionVictim], list[PreemptionVictim]]:
-    """Split `victims` into those whose removal violates a budget, and the others; keep the order.
+    """Split `victims` into (those whose removal violates a budget, the other victims).
+
+    Both lists keep the order of `victims`.
 
     upstream: framework/preemption/util.go: filterVictimsWithPDBViolation
     """

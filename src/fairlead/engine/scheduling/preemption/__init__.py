@@ -1,4 +1,4 @@
-"""Preemption: evicts pods of lower priority for a pod that fits nowhere.
+"""Preemption: evicts pods of lower priority for a pod that fits no node.
 
     eligibility → candidates (dry run on every node where it might help) → pick_one_node → execution
 

@@ -1,4 +1,4 @@
-"""DefaultPreemptionArgs: after how many candidates the search may stop.
+"""DefaultPreemptionArgs: the number of candidates after which the search may stop.
 
 upstream: apis/config/types_pluginargs.go, v1/defaults.go, validation/validation_pluginargs.go
 """
@@ -19,19 +19,18 @@ _BOTH_ZERO: Final = "cannot be zero at the same time as minCandidateNodesAbsolut
 class DefaultPreemptionArgs(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"
 ):
-    """The plugin arguments of DefaultPreemption: how many candidates end the search.
+    """The plugin arguments of DefaultPreemption: the number of candidates that end a search.
 
-    If neither field is set, every node is evaluated and the best candidate of all is used.
-
-    Upstream stops at `min_candidate_nodes_percentage` of the nodes, or at
-    `min_candidate_nodes_absolute` if that is more, to save time.
+    If neither field is set, every node is evaluated and the best candidate is used. Upstream always
+    limits the search to save time: to `min_candidate_nodes_percentage` of the nodes, or to
+    `min_candidate_nodes_absolute` if that is more.
     """
 
     min_candidate_nodes_percentage: int | None = None
     min_candidate_nodes_absolute: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError naming the field."""
+        """Validate the fields; raises ValueError that names the invalid field."""
         percentage, absolute = self._limits
         if not 0 <= percentage <= 100:
             problem = invalid(percentage, "not in valid range [0, 100]")
@@ -44,13 +43,13 @@ class DefaultPreemptionArgs(
 
     @property
     def are_set(self) -> bool:
-        """Whether the search may stop before it has evaluated every node."""
+        """Whether a field is set, so that a search may stop before the last node."""
         limits = (self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute)
         return any(limit is not None for limit in limits)
 
     @property
     def _limits(self) -> tuple[int, int]:
-        """The percentage and the absolute number, with upstream's defaults for unset fields."""
+        """The (percentage, absolute number), with upstream's defaults for unset fields."""
         percentage, number = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
         return (
             _PERCENTAGE_DEFAULT if percentage is None else percentage,
@@ -58,7 +57,7 @@ class DefaultPreemptionArgs(
         )
 
     def wanted(self, nodes: int) -> int:
-        """Return how many candidates are enough among `nodes`.
+        """Return the number of candidates after which the search may stop, given `nodes` nodes.
 
         upstream: default_preemption.go: calculateNumCandidates
         """

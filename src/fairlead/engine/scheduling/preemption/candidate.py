@@ -7,8 +7,8 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 def importance(pod: PodInfo) -> tuple[int, Instant, str]:
-    """Return a sort key, most important first: higher priority, earlier start, then name.
+    """Return a sort key, most important pod first: higher priority, earlier start, then name.
 
-    upstream: pkg/scheduler/util/utils.go: MoreImportantPod, which leaves ties open.
+    upstream: pkg/scheduler/util/utils.go: MoreImportantPod, which does not define the order of ties
     """
     return (-pod.priority, pod.start, pod.key)

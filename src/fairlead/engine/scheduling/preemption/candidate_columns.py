@@ -1,4 +1,4 @@
-"""CandidateColumns: the costs of all candidates, by rule and row."""
+"""CandidateColumns: the results of dry runs and the costs of candidates, by row."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Ints = npt.NDArray[np.int64]
 class CandidateColumns:
     """The result of the dry run on each row, with the costs of candidates.
 
-    `unknown[row]` is set if the node has not been evaluated since its last change. `costs[i, row]`
-    is the candidate's cost by rule i, valid only where `is_candidate`. `statuses[refusals[row]]` is
-    the reason why the node is no candidate; `refusals[row]` is 0 for candidates. `find` evaluates
-    one row, for candidates of which only the costs are stored.
+    `unknown[row]` is True if the node has not been evaluated since its last change. `costs[i, row]`
+    is the candidate's cost by rule i, and is valid only if `is_candidate[row]`. For any other row,
+    `statuses[refusals[row]]` is the reason; `refusals[row]` is 0 for candidates. `find(row)` finds
+    the victims of a candidate for which only the costs are stored.
     """
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
-        """Start with `capacity` unknown rows."""
+        """Start with `capacity` rows that are all unknown."""
         self.rules = rules
         self.unknown: npt.NDArray[np.bool_] = np.ones(capacity, np.bool_)
         self.is_candidate: npt.NDArray[np.bool_] = np.zeros(capacity, np.bool_)
@@ -36,7 +36,7 @@ class CandidateColumns:
         self._refusal_of: dict[Status, int] = {}
 
     def put(self, row: int, answer: Candidate | Status) -> None:
-        """Store the result of the dry run on `row`."""
+        """Store the result `answer` of the dry run on `row`."""
         self.unknown[row] = False
         self.is_candidate[row] = isinstance(answer, Candidate)
         if isinstance(answer, Candidate):
@@ -47,9 +47,9 @@ class CandidateColumns:
             self.refusals[row] = self._refusal(answer)
 
     def put_costs(self, rows: Rows, costs: Ints) -> None:
-        """Store that `rows` are candidates with `costs`, [rule, row].
+        """Store that `rows` are candidates with `costs`, shape (rules, rows).
 
-        Their victims are found when they are needed.
+        The victims of these candidates are determined on demand.
         """
         self.unknown[rows] = False
         self.is_candidate[rows] = True
@@ -73,7 +73,7 @@ class CandidateColumns:
         return code
 
     def refusal_counts(self, among: Rows) -> Iterator[tuple[Status, int]]:
-        """Yield each reason why rows in `among` are no candidates, with the number of rows."""
+        """Yield (status, number of rows) for each reason why rows in `among` are not candidates."""
         tally = np.bincount(self.refusals[among], minlength=len(self.statuses))
         tally[0] = 0
         for code in np.flatnonzero(tally).tolist():
@@ -89,7 +89,7 @@ class CandidateColumns:
         return found
 
     def candidate(self, row: int) -> Candidate:
-        """Return the candidate of `row`; the row must have one."""
+        """Return the candidate at `row`, which must be one."""
         found = self._candidates.get(row)
         if found is None:
             assert self.find is not None

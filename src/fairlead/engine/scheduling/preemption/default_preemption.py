@@ -38,7 +38,11 @@ NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
 
 @dataclass(frozen=True, slots=True)
 class PreemptionSearch:
-    """The result of a preemption attempt, for the decision and for explanations."""
+    """The result of a search for candidates, for decisions and for explanations.
+
+    `potential` are the rows on which preemption might help. `ineligible` is the reason if the pod
+    may not preempt.
+    """
 
     potential: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
     dry_run: DryRun | None = None
@@ -66,9 +70,8 @@ class DefaultPreemption:
     ) -> None:
         """Create the plugin.
 
-        `tie_break` chooses between candidates that the rules of `policy` rate equal.
-
-        If `consults` is set, extenders first filter the candidates.
+        `tie_break` chooses between candidates that the rules of `policy` rate as equal. If
+        `consults` is set, extenders filter the candidates first.
         """
         self._policy = policy or PreemptionPolicy()
         self._dry_runs = DryRuns(plans, self._policy)
@@ -88,7 +91,7 @@ class DefaultPreemption:
         diagnosis: Diagnosis,
         sample: CandidateSample | None = None,
     ) -> PreemptionSearch:
-        """Find all candidates, and the best ones by the ordered rules; changes nothing."""
+        """Find all candidates and the best of them by the ordered rules; changes nothing."""
         if self._policy.by_group and pod.pod.spec.scheduling_group is not None:
             return PreemptionSearch(ineligible=LEFT_TO_GROUP)
         nominated = pod.pod.status.nominated_node_name
@@ -104,7 +107,7 @@ class DefaultPreemption:
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> PostFilterResult:
-        """Nominate the best candidate; if there is none, clear an earlier nomination."""
+        """Nominate the best candidate; if there is no candidate, clear an earlier nomination."""
         search = self.search(state, pod, diagnosis, self._sample(diagnosis))
         if search.ineligible:
             return PostFilterResult(unschedulable(f"preemption: {search.ineligible}"))
@@ -119,7 +122,7 @@ class DefaultPreemption:
         return self._nominate(search.dry_run, search.pick)
 
     def _sample(self, diagnosis: Diagnosis) -> CandidateSample | None:
-        """Return where the search starts and when it may stop; None to evaluate every node."""
+        """Return the limits of the search, None if every node is evaluated."""
         potential = len(diagnosis.rows_with(Code.UNSCHEDULABLE)) if self._args.are_set else 0
         if not potential:
             return None
@@ -139,7 +142,7 @@ class DefaultPreemption:
         )
 
     def choose(self, candidates: Sequence[Candidate], diagnosis: Diagnosis) -> PostFilterResult:
-        """Nominate the best of `candidates`, as the extenders returned them."""
+        """Nominate the best of `candidates`, which the extenders have filtered."""
         dry_run, pick = self.rank(candidates, diagnosis)
         if pick is None:
             return PostFilterResult(unschedulable(NONE_LEFT))
@@ -148,7 +151,7 @@ class DefaultPreemption:
     def rank(
         self, candidates: Sequence[Candidate], diagnosis: Diagnosis
     ) -> tuple[DryRun, Pick | None]:
-        """Rate `candidates` like results of dry runs, and pick one."""
+        """Rate `candidates` as if they were results of dry runs, and pick the best of them."""
         columns = CandidateColumns(diagnosis.table.capacity, self._policy.rules)
         for candidate in candidates:
             victims = self._policy.arranged(candidate.victims)
@@ -166,14 +169,14 @@ class CandidateShortlist:
     diagnosis: Diagnosis
 
     def choose(self, candidates: Sequence[Candidate] | Status) -> PostFilterResult:
-        """Return the result for `candidates`; an error if it is the Status of a failed extender."""
+        """Nominate the best of `candidates`; if they are the status of a failed extender, fail."""
         if isinstance(candidates, Status):
             return PostFilterResult(error(f"preemption: {candidates.message}"))
         return self.preemption.choose(candidates, self.diagnosis)
 
 
 def _present(chosen: Candidate) -> tuple[PodInfo, ...]:
-    """Return the victims in their current version; a cached result may contain older versions."""
+    """Return the current versions of the victims; a cached candidate may have older versions."""
     pods = chosen.node.pods
     return tuple(pods.get(victim.id, victim) for victim in chosen.victims)
 

@@ -1,25 +1,28 @@
 """dry_run_preemption: evaluates preemption on every node where it might help.
 
 The result for a node depends on the pod's shape and priority, the node and its pods, the disruption
-budgets, and pods nominated to the node. Results are cached per shape and priority, and only changed
-nodes are evaluated again. With topology spread or affinity between pods a result also depends on
-the pod's namespace and labels, on the pods of all nodes, and on related objects; such results are
-cached until any of these changes. If anti-affinity alone looks beyond the node, the result depends
-only on the pods of the node's topology domains, so a changed pod concerns the nodes of its domains.
-The cache is not used if another Filter looks beyond the node, or if a plugin's victim eligibility
-depends on the preemptor. Configuration can limit the search to a sample.
+budgets, and the pods nominated to the node. Results are cached per shape and priority, and only
+changed nodes are evaluated again. With topology spread or pod affinity, a result also depends on
+the pod's namespace and labels, on the pods of all nodes, and on related objects. Such results are
+cached until any of these changes. If anti-affinity is the only rule that depends on other nodes, a
+result depends only on the pods in the node's topology domains. A changed pod then affects only the
+nodes in its domains. The cache is not used if another Filter plugin depends on other nodes, or if a
+plugin's victim eligibility depends on the preemptor. Configuration can limit the search to a
+sample.
 
-Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). If only
-NodeResourcesFit depends on the pods of a node, victims are found by arithmetic: on many nodes at
-once (`VictimColumns`), on few, guarded or nominated nodes one by one
-(`select_victims_by_resources`). Otherwise they are found by a trial on the node.
+Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). If
+NodeResourcesFit is the only Filter that depends on the pods of a node, victims are computed without
+a trial: for many nodes together by `VictimColumns`, otherwise node by node by
+`select_victims_by_resources`. The latter is also used for nodes with nominated pods or with pods
+that a budget protects. In all other cases, victims are found by a trial on the node.
 
 Invariant: a row of `columns` that is not `unknown` holds the result that `select_victims_on_node`
-would give now. Each log (nodes, pods, nominations) marks the rows it names as unknown; a changed
-budget, or a log that does not reach back far enough, marks all rows.
+would return now. Each log (nodes, pods, nominations) marks the rows that it names as unknown. A
+changed budget, or a log that no longer contains all changes, marks all rows.
 
-Example: three pending pods of one shape and priority 100. The first evaluates 5,000 nodes and picks
-row 7; its victims and its nomination are logged for row 7. The second evaluates row 7 alone.
+Example: three pending pods have one shape and priority 100. The cycle of the first pod evaluates
+5,000 nodes and picks row 7; its victims and its nomination are logged for row 7. The cycle of the
+second pod evaluates only row 7.
 """
 
 from __future__ import annotations
@@ -79,16 +82,16 @@ class DryRun:
         return [self.columns.candidate(row) for row in self.columns.rows(self.potential)]
 
     def rejected(self) -> list[tuple[int, Status]]:
-        """Return (row, status) of the potential nodes that are not candidates."""
+        """Return (row, status) of the rows in `potential` that are not candidates."""
         answers = ((row, self.columns.answer(row)) for row in self.potential.tolist())
         return [(row, answer) for row, answer in answers if isinstance(answer, Status)]
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateSample:
-    """Where a limited search starts and when it stops.
+    """The limits of a search: it starts at node `offset` and ends at `wanted` candidates.
 
-    It starts at node `offset` and stops at `wanted` candidates if at least one violates no PDB.
+    It continues if all candidates so far violate a disruption budget.
 
     upstream: framework/preemption/preemption.go: DryRunPreemption
     """
@@ -98,7 +101,7 @@ class CandidateSample:
 
 
 class _CachedAnswers:
-    """The cached results for one shape and priority, and the log positions they are based on."""
+    """The cached results for one shape and priority, with the log positions they are based on."""
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
         self.columns = CandidateColumns(capacity, rules)
@@ -108,14 +111,14 @@ class _CachedAnswers:
 
 
 class _LowestPriorities:
-    """The lowest priority among the pods on each node, recomputed for nodes that changed."""
+    """The lowest priority of the pods on each node; recomputed for changed nodes."""
 
     def __init__(self) -> None:
         self._column: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._nodes = self._pods = 0
 
     def below(self, priority: int, table: NodeTable) -> npt.NDArray[np.bool_]:
-        """Return, by row, whether the node has a pod of lower priority than `priority`."""
+        """Return, by row, whether the node has a pod with a lower priority than `priority`."""
         nodes, pods = table.node_log.since(self._nodes), table.pod_log.since(self._pods)
         rows: Iterable[int]
         if nodes is None or pods is None or len(self._column) != table.capacity:
@@ -131,10 +134,10 @@ class _LowestPriorities:
 
 
 class DryRuns:
-    """Runs the dry runs of one profile, and caches their results."""
+    """Performs the dry runs of one profile, and caches their results."""
 
     def __init__(self, plans: PlanCache, policy: PreemptionPolicy) -> None:
-        """Evaluate with the Filter plugins of the framework of `plans`."""
+        """Use the Filter plugins of the framework in `plans`."""
         self._plans = plans
         self._policy = policy
         self._kept: dict[Hashable, _CachedAnswers] = {}
@@ -148,7 +151,7 @@ class DryRuns:
         potential: Rows,
         sample: CandidateSample | None = None,
     ) -> DryRun:
-        """Evaluate the rows in `potential` (ascending); `sample` ends the search early."""
+        """Evaluate the rows in `potential` (ascending); `sample` limits the search."""
         framework = self._plans.framework
         table = framework.cluster.table
         columns = self._current(pod, found, table)
@@ -190,10 +193,11 @@ class DryRuns:
         *,
         is_local: bool,
     ) -> None:
-        """Mark rows as unknown: those in the logs, and others whose results these changes affect.
+        """Mark rows as unknown if a change may affect their results.
 
-        Placed pods may have had terms with other topology keys when the results were cached. Rows
-        that those keys reach are marked, too.
+        These are the rows in the logs, and the rows in their topology domains by the keys in
+        `reach`. The keys at the time of the cached results count as well, because terms of placed
+        pods may have changed.
         """
         cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
         nodes = table.node_log.since(kept.nodes)
@@ -232,10 +236,11 @@ class DryRuns:
         columns: CandidateColumns,
         sample: CandidateSample,
     ) -> Rows:
-        """Return the evaluated rows (ascending), without surplus candidates that violate budgets.
+        """Evaluate rows until there are enough candidates; return the evaluated rows (ascending).
 
-        Upstream keeps two lists, each limited to `wanted`, and stops when both together reach it
-        and the list without violations is not empty.
+        As in upstream, candidates that violate a budget are limited to `sample.wanted`, and surplus
+        ones are left out. The search ends when there are `wanted` candidates and one of them
+        violates no budget.
         """
         looked_at: list[int] = []
         harmless = breaching = 0
@@ -255,7 +260,7 @@ class DryRuns:
         return np.array(sorted(looked_at), np.int64)
 
     def _ask(self, pod: PodInfo, found: Feasibility, rows: Rows, columns: CandidateColumns) -> None:
-        """Evaluate `rows`; those without pods of lower priority are ruled out first."""
+        """Evaluate `rows`; nodes that have no pods of lower priority are ruled out first."""
         framework = self._plans.framework
         table = framework.cluster.table
         has_victims = self._lowest.below(pod.priority, table)[rows]
@@ -274,7 +279,7 @@ class DryRuns:
         rows: Rows,
         columns: CandidateColumns,
     ) -> Rows:
-        """Evaluate `rows` over columns; return those that must be evaluated one by one."""
+        """Evaluate `rows` over columns; return the rows that must be evaluated one by one."""
         cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
         plan, table = found.plan, cluster.table
         at = rows if plan.node_names is None else np.searchsorted(plan.rows, rows)
@@ -299,7 +304,7 @@ class DryRuns:
     def _evaluate(
         self, pod: PodInfo, found: Feasibility, fit: NodeResourcesFit | None, row: int
     ) -> Candidate | Status:
-        """Evaluate one row, by arithmetic if `fit` alone decides."""
+        """Evaluate one row; without a trial if `fit` is the only Filter that depends on pods."""
         framework = self._plans.framework
         node, budgets = framework.cluster.table.at(row), framework.cluster.budgets()
         if fit is None or found.plan.static_code(row):
@@ -309,10 +314,10 @@ class DryRuns:
 
 
 def _reach(beyond: Sequence[object], state: CycleState) -> frozenset[str] | None:
-    """Return the topology keys whose domains contain the pods that affect a result.
+    """Return the topology keys whose domains contain all pods that affect a node's result.
 
-    Empty if only the node's own pods affect it, None if the pods of all nodes do. `beyond` are the
-    plugins that look beyond the node.
+    Returns an empty set if only the pods on the node affect it, and None if any pod in the cluster
+    may. `beyond` are the plugins that depend on other nodes.
     """
     match beyond:
         case []:

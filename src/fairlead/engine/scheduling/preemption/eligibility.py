@@ -1,4 +1,4 @@
-"""ineligibility: checks whether a pod may preempt at all.
+"""ineligibility: checks whether a pod may preempt other pods.
 
 upstream: default_preemption.go: PodEligibleToPreemptOthers
 """
@@ -20,11 +20,11 @@ WAITING: Final = "not eligible due to a terminating pod on the nominated node."
 def ineligibility(
     pod: PodInfo, nominated_node: str, diagnosis: Diagnosis, policy: PreemptionPolicy
 ) -> str:
-    """Return why `pod` may not preempt, "" if it may.
+    """Return the reason for which `pod` may not preempt, "" if it may.
 
-    A pod that has already preempted waits for its victims to terminate, unless its nominated node
-    has become UnschedulableAndUnresolvable for it; a deleted node counts as such. `policy` defines
-    which terminating pods count.
+    A pod that has already preempted waits until its victims have terminated. It does not wait if
+    its nominated node was deleted or now rejects it as UnschedulableAndUnresolvable. `policy`
+    defines the terminating pods for which it waits.
     """
     if policy.honors_never and not preempts_lower(pod.pod):
         return NEVER

@@ -1,13 +1,13 @@
-"""Carries out a preemption: evicts the victims, the least important one last.
+"""Carries out a preemption: evicts the victims, the least important victim last.
 
     CLEARING one by one ──▶ REMOVING all but the last at once ──▶ REMOVING the last ──▶ done
        nominations of lower-priority pods              (once it is gone, the preemptor
        on the node are cleared                           passes PreEnqueue again)
 
 Each victim gets the condition DisruptionTarget, is deleted with its own grace period, and gets the
-event Preempted. Every step waits for the outcomes of the previous one. A victim that is already
-gone counts as done. After any other failure the current phase is finished, the last victim is not
-deleted, and the preemptor is retried immediately.
+event Preempted. Each step waits for the outcomes of the previous step. A victim that no longer
+exists counts as removed. After any other failure, the current phase is completed, the last victim
+is not deleted, and the preemptor is retried immediately.
 upstream: framework/preemption/executor.go: prepareCandidateAsync, PreemptPod
 """
 
@@ -38,12 +38,12 @@ PREEMPTION: Final = "preemption"
 
 @dataclass(slots=True)
 class PreemptionExecution:
-    """One preemptor's preemption in progress; call `answer` until `is_done`.
+    """The preemption of one preemptor in progress; call `answer` until `is_done`.
 
-    `reject` rejects a victim that is waiting on Permit and returns whether it was: such a victim
-    goes back to the queue instead of being deleted. `failed` is set if a victim could not be
-    removed, `erred` if any command failed. If a PodGroup preempts, `group` is that PodGroup and
-    `preemptor` one of its pods.
+    `reject(victim)` rejects a victim that is waiting on Permit, and returns whether it was waiting;
+    such a victim is requeued instead of deleted. `failed` is set if a victim could not be removed,
+    and `erred` if any command failed. If a PodGroup preempts, `group` is that PodGroup and
+    `preemptor` is one of its pods.
     """
 
     is_synchronous: ClassVar[bool] = False
@@ -61,15 +61,15 @@ class PreemptionExecution:
 
     @property
     def is_done(self) -> bool:
-        """Whether all commands have been sent and answered."""
+        """Whether all commands have been sent and their outcomes received."""
         if self._outstanding:
             return False
         return self.failed or self._phase > len(self._phases())
 
     def holds_back(self, pods: Mapping[str, PodInfo]) -> bool:
-        """Return True while the preemptor must wait: until its last victim is terminating or gone.
+        """Return whether the preemptor must wait until its last victim is terminating or gone.
 
-        `pods` are all pods, keyed by `namespace/name`.
+        `pods` are all pods in the cluster, by `namespace/name`.
         upstream: executor.go: IsPodRunningPreemption
         """
         if self._phase < len(self._phases()):
@@ -78,11 +78,11 @@ class PreemptionExecution:
         return last is not None and last.id == self.victims[-1].id and not last.terminating
 
     def start(self) -> list[Command]:
-        """Return the first commands."""
+        """Return the first commands of the preemption."""
         return self._advance()
 
     def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Return the commands that follow from the outcome of an earlier one; [] if unrelated.
+        """Return the next commands after `outcome`, [] if it is not of this preemption.
 
         Two preemptions may send equal commands for one pod, so outcomes are matched by the identity
         of the command.
@@ -103,7 +103,7 @@ class PreemptionExecution:
         return self._advance()
 
     def _go_on(self, command: PatchStatus | DeleteObject, uid: str) -> list[Command]:
-        """Return the next command for a victim: its deletion, then the event."""
+        """Return the command after `command` for the victim `uid`: its deletion or its event."""
         victim = next(v for v in self.victims if v.uid == uid)
         if isinstance(command, PatchStatus):
             self._outstanding[uid] = self._delete(victim)
@@ -167,10 +167,10 @@ def new_execution(
     reject: Callable[[PodInfo], bool],
     group: ObjectRef | None = None,
 ) -> PreemptionExecution | None:
-    """Return the preemption of `victims`; None if every one of them is already being deleted.
+    """Return the execution that evicts `victims`; None if all of them are already being deleted.
 
-    In that case nominations of lower-priority pods also stay, as in upstream. If a PodGroup
-    preempts, `group` is that PodGroup.
+    In that case, nominations of lower-priority pods are not cleared either, as in upstream. If a
+    PodGroup preempts, `group` is that PodGroup.
     """
     leaving = tuple(victim for victim in victims if not victim.terminating)
     if not leaving:

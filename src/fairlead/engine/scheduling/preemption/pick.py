@@ -1,4 +1,4 @@
-"""pick_one_node: finds the candidate that costs least, by ordered rules (`policy.RULES`).
+"""pick_one_node: finds the candidates with the lowest cost by ordered rules (`policy.RULES`).
 
 upstream: framework/preemption/preemption.go: pickOneNodeForPreemption
 """
@@ -19,14 +19,14 @@ AT_RANDOM: Final = "random among equals"
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The best rows, ascending; `rule` is the rule that decided."""
+    """The rows of the best candidates (ascending), and the rule by which they were chosen."""
 
     rows: Rows
     rule: str
 
 
 def pick_one_node(columns: CandidateColumns, potential: Rows) -> Pick | None:
-    """Return the candidates among `potential` that no rule can separate; None if there are none."""
+    """Return the best candidates in `potential`, which all rules rate as equal, or None."""
     left = potential[columns.is_candidate[potential]]
     if not len(left):
         return None

@@ -1,7 +1,7 @@
 """PreemptionPolicy: the eligibility and order of victims, and the rules that rate candidates.
 
-The defaults are those of Kubernetes 1.36. A profile's plugins may replace some of them
-(`engine.framework.preemption.policy`), a `SchedulerVersion` others.
+The defaults are those of Kubernetes 1.36. The plugins of a profile may replace some of them
+(`engine.framework.preemption.policy`), and a `SchedulerVersion` may replace others.
 """
 
 from __future__ import annotations
@@ -43,24 +43,25 @@ RULES: Final = (
 
 
 def is_preempted(pod: PodInfo) -> bool:
-    """Return True if the pod has been preempted by a scheduler."""
+    """Return whether a scheduler has preempted the pod, by its condition DisruptionTarget."""
     found = condition(pod.pod, DISRUPTION_TARGET)
     return found is not None and found.status == "True" and found.reason == PREEMPTED_BY_SCHEDULER
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionPolicy:
-    """How victims are chosen and ordered, and how candidates are rated.
+    """The rules for choosing and ordering victims and for rating candidates.
 
-    `order` is a sort key, most important pod first; a victim must be eligible by all of
-    `eligibility`.
+    `order` is a sort key, most important pod first. Each of `eligibility` must accept a pod as a
+    victim. `rules` rate the candidates.
 
-    These fields differ between upstream versions. `waits_for` tests whether a terminating pod of
-    lower priority on the preemptor's nominated node prevents another preemption. `honors_never`:
-    pods with preemptionPolicy Never do not preempt. `keeps_nomination`: if a search finds no
-    candidate, the preemptor's nomination stays, unless no node was worth a dry run.
-    `groups_violating`: victims whose removal violates a disruption budget come first. `by_group`:
-    pods of a PodGroup preempt as a group, not one by one (gate WorkloadAwarePreemption).
+    The other fields differ between upstream versions:
+    - `waits_for`: whether a terminating pod of lower priority on the preemptor's nominated node
+      prevents another preemption
+    - `honors_never`: pods with preemptionPolicy Never do not preempt
+    - `keeps_nomination`: if a search with potential nodes finds no candidate, the nomination stays
+    - `groups_violating`: victims whose removal violates a disruption budget come first
+    - `by_group`: pods of a PodGroup preempt as a group (gate WorkloadAwarePreemption)
     """
 
     order: Callable[[PodInfo], Any] = importance
@@ -73,7 +74,7 @@ class PreemptionPolicy:
     by_group: bool = False
 
     def victims_among(self, others: Iterable[PodInfo], pod: PodInfo) -> list[PodInfo]:
-        """Return the pods that `pod` may preempt."""
+        """Return the pods in `others` that `pod` may preempt."""
         priority = pod.priority
         lower = [other for other in others if other.priority < priority]
         for plugin in self.eligibility:
@@ -81,10 +82,10 @@ class PreemptionPolicy:
         return lower
 
     def arranged(self, victims: Sequence[PodInfo]) -> tuple[PodInfo, ...]:
-        """Return the victims of a candidate in the order of eviction.
+        """Return `victims` in the order in which they are evicted.
 
-        They are ordered by importance; with `groups_violating`, as in 1.19, pods whose eviction
-        violates a budget come first, in the order of `victims`.
+        They are sorted by importance. With `groups_violating`, as in 1.19, they keep their order,
+        in which pods whose eviction violates a budget come first.
         """
         return tuple(victims if self.groups_violating else sorted(victims, key=self.order))
 
@@ -92,7 +93,10 @@ class PreemptionPolicy:
 def policy_of(
     plugins: Sequence[Plugin], default: PreemptionPolicy | None = None
 ) -> PreemptionPolicy:
-    """Return `default` as changed by `plugins`; exceptions of their `candidate_rules` propagate."""
+    """Return `default` with the changes that `plugins` define.
+
+    Exceptions of a plugin's `candidate_rules` are not caught.
+    """
     default = default or PreemptionPolicy()
     rules: Sequence[CandidateRule] = default.rules
     for plugin in plugins:

@@ -1,4 +1,4 @@
-"""Preemptions: all preemptions in progress, keyed by preemptor."""
+"""Preemptions: all preemptions in progress, by preemptor."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _WHOLE_CLUSTER = "cluster"
 
 
 class Execution(Protocol):
-    """The steps of one preemption in progress (`PreemptionExecution`).
+    """Protocol for one preemption in progress, such as `PreemptionExecution`.
 
-    If `is_synchronous` is set, the preemptor's scheduling cycle ends when the execution is done,
-    and `failed` means that the preemption does not count.
+    If `is_synchronous` is set, the preemptor's scheduling cycle ends when the preemption is done.
+    If `failed` is then set, the preemptor is not nominated.
     """
 
     is_synchronous: ClassVar[bool]
@@ -38,7 +38,7 @@ class Execution(Protocol):
 
     @property
     def is_done(self) -> bool:
-        """Whether all commands have been sent and answered."""
+        """Whether all commands have been sent and their outcomes received."""
         ...
 
     @property
@@ -47,15 +47,15 @@ class Execution(Protocol):
         ...
 
     def start(self) -> list[Command]:
-        """Return the first commands."""
+        """Return the first commands of the preemption."""
         ...
 
     def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Return the commands that follow from the outcome of an earlier one."""
+        """Return the next commands after the outcome of a command."""
         ...
 
     def holds_back(self, pods: Mapping[str, PodInfo]) -> bool:
-        """Return True while the preemptor must not be retried; `pods` are keyed by name."""
+        """Return whether the preemptor must not be retried yet; `pods` are by `namespace/name`."""
         ...
 
 
@@ -66,7 +66,7 @@ NewExecution = Callable[
 
 
 class Preemptions:
-    """Starts and continues preemptions, and keeps preemptors out of the queue while they run."""
+    """Starts and continues preemptions, and keeps preemptors out of the queue in the meantime."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Preemptions:
         self._by_preemptor: dict[str, Execution] = {}
 
     def start(self, pod: PodInfo, room: PostFilterResult) -> tuple[list[Command], Execution | None]:
-        """Return the first commands, and the execution if the cycle must wait for it."""
+        """Start a preemption; return its commands, and the execution if the cycle must wait."""
         node = room.nominated_node or ""
         rivals = self._nominator.pods_on(node)
         lower = tuple(rival for rival in rivals if rival.priority < pod.priority)
@@ -97,7 +97,7 @@ class Preemptions:
     def start_group(
         self, pod: PodInfo, group: ObjectRef, victims: tuple[PodInfo, ...]
     ) -> list[Command]:
-        """Return the first commands of the preemption for `group`, of which `pod` is a member."""
+        """Start the preemption for `group`, which contains `pod`; return its first commands."""
         execution = new_group_execution(pod, _WHOLE_CLUSTER, (), victims, self._reject, group)
         return [] if execution is None else self._begin(_group_id(pod), execution)
 
@@ -117,7 +117,7 @@ class Preemptions:
     def answer(
         self, outcome: CommandSucceeded | CommandFailed
     ) -> tuple[list[Command], list[PodInfo]]:
-        """Return the commands that follow from `outcome`, and the preemptors to retry now."""
+        """Return the next commands after `outcome`, and the preemptors to retry immediately."""
         commands: list[Command] = []
         failed: list[PodInfo] = []
         for key, execution in list(self._by_preemptor.items()):
@@ -129,7 +129,7 @@ class Preemptions:
         return commands, failed
 
     def gate(self, pod: PodInfo) -> Status | None:
-        """Return the rejection of `pod` while its preemption keeps it out of the queue, else None.
+        """Return a rejection of `pod` while its preemption keeps it out of the queue, else None.
 
         upstream: default_preemption.go: PreEnqueue
         """
@@ -143,5 +143,5 @@ class Preemptions:
 
 
 def _group_id(pod: PodInfo) -> str:
-    """Return a key for the group of `pod` among the preemptors."""
+    """Return the key of the group of `pod` in the preemptions by preemptor."""
     return f"group {group_key(pod)}"

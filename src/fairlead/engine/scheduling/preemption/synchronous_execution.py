@@ -22,11 +22,11 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(slots=True)
 class SynchronousExecution:
-    """One preemptor's preemption in progress; call `answer` until `is_done`.
+    """The preemption of one preemptor in progress; call `answer` until `is_done`.
 
-    The preemptor's scheduling cycle ends when it is done. `reject` rejects a victim that is waiting
-    on Permit. `failed` is set if a victim could not be deleted. `erred` is always False, because
-    the cycle itself reports the failure.
+    The preemptor's scheduling cycle ends when the preemption is done. `reject(victim)` rejects a
+    victim that is waiting on Permit. `failed` is set if a victim could not be deleted. `erred` is
+    always False, because the cycle itself reports the failure.
     """
 
     is_synchronous: ClassVar[bool] = True
@@ -43,7 +43,7 @@ class SynchronousExecution:
 
     @property
     def is_done(self) -> bool:
-        """Whether all commands have been sent and answered."""
+        """Whether all commands have been sent and their outcomes received."""
         return self.failed or (self._is_clearing and not self._outstanding)
 
     @property
@@ -56,11 +56,11 @@ class SynchronousExecution:
         return False
 
     def start(self) -> list[Command]:
-        """Return the first commands."""
+        """Return the first commands of the preemption."""
         return self._advance()
 
     def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Return the commands that follow from the outcome of an earlier one; [] if unrelated."""
+        """Return the next commands after `outcome`, [] if it is not of this preemption."""
         command = outcome.command
         if not isinstance(command, PatchStatus | DeleteObject):
             return []
@@ -78,7 +78,7 @@ class SynchronousExecution:
         return [self._event(victim), *self._advance()]
 
     def _advance(self) -> list[Command]:
-        """Delete the next victim; after the last one, clear all nominations together."""
+        """Delete the next victim; after the last victim, clear all nominations together."""
         if self._deleted < len(self.victims):
             victim = self.victims[self._deleted]
             self._outstanding = {victim.uid: DeleteObject(victim.ref, why=PREEMPTION)}

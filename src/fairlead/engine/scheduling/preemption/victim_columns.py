@@ -1,22 +1,24 @@
-"""VictimColumns: the costs of preemption on many nodes at once, where resources alone decide.
+"""VictimColumns: the costs of preemption on many nodes together, if only resources matter.
 
-The pods of every node are a column, sorted by importance and padded:
+Each node is a column of its pods, sorted by importance and padded:
 
-    priority[slot, row], start[slot, row]   of the pod; NO_POD where there is none
-    kind[slot, row]                         index of the pod's shape in `_kinds`; 0 if there is none
+    priority[slot, row], start[slot, row]   of the pod; NO_POD if the slot is empty
+    kind[slot, row]                         index of the pod's shape in `_kinds`; 0 if it is empty
 
-A dry run of the preemptor reads the columns of all its nodes: the sums over the lesser pods say
-where it fits without them, and one pass per slot reprieves the pods of all nodes in the order of
-their importance, as `select_victims_by_resources` does for one node. Only costs are computed here;
-the victims themselves are looked up on the node that is picked.
+A dry run reads the columns of all nodes of the preemptor. First it sums up the pods of lower
+priority, to find the nodes that the preemptor fits without them. Then it reprieves pods slot by
+slot, on all nodes together, from the most to the least important pod. This is the procedure of
+`select_victims_by_resources` for one node. Only costs are computed here; the victims are determined
+later, for the chosen node only.
 
-Example: the preemptor needs 3 cores; node 0 has 4 cores and pods of 1, 1 and 2 cores in descending
-importance, node 1 has 4 cores and pods of 2 and 2. Without its pods, node 0 would have 1 core to
-spare, node 1 too. Slot 0: the pod of 1 core stays on node 0 (spare 0), that of 2 cores is lost on
-node 1. Slot 1: both are lost. Slot 2: the pod of 2 cores is lost on node 0.
+Example: the preemptor needs 3 cores, and all pods have lower priority. Node 0 has 4 cores and pods
+of 1, 1 and 2 cores in descending importance. Node 1 has 4 cores and pods of 2 and 2 cores. Without
+these pods, each node would have 1 core left beside the preemptor. Slot 0: the pod of 1 core stays
+on node 0, which has 0 cores left; the pod of 2 cores is lost on node 1. Slot 1: both pods are lost.
+Slot 2: the pod of 2 cores is lost on node 0.
 
-Invariant after `refresh`: the columns are those of the pods on the nodes now. Rows that the logs
-name are written again.
+Invariant after `refresh`: the columns contain exactly the pods that are on the nodes. `refresh`
+rewrites the rows that the logs name.
 """
 
 from __future__ import annotations
@@ -54,9 +56,9 @@ _PER_VICTIM: Final = 1 << 31
 class VictimCosts:
     """The results of dry runs on some nodes.
 
-    `costs[i]` are the costs by rule i where `is_candidate`. Where `codes` is not 0, the pod would
-    not fit without the pods of lower priority either, and `statuses[codes]` has the reason. A node
-    that is neither must be evaluated on its own.
+    `costs[i]` are the costs by rule i, valid where `is_candidate`. Where `codes` is not 0, the
+    preemptor would not fit even without the pods of lower priority, for the reason
+    `statuses[codes]`. Nodes for which neither holds must be evaluated one by one.
     """
 
     is_candidate: Mask
@@ -85,7 +87,7 @@ class VictimColumns:
     # --- the columns -----------------------------------------------------------------------
 
     def refresh(self) -> bool:
-        """Bring the columns up to date; return False if they would take too much memory."""
+        """Update the columns; return False if they would take too much memory."""
         table = self._table
         nodes = table.node_log.since(self._nodes) if self._nodes >= 0 else None
         pods = table.pod_log.since(self._pods) if self._pods >= 0 else None
@@ -120,7 +122,7 @@ class VictimColumns:
             )
 
     def _fill(self, rows: Rows) -> None:
-        """Write the pods of the nodes at `rows`, whose columns are empty."""
+        """Write the pods of the nodes at `rows` into their columns, which must be empty."""
         nodes = [self._table.at(row) for row in rows.tolist()]
         pods = [pod for node in nodes for pod in node.pods.values()]
         if not pods:
@@ -153,11 +155,11 @@ class VictimColumns:
     def costs(
         self, fit: NodeResourcesFit, pod: PodInfo, rows: Rows, rules: Sequence[CandidateRule]
     ) -> VictimCosts | None:
-        """Return the results for `pod` on `rows`, each of which has a pod of lower priority.
+        """Return the results for `pod` on `rows`; call `refresh` first.
 
-        Only `fit` may depend on the pods of these nodes, and they have neither nominated pods nor
-        guarded ones (`guarded_rows`). Returns None if `fit` has to look at each node. `refresh`
-        comes first.
+        Every node in `rows` must have a pod of lower priority. NodeResourcesFit (`fit`) must be the
+        only Filter that depends on pods there. The nodes must have no nominated pods and no guarded
+        pods (`guarded_rows`). Returns None if `fit` must evaluate each node separately.
         """
         wanted = fit.counted_requests(pod)
         if wanted is None:
@@ -182,7 +184,7 @@ class VictimColumns:
         return VictimCosts((codes == 0) & lost.any(axis=0), by_rule, codes, statuses)
 
     def _loads(self, columns: Sequence[int], kind: npt.NDArray[np.int32]) -> list[Ints]:
-        """Return what each pod occupies of the resources in `columns`, [slot, row] each."""
+        """Return the requests of each pod for each resource in `columns`, as [slot, row] arrays."""
         wanted = tuple(columns)
         nothing = (0,) * len(wanted)
         amounts = [nothing if one is None else one.amounts_of(wanted) for one in self._kinds]
@@ -190,7 +192,7 @@ class VictimColumns:
         return [table[:, i].take(kind) for i in range(len(wanted))]
 
     def _rated(self, rows: Rows, priority: Ints, lost: Mask) -> Mapping[CandidateRule, Ints]:
-        """Return the costs by rule, as the rules compute them from the pods that are `lost`."""
+        """Return the costs of each node by rule, computed from the pods marked in `lost`."""
         highest: Ints = np.where(lost, priority, _LOWEST).max(axis=0, initial=_LOWEST)
         number: Ints = lost.sum(axis=0)
         total: Ints = np.where(lost, priority, 0).sum(axis=0) + number * _PER_VICTIM
@@ -202,9 +204,10 @@ class VictimColumns:
 
 
 def _lost(is_lower: Mask, loads: Sequence[Ints], spare: list[Ints], places: Ints) -> Mask:
-    """Return which pods cannot be reprieved; the most important are tried first.
+    """Return, by slot and row, whether the pod cannot be reprieved.
 
-    Overwrites `spare` and `places`, which are what the preemptor and all reprieved pods leave.
+    The most important pods are tried first. `spare` and `places` are the free resources and pod
+    slots beside the preemptor; they are overwritten.
     """
     lost = is_lower.copy()
     for slot in range(len(lost)):
@@ -219,7 +222,7 @@ def _lost(is_lower: Mask, loads: Sequence[Ints], spare: list[Ints], places: Ints
 
 
 def can_rate(policy: PreemptionPolicy) -> bool:
-    """Return True if columns can order victims and rate candidates as `policy` does."""
+    """Return whether columns can order victims and rate candidates as `policy` requires."""
     return (
         policy.order is importance
         and not policy.eligibility
@@ -230,7 +233,8 @@ def can_rate(policy: PreemptionPolicy) -> bool:
 def guarded_rows(table: NodeTable, budgets: Sequence[PodDisruptionBudget]) -> Mask:
     """Return, by row, whether removing pods of the node may violate one of `budgets`.
 
-    It cannot if no budget selects more pods on the node than it allows to be disrupted.
+    It cannot violate a budget that allows at least as many disruptions as it selects pods on the
+    node.
     """
     guarded = np.zeros(table.capacity, np.bool_)
     if not budgets:

@@ -1,4 +1,4 @@
-"""select_victims_on_node: finds the fewest and least important pods to remove so that the pod fits.
+"""select_victims_on_node: finds the pods to remove from a node so that the preemptor fits.
 
 upstream: default_preemption.go: SelectVictimsOnNode
 """
@@ -33,16 +33,19 @@ def select_victims_on_node(
     budgets: Sequence[PodDisruptionBudget],
     policy: PreemptionPolicy = UPSTREAM,
 ) -> Candidate | Status:
-    """Return the preemption candidate for `node`, or the reason why there is none.
+    """Return the preemption candidate for `node`, or the status if there is none.
 
-    1. Remove all pods that may be victims. If the pod does not fit then, the node is no candidate.
-    2. Reprieve them one by one while the pod still fits: first the pods whose removal would violate
-       a disruption budget, then the others, each group from the most to the least important.
+    1. Remove all pods that may be victims. If the preemptor does not fit then, the node is no
+       candidate.
+    2. Reprieve the pods one by one while the preemptor still fits: first the pods whose removal
+       would violate a disruption budget, then the other pods, each group from the most to the least
+       important.
     3. The pods that could not be reprieved are the victims.
 
-    Example: the preemptor needs 3 cores of 4. Running are a (priority 9, 1 core), b (priority 5,
-    1 core, guarded by a budget) and c (priority 1, 2 cores). Without them the pod fits. b is tried
-    first and stays (3 + 1 <= 4); a does not fit any more, nor does c: the victims are a and c.
+    Example: the preemptor needs 3 cores of 4. The node runs a (priority 9, 1 core), b (priority 5,
+    1 core, protected by a budget) and c (priority 1, 2 cores). Without these pods, the preemptor
+    fits. b is tried first and stays (3 + 1 <= 4). Then neither a nor c fits: the victims are a and
+    c.
     """
     lower = policy.victims_among(node.pods.values(), pod)
     if not lower:
@@ -84,16 +87,16 @@ def select_victims_by_resources(
     budgets: Sequence[PodDisruptionBudget],
     policy: PreemptionPolicy = UPSTREAM,
 ) -> Candidate | Status:
-    """Compute the result of `select_victims_on_node` by arithmetic instead of a trial.
+    """Return the result of `select_victims_on_node`, computed without a trial.
 
-    Call it only for a node on which `fit` alone decides, because all other Filters accept the node
-    or are skipped. Then removing a pod frees its resources, and a reprieve takes them back.
-    `rivals` are the competing pods nominated to the node: with them there is less room than
-    without, so that the pod fits with and without them if it fits with them.
+    All Filters except `fit` must accept the node or be skipped. Then removing a pod only frees its
+    resources, and reprieving it takes them again. `rivals` are the competing pods that are
+    nominated to the node. They count as placed: they only take room, so the preemptor also fits
+    without them.
 
-    Invariant: `spare[i]` is how much of the i-th requested resource would stay free with the
-    preemptor, the rivals and all reprieved pods on the node; `places` is how many more pods it
-    would take.
+    Invariant: `spare[i]` is the amount of the i-th requested resource that would stay free with the
+    preemptor, the rivals and all reprieved pods on the node. `places` is the number of further pods
+    that the node would accept.
     """
     lower = policy.victims_among(node.pods.values(), pod)
     if not lower:
@@ -126,7 +129,7 @@ def select_victims_by_resources(
 
 
 def _reprieve(trial: Trial, other: PodInfo, node: NodeInfo) -> bool:
-    """Add `other` back if the preemptor still fits beside it."""
+    """Add `other` back if the preemptor still fits the node with it; return whether it does."""
     trial.add(other, node)
     if trial.verdict(node) is None:
         return True

@@ -1,9 +1,9 @@
-"""BackoffClock: how long a pod waits before it may be retried.
+"""BackoffClock: computes the time for which a pod waits before it may be retried.
 
-initial × 2^(count - 1), at most max: 1, 2, 4, 8, 10, 10 … seconds. With SchedulerPopFromBackoffQ,
-the default, expiry is truncated to whole seconds and a pod is released at the first whole second
-strictly after it, so that the pods of one second's window are ordered by priority
-(backend/queue/backoff_queue.go: alignToWindow).
+The backoff is initial × 2^(count - 1), at most the maximum: 1, 2, 4, 8, 10, 10 … seconds. With
+SchedulerPopFromBackoffQ, the default, the expiry is truncated to whole seconds. A pod is released
+at the first whole second after its expiry, so that pods that expire within the same second are
+ordered by priority (backend/queue/backoff_queue.go: alignToWindow).
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ _FLUSH_PERIOD: Final = NANOSECONDS_PER_SECOND
 class BackoffConfig:
     """The settings of backoff and of the unschedulable pool; durations in ns.
 
-    `initial` and `maximum` are podInitialBackoffSeconds and podMaxBackoffSeconds;
-    `max_in_unschedulable` is the longest time in the unschedulable pool. `pop_from_backoff` is the
-    feature gate SchedulerPopFromBackoffQ: an idle scheduler pops pods that are backing off.
-    `ends_at_expiry`: a backoff ends at its expiry instead of just after it.
+    `initial` and `maximum` are podInitialBackoffSeconds and podMaxBackoffSeconds.
+    `max_in_unschedulable` is the longest time that a pod stays in the unschedulable pool.
+    `pop_from_backoff` is the feature gate SchedulerPopFromBackoffQ: an idle scheduler pops pods
+    that are backing off. If `ends_at_expiry` is set, a backoff ends at its expiry, otherwise just
+    after it.
     """
 
     initial: DurationNs = INITIAL_DEFAULT
@@ -39,9 +40,9 @@ class BackoffConfig:
 
 @dataclass(frozen=True, slots=True)
 class BackoffClock:
-    """Computes when backoffs expire, and which flush releases their pods.
+    """Computes the expiry of backoffs, and the flush that releases their pods.
 
-    Expiry is truncated to multiples of `window` (ns); flushes happen every second, starting at
+    An expiry is truncated to a multiple of `window` (ns). Flushes happen every second, starting at
     `phase`.
     """
 
@@ -50,7 +51,10 @@ class BackoffClock:
     phase: Instant
 
     def expiry(self, since: Instant, count: int) -> Instant:
-        """Return the (truncated) expiry of a backoff that began at `since`; 0 without backoff."""
+        """Return the truncated expiry of backoff number `count` that began at `since`.
+
+        Returns 0 if `count` is 0, because there is no backoff then.
+        """
         if count <= 0:
             return 0
         duration = self.config.initial
@@ -62,11 +66,11 @@ class BackoffClock:
         return expiry - 1 if self.config.ends_at_expiry else expiry
 
     def is_on(self, expiry: Instant, now: Instant) -> bool:
-        """Return whether a backoff with the truncated expiry `expiry` is still running."""
+        """Return whether a backoff that ends at the truncated `expiry` is still running."""
         return expiry >= self._truncated(now)
 
     def release_at(self, expiry: Instant) -> Instant:
-        """Return the first flush after `expiry`."""
+        """Return the time of the first flush after `expiry`."""
         ticks = (expiry - self.phase) // _FLUSH_PERIOD + 1
         return self.phase + ticks * _FLUSH_PERIOD
 
@@ -75,9 +79,9 @@ class BackoffClock:
 
 
 def backoff_clock(config: BackoffConfig, start: Instant) -> BackoffClock:
-    """Return a clock with windows of whole seconds if pods are popped from backoff.
+    """Return the clock for `config`.
 
-    Otherwise backoffs end exactly at their expiry.
+    If pods are popped from backoff, it truncates expiries to whole seconds.
     """
     if config.pop_from_backoff:
         return BackoffClock(config, window=NANOSECONDS_PER_SECOND, phase=0)

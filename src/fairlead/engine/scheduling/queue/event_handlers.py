@@ -32,10 +32,11 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class EventHandlers:
-    """Moves pods in `queue` according to the changes of `cluster`.
+    """Moves pods in `queue` when `cluster` changes.
 
-    Handles pods of `profiles` (scheduler names). `is_binding` tests whether a pod is being bound.
-    `pod_groups`: new PodGroups and new pods without a node may make other pods schedulable.
+    Only pods whose schedulerName is in `profiles` are handled. `is_binding` returns whether a pod
+    is being bound. If `pod_groups` is set, new PodGroups and new pods without a node may make other
+    pods schedulable.
     """
 
     cluster: Cluster
@@ -47,7 +48,7 @@ class EventHandlers:
     pod_groups: bool = False
 
     def handle(self, changes: list[Change], now: Instant) -> None:
-        """Handle all changes of one stimulus."""
+        """Apply all changes of one stimulus to the queue."""
         for change in changes:
             match change:
                 case PodChange():  # by far the most frequent
@@ -77,7 +78,7 @@ class EventHandlers:
             self._waiting_gone(old, now)
 
     def _assigned(self, old: PodInfo | None, new: PodInfo, now: Instant) -> None:
-        """Handle a change of a pod with a node, possibly bound by this scheduler."""
+        """Handle a changed pod that has a node; this scheduler may have bound it."""
         if old is not None:
             for event in self.queue.assigned_pod_events(old, new):
                 self.queue.wake(event, now)
@@ -88,7 +89,7 @@ class EventHandlers:
         self.queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_ADD, None, new), now)
 
     def _waiting(self, old: PodInfo | None, new: PodInfo, now: Instant) -> None:
-        """Handle a change of a pod without a node."""
+        """Handle a changed pod that has no node."""
         if self.cluster.is_assumed(new) or not self._is_ours(new):
             return
         if old is None:
@@ -119,7 +120,7 @@ class EventHandlers:
             self.queue.wake_after_nomination(old, now)
 
     def _renominate(self, old: PodInfo, new: PodInfo) -> None:
-        """Update the nomination from the pod's status (nominator.go: UpdateNominatedPod)."""
+        """Update the pod's nomination from its new status (nominator.go: UpdateNominatedPod)."""
         before = nomination_of(old)
         after = nomination_of(new)
         if after:

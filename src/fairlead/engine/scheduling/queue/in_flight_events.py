@@ -1,8 +1,9 @@
 """InFlightEvents: the events that arrive while pods are being scheduled.
 
-An event during a pod's attempt may make its rejection obsolete; the pod must then not become
-unschedulable. So every event between a pod's pop and the end of its attempt is kept, and checked
-when the pod returns to the queue (backend/queue/active_queue.go: inFlightPods, inFlightEvents).
+An event that arrives during a pod's attempt may make its rejection obsolete. The pod must then not
+be put into the unschedulable pool. So every event between a pod's pop and the end of its attempt is
+kept, and checked when the pod returns to the queue (backend/queue/active_queue.go: inFlightPods,
+inFlightEvents).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Entry = tuple[ClusterEvent, QueuedPod | None]
 
 
 class InFlightEvents:
-    """The events of the current attempts, in order, kept only while a pod is in flight."""
+    """The events since the oldest attempt in progress began, in order of arrival."""
 
     def __init__(self) -> None:
         """Start without pods in flight."""
@@ -26,11 +27,11 @@ class InFlightEvents:
         self._since: dict[QueuedPod, int] = {}
 
     def begin(self, queued: QueuedPod) -> None:
-        """Start keeping events for `queued`; ended by `end`."""
+        """Start keeping events for `queued`; `end` stops it."""
         self._since[queued] = self._start + len(self._events)
 
     def end(self, queued: QueuedPod) -> list[ClusterEvent]:
-        """Stop keeping events for `queued`; return the relevant ones."""
+        """Stop keeping events for `queued`; return the events since `begin` that concern it."""
         since = self._since.pop(queued, None)
         if since is None:
             return []
@@ -41,21 +42,18 @@ class InFlightEvents:
         return [event for event, only in later if only in (None, queued)]
 
     def _trim(self) -> None:
-        """Remove the events from before the oldest attempt in progress.
-
-        Runs once many have accumulated.
-        """
+        """Remove the events before the oldest attempt in progress, if many have accumulated."""
         needed = min(self._since.values(), default=self._start + len(self._events))
         if not self._since or needed - self._start > _TRIMMED_FROM:
             del self._events[: needed - self._start]
             self._start = needed
 
     def note(self, event: ClusterEvent) -> None:
-        """Add an event that may be relevant to any pod."""
+        """Add an event that may concern any pod."""
         if self._since:
             self._events.append((event, None))
 
     def note_own(self, queued: QueuedPod, events: list[ClusterEvent]) -> None:
-        """Add events of `queued` itself."""
+        """Add events that concern only `queued`."""
         if queued in self._since:
             self._events.extend((event, queued) for event in events)

@@ -1,10 +1,11 @@
 """MoveRequestQueue: the scheduling queue of versions without queueing hints, such as 1.19.
 
-Every event that may matter moves all unschedulable pods (a *move request*), whichever plugin
-rejected them; changes of pods on nodes move only the pods with a required pod affinity that they
-match. A failed pod goes to the backoff queue if there was a move request since the last pop, and to
-the unschedulable pool otherwise, even after an error. An update of a waiting pod makes it active
-immediately if it was backing off, was in flight, or changed in more than its status.
+An event that may make pods schedulable is a *move request*: it moves all unschedulable pods,
+whichever plugin rejected them. Exception: if a pod on a node is added or changed, only those pods
+move that have a required pod affinity term that matches it. A failed pod goes to the backoff queue
+if there was a move request since the last pop, otherwise to the unschedulable pool, even after an
+error. An updated pod becomes active immediately if it was backing off or in flight, or if more than
+its status changed.
 upstream: v1.19 internal/queue/scheduling_queue.go, eventhandlers.go
 """
 
@@ -46,7 +47,7 @@ _LATE_BINDING: Final = "WaitForFirstConsumer"
 class MoveRequestQueue(SchedulingQueue):
     """Moves all unschedulable pods on every event that may be relevant.
 
-    It counts pops and stores which pop was the latest at the last move request.
+    It counts pops, and stores that count at each move request.
     """
 
     _cycle = 0
@@ -59,23 +60,23 @@ class MoveRequestQueue(SchedulingQueue):
         return queued
 
     def assigned_pod_events(self, old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
-        """Yield one event for any change of a pod on a node.
+        """Yield one event for any change of a pod that has a node.
 
         upstream: eventhandlers.go: updatePodInCache
         """
         yield ClusterEvent(EventKind.ASSIGNED_POD_LABEL, old, new)
 
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
-        """Move all pods, or those whose required pod affinity matches the changed pod."""
+        """Move all unschedulable pods, or only those with an affinity for the changed pod."""
         if _moves_all(event) or event.kind in _MOVE_MATCHING:
             super().wake(event, now, spare)
             self._moved_in = self._cycle
 
     def wake_after_nomination(self, pod: PodInfo, now: Instant) -> None:
-        """Do nothing: the end of a nomination is no move request."""
+        """Do nothing, because the end of a nomination is not a move request."""
 
     def wake_after_refusal(self, pod: PodInfo, now: Instant, spare: str = "") -> None:
-        """Do nothing: a refused placement is no move request."""
+        """Do nothing, because a refused binding is not a move request."""
 
     def _any_registered(self, plugins: tuple[str, ...], event: ClusterEvent) -> bool:
         return True
@@ -91,7 +92,7 @@ class MoveRequestQueue(SchedulingQueue):
         return self._moved_in >= self._cycle
 
     def _backoff_count(self, queued: QueuedPod) -> int:
-        """Return the exponent of the backoff; every attempt counts.
+        """Return the number of backoffs so far; every attempt counts.
 
         upstream: scheduling_queue.go: calculateBackoffDuration
         """
@@ -103,7 +104,7 @@ class MoveRequestQueue(SchedulingQueue):
             super().put_back(queued, now, plugins)
 
     def update(self, pod: PodInfo, now: Instant, events: list[ClusterEvent]) -> None:
-        """Store a new version of a waiting pod, which may make it active."""
+        """Store a new version of a waiting pod; the update may make the pod active."""
         queued = self._pods.get(pod.key)
         if queued is None or queued.place is QueueName.IN_FLIGHT:
             self.add(pod, now)
@@ -141,7 +142,7 @@ def _is_attracted(pod: PodInfo, other: PodInfo) -> bool:
 
 
 def _is_updated(old: PodInfo, new: PodInfo) -> bool:
-    """Return whether the pods differ in more than their status (isPodUpdated)."""
+    """Return whether more than the status differs between `old` and `new` (isPodUpdated)."""
     return _without_status(old) != _without_status(new)
 
 

@@ -11,7 +11,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class QueueName(Enum):
-    """The queue that holds a pod; IN_FLIGHT from its pop until its attempt ends."""
+    """The queue that a pod is in; IN_FLIGHT from its pop until its attempt ends."""
 
     ACTIVE = "active"
     BACKOFF = "backoff"
@@ -22,13 +22,13 @@ class QueueName(Enum):
 
 
 class QueuedPod(Struct, eq=False):
-    """A pod in the scheduling queue; only `SchedulingQueue` writes it.
+    """A pod in the scheduling queue; only `SchedulingQueue` changes it.
 
-    `timestamp` is when the pod last entered the queue (first arrival, or the end of its last
-    attempt) and `stamp` orders pods that entered at the same instant. `plugins` rejected it in its
-    last attempt; `gated_by` is the PreEnqueue plugin that holds it back. `activations` counts how
-    often it was activated at the instant `activated_at`. `token` marks the heap entry that is
-    valid; entries with another token are stale.
+    `timestamp` is the time at which the pod last entered the queue: its arrival, or the end of its
+    last attempt. `stamp` orders pods that entered at the same time. `plugins` are the plugins that
+    rejected it in its last attempt, and `gated_by` is the PreEnqueue plugin that rejects it now.
+    `activations` is the number of its activations at the time `activated_at`. A heap entry for this
+    pod is valid only if it has the current `token`.
     """
 
     info: PodInfo
@@ -47,5 +47,5 @@ class QueuedPod(Struct, eq=False):
 
     @property
     def backoff_count(self) -> int:
-        """The exponent of the backoff: consecutive errors after an error, else rejections."""
+        """The number of backoffs so far: consecutive errors after an error, else rejections."""
         return self.error_count or self.unschedulable_count

@@ -1,4 +1,4 @@
-"""SchedulingQueue: decides which pod is scheduled next, and when the others may be retried.
+"""SchedulingQueue: decides which pod is scheduled next, and when other pods may be retried.
 
     add ──▶ ACTIVE ──pop──▶ IN_FLIGHT ──settled──▶ (gone)
               ▲  ▲               │ failed
@@ -6,11 +6,11 @@
               │               ▲  │
               └── woken ── UNSCHEDULABLE ◀── rejected
 
-ACTIVE is ordered by the QueueSort plugin. If it is empty, the head of BACKOFF is popped at once:
-backoff only matters while other pods wait (feature SchedulerPopFromBackoffQ). Pods whose last
-attempt was an error always wait for their backoff. A pod leaves UNSCHEDULABLE on an event that is
-registered by a plugin that rejected it, or by the leftover flush after five minutes. Events that
-arrive while a pod is IN_FLIGHT are checked when it comes back rejected.
+ACTIVE is ordered by the QueueSort plugin. If ACTIVE is empty, the first pod of BACKOFF is popped
+immediately: backoff only matters while other pods wait (feature SchedulerPopFromBackoffQ). A pod
+whose last attempt was an error always waits until its backoff ends. A pod leaves UNSCHEDULABLE on
+an event for which a plugin that rejected it is registered, or by the leftover flush after five
+minutes. Events that arrive while a pod is IN_FLIGHT are checked when the pod returns rejected.
 upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_queue}.go
 """
 
@@ -42,7 +42,7 @@ Entry = tuple[tuple[int, ...], int, QueuedPod]
 
 
 class SchedulingQueue:
-    """The active, backoff and unschedulable queues; only methods that take `now` move pods."""
+    """The active, backoff and unschedulable queues; only methods with parameter `now` move pods."""
 
     def __init__(
         self,
@@ -51,9 +51,9 @@ class SchedulingQueue:
         start: Instant,
         extra_gate: Callable[[PodInfo], Status | None] | None = None,
     ) -> None:
-        """Start empty; `start` is the time from which leftover flushes are counted.
+        """Start empty; leftover flushes happen at regular intervals after `start`.
 
-        `extra_gate` runs after PreEnqueue.
+        `extra_gate` may reject a pod after PreEnqueue, like a PreEnqueue plugin.
         """
         self._frameworks = frameworks
         self._config = config
@@ -80,7 +80,7 @@ class SchedulingQueue:
         self._enqueue(queued, now)
 
     def update(self, pod: PodInfo, now: Instant, events: list[ClusterEvent]) -> None:
-        """Store a new version of a waiting pod; `events` are the cluster events of its change."""
+        """Store a new version of a waiting pod; `events` are the cluster events of the update."""
         queued = self._pods.get(pod.key)
         if queued is None:
             self.add(pod, now)
@@ -101,7 +101,7 @@ class SchedulingQueue:
                 pass
 
     def remove(self, key: str) -> None:
-        """Remove a pod that is bound, finished or deleted."""
+        """Remove the pod `key`, which is bound, finished or deleted."""
         queued = self._pods.pop(key, None)
         if queued is None:
             return
@@ -110,11 +110,11 @@ class SchedulingQueue:
         queued.place = QueueName.GONE
 
     def find(self, key: str) -> QueuedPod | None:
-        """Return the waiting or in-flight pod called `key`."""
+        """Return the waiting or in-flight pod `key` (`namespace/name`), or None."""
         return self._pods.get(key)
 
     def counts(self) -> dict[str, int]:
-        """Return the number of pods in each queue, under upstream's names of the queues."""
+        """Return the number of pods in each queue, by upstream's queue names."""
         counts = {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 0}
         for queued in self._pods.values():
             match queued.place:
@@ -129,7 +129,7 @@ class SchedulingQueue:
         return counts
 
     def rejections(self) -> dict[tuple[str, str], int]:
-        """Return how many waiting pods each plugin rejected last, keyed by (plugin, profile)."""
+        """Return the number of waiting pods by the (plugin, profile) that last rejected them."""
         counts: dict[tuple[str, str], int] = {}
         for queued in self._pods.values():
             profile = queued.info.pod.spec.scheduler_name
@@ -138,7 +138,7 @@ class SchedulingQueue:
         return counts
 
     def __len__(self) -> int:
-        """Return how many pods are waiting or in flight."""
+        """Return the number of pods that are waiting or in flight."""
         return len(self._pods)
 
     def pop(self, now: Instant) -> QueuedPod | None:
@@ -152,9 +152,9 @@ class SchedulingQueue:
         return queued
 
     def pop_specific(self, key: str) -> QueuedPod | None:
-        """Remove and return the waiting pod `key`, even from a backoff; its attempt starts now.
+        """Remove and return the waiting pod `key`, even from backoff; its attempt starts now.
 
-        Returns None for a pod that is gated, in flight or unknown.
+        Returns None if the pod is gated, in flight or unknown.
         upstream: PopSpecificPod
         """
         queued = self._pods.get(key)
@@ -171,7 +171,7 @@ class SchedulingQueue:
         self._in_flight.begin(queued)
 
     def settle(self, queued: QueuedPod) -> None:
-        """End the attempt of a popped pod that succeeded, and drop its entry."""
+        """End the successful attempt of a popped pod, and remove the pod."""
         self._in_flight.end(queued)
         found = self._pods.get(queued.info.key)
         if found is not None and found.info.id == queued.info.id:
@@ -180,7 +180,9 @@ class SchedulingQueue:
         queued.place = QueueName.GONE
 
     def put_back(self, queued: QueuedPod, now: Instant, plugins: tuple[str, ...]) -> None:
-        """Requeue a popped pod whose attempt failed; `plugins` is empty after an error.
+        """Requeue a popped pod after a failed attempt.
+
+        `plugins` are the plugins that rejected the pod, () after an error.
 
         upstream: AddUnschedulableIfNotPresent
         """
@@ -203,9 +205,10 @@ class SchedulingQueue:
     def _has_missed(
         self, queued: QueuedPod, missed: list[ClusterEvent], plugins: tuple[str, ...]
     ) -> bool:
-        """Return whether a pod that `plugins` rejected is retried because of `missed` events.
+        """Return whether an event in `missed` may make the pod schedulable.
 
-        `missed` are the events during its attempt. After an error the answer is always True.
+        `missed` are the events during the pod's attempt, in which `plugins` rejected it. After an
+        error (`plugins` is empty), the result is always True.
         """
         if not plugins:
             return True
@@ -213,17 +216,17 @@ class SchedulingQueue:
         return any(self._is_woken(queued, event) for event in missed)
 
     def _backoff_count(self, queued: QueuedPod) -> int:
-        """Return the exponent of the pod's backoff."""
+        """Return the number of backoffs of the pod so far."""
         return queued.backoff_count
 
     # --- waking ----------------------------------------------------------------------------
 
     def assigned_pod_events(self, old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
-        """Return the events for a change of a pod on a node."""
+        """Return the cluster events for a change of a pod that has a node."""
         return assigned_pod_events(old, new)
 
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
-        """Move every pod that `event` may make schedulable, except the pod with id `spare`."""
+        """Wake every pod that `event` may make schedulable, except the pod with ID `spare`."""
         self._in_flight.note(event)
         if not self._unschedulable:
             return
@@ -238,7 +241,7 @@ class SchedulingQueue:
                 self._enqueue(queued, now)
 
     def _any_registered(self, plugins: tuple[str, ...], event: ClusterEvent) -> bool:
-        """Return whether a plugin among `plugins`, in any profile, registered for `event`."""
+        """Return whether one of `plugins` is registered for `event` in any profile."""
         return any(
             is_registered_for(framework.find(name), event.kind)
             for framework in self._frameworks.values()
@@ -255,21 +258,21 @@ class SchedulingQueue:
     def wake_after_nomination(self, pod: PodInfo, now: Instant) -> None:
         """Wake pods as if `pod` had left its nominated node.
 
-        Its nomination ended without a binding.
+        Called if a nomination ended without a binding.
         """
         event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None, priority_max=pod.priority)
         self.wake(event, now)
 
     def wake_after_refusal(self, pod: PodInfo, now: Instant, spare: str = "") -> None:
-        """Wake pods as if `pod` had left its node; its placement was refused."""
+        """Wake pods as if `pod` had left its node, after its binding was refused."""
         self.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None), now, spare)
 
     def activate(self, key: str, now: Instant) -> None:
-        """Move a waiting pod, whose preemption failed, to the active queue, even from a backoff.
+        """Move a waiting pod to the active queue after its preemption failed, even from backoff.
 
-        Upstream does not limit activations, because every API call takes time. In virtual time a
-        call takes none, so a pod that is activated too often at one instant backs off as after an
-        error.
+        Upstream does not limit activations, because every API call takes time. In virtual time, a
+        call may take no time. So a pod that is activated too often at the same instant backs off as
+        after an error.
         """
         queued = self._pods.get(key)
         if queued is None or queued.place in (QueueName.ACTIVE, QueueName.IN_FLIGHT):
@@ -291,7 +294,10 @@ class SchedulingQueue:
     # --- time ------------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return when `pop` may return another pod; AT_ONCE if it can do so now."""
+        """Return the time at which `pop` may return another pod, AT_ONCE if it can do so now.
+
+        Returns None if no pod waits for a time.
+        """
         if self._head(self._active, QueueName.ACTIVE) is not None:
             return AT_ONCE
         backing_off = self._head(self._backoff, QueueName.BACKOFF)
@@ -306,7 +312,7 @@ class SchedulingQueue:
         return min(due, default=None)
 
     def flush(self, now: Instant) -> None:
-        """Release pods whose backoff is over, and pods that have waited too long."""
+        """Release pods whose backoff is over or that were unschedulable for too long."""
         if not (self._backoff or self._error_backoff or self._waiting_since):
             return
         for heap, place in (
@@ -322,11 +328,11 @@ class SchedulingQueue:
         self._flush_leftover(now)
 
     def _is_released(self, queued: QueuedPod, now: Instant) -> bool:
-        """Return whether a flush since the pod's backoff ended has released it."""
+        """Return whether a flush has happened since the pod's backoff ended."""
         return self._clock.release_at(queued.window) <= now
 
     def _flush_leftover(self, now: Instant) -> None:
-        """Wake the pods that have waited too long (flushUnschedulablePodsLeftover)."""
+        """Wake the pods that waited too long in the pool (flushUnschedulablePodsLeftover)."""
         due = self._next_leftover_flush()
         if due is None or now < due:
             return
@@ -341,7 +347,7 @@ class SchedulingQueue:
                 self._enqueue(queued, now)
 
     def _oldest(self) -> QueuedPod | None:
-        """Return the pod that has waited longest in the pool."""
+        """Return the pod that has waited longest in the unschedulable pool and is not gated."""
         heap = self._waiting_since
         while heap:
             timestamp, token, queued = heap[0]
@@ -352,7 +358,7 @@ class SchedulingQueue:
         return None
 
     def _next_leftover_flush(self) -> Instant | None:
-        """Return the first tick after the longest wait exceeds the time limit of the pool."""
+        """Return the time of the next leftover flush that can wake a pod, None if none can."""
         oldest = self._oldest()
         if oldest is None:
             return None
@@ -363,10 +369,10 @@ class SchedulingQueue:
     # --- places ----------------------------------------------------------------------------
 
     def _enqueue(self, queued: QueuedPod, now: Instant) -> None:
-        """Put a pod into the right queue: gated, backing off, or active.
+        """Put a pod into the unschedulable, backoff or active queue.
 
-        PreEnqueue runs before a pod enters a queue from which it can be popped
-        (scheduling_queue.go: moveToBackoffQ).
+        A pod that PreEnqueue rejects becomes unschedulable. PreEnqueue runs before a pod enters a
+        queue from which it can be popped (scheduling_queue.go: moveToBackoffQ).
         """
         backing_off = queued.attempts > 0 and self._clock.is_on(queued.window, now)
         if backing_off and not self._config.pop_from_backoff:
@@ -424,7 +430,7 @@ class SchedulingQueue:
         return framework.queue_sort.sort_key(queued.info, queued.timestamp)
 
     def _head(self, heap: list[Entry], place: QueueName) -> QueuedPod | None:
-        """Return the first valid entry; removes stale ones before it."""
+        """Return the first valid entry of `heap`; remove the invalid entries before it."""
         while heap:
             _, token, queued = heap[0]
             if queued.place is place and queued.token == token:

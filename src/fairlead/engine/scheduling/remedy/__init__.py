@@ -1,9 +1,9 @@
 """Remedies: the smallest change that would make a pod fit a node.
 
     change     one change of the pod, the node or another pod, as a text and as a value
-    proposals  per rejecting plugin, the changes worth trying, smallest first
+    proposals  the changes to try for each rejecting plugin, smallest first
     trial      runs the filters with the changes applied
-    search     the first proposal that works, or a short sequence of them
+    search     returns the first proposal that works, or a short sequence of proposals
 
-Every remedy shown was verified by running the plugins.
+Every remedy that is shown was verified by running the plugins.
 """

@@ -1,4 +1,4 @@
-"""Remedies for affinity: label the node, remove a term, or delete the conflicting pod."""
+"""Remedies for affinity: label the node, remove a requirement, or delete the conflicting pod."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _BLOCKERS_MAX = 200
 def propose_for_node_affinity(
     _framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield a label for the node if one label is enough.
+    """Yield labels for the node that would be enough, then the removal of pod requirements.
 
-    Otherwise yields the removal of the pod's required terms.
+    A label is proposed for a node selector or a term of which only one requirement is not met.
     """
     spec = pod.pod.spec
     missing = [(k, v) for k, v in spec.node_selector.items() if node.labels.get(k) != v]
@@ -90,14 +90,14 @@ def unlabelled(node: Node, key: str) -> Node:
 
 
 def with_affinity(pod: Pod, affinity: Affinity) -> Pod:
-    """Return `pod` with `affinity` in place of its own."""
+    """Return `pod` with its affinity replaced by `affinity`."""
     return replace(pod, spec=replace(pod.spec, affinity=affinity))
 
 
 def propose_for_pod_affinity(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield the deletion of the conflicting pod if there is one; otherwise, drop a term."""
+    """Yield the deletion of the conflicting pod, or the removal of a term if there is none."""
     for other in _blockers(framework, pod, node):
         yield deleting([other], f" on node {framework.cluster.node_of(other)}")
     yield from _drop_terms(pod.pod)
@@ -108,7 +108,7 @@ def propose_for_pod_affinity(
 
 
 def _blockers(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[PodInfo]:
-    """Return the pods in a shared domain whose anti-affinity may reject `pod`.
+    """Return the pods in the node's domains whose anti-affinity may reject `pod`.
 
     The least important pod comes first.
     """

@@ -13,8 +13,8 @@ from fairlead.engine.state.pod_info import PodInfo
 class RemedyChange:
     """One change that may make a rejected pod fit.
 
-    `what` is the text for users; exactly one of the other fields is set. `pod` is the changed pod
-    to schedule, `node` the changed node, `without` the other pods that would be deleted.
+    `what` is the text for users. Exactly one of the other fields is set: `pod` is the changed pod
+    to schedule, `node` is the changed node, and `without` are other pods that would be deleted.
     """
 
     what: str
@@ -32,11 +32,11 @@ def deleting(pods: Sequence[PodInfo], because: str = "") -> RemedyChange:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """Changes that together make the pod fit the node: one if possible, else several."""
+    """Changes that together make the pod fit the node; usually a single change."""
 
     changes: tuple[RemedyChange, ...]
 
     @property
     def what(self) -> str:
-        """The text of all changes."""
+        """The texts of all changes, joined."""
         return ", then ".join(change.what for change in self.changes)

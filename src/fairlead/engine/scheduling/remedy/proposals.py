@@ -1,4 +1,4 @@
-"""Proposals: for each rejecting plugin the changes worth trying, smallest first."""
+"""proposals: for each rejecting plugin, the changes to try, smallest first."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ replace = msgspec.structs.replace
 def proposals(
     framework: Framework, pod: PodInfo, node: NodeInfo, status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield the changes that may remove the rejection `status`, if a remedy for it is known."""
+    """Yield the changes that may remove the rejection `status`; none for an unknown plugin."""
     # The status of a node excluded by name has no plugin; only NodeAffinity excludes by name.
     propose = _BY_PLUGIN.get(status.plugin or "NodeAffinity")
     if propose is not None:
@@ -86,7 +86,7 @@ _BY_PLUGIN: Final[Mapping[str, Propose]] = {
 
 
 def with_spec(node: Node, spec: NodeSpec) -> Node:
-    """Return `node` with `spec` in place of its own."""
+    """Return `node` with its spec replaced by `spec`."""
     return replace(node, spec=spec)
 
 

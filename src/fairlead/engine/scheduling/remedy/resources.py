@@ -22,7 +22,7 @@ replace = msgspec.structs.replace
 def propose_for_resources(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield requests lowered to the free amounts, then deletions of other pods.
+    """Yield pods with requests lowered to the free amounts, then deletions of other pods.
 
     The least important pods are deleted first.
     """
@@ -45,7 +45,7 @@ def propose_for_resources(
 
 
 def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Iterator[RemedyChange]:
-    """Yield the requests lowered to the allocatable amounts of the node."""
+    """Yield the pod with requests lowered to the allocatable amounts of the node."""
     names = framework.cluster.table.resources.names
     lower, said = pod.pod, []
     for column, amount in pod.shape.wanted:
@@ -70,10 +70,11 @@ def _shortages(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[tuple
 
 
 def with_request(pod: Pod, name: str, target: int) -> Pod:
-    """Return `pod` requesting at most `target` of `name` in total (cpu in millicores).
+    """Return `pod` changed to request at most `target` of resource `name` in total.
 
-    Ordinary init containers are capped one by one, because only the largest counts. The other
-    containers are reduced as far as necessary, the largest request first.
+    `target` is in the unit of the resource columns; cpu is in millicores. Each ordinary init
+    container is limited to `target` separately, because only the largest of them counts. The
+    requests of the other containers are reduced as far as necessary, the largest first.
     """
     spec = pod.spec
     if spec.resources is not None and name in spec.resources.requests:

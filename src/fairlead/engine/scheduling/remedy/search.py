@@ -21,10 +21,11 @@ _CHAIN_MAX: Final = 3
 def find_remedy(
     framework: Framework, pod: PodInfo, node: NodeInfo, status: Status
 ) -> Remedy | None:
-    """Return changes that make `pod`, rejected with `status`, fit `node`; None if none were found.
+    """Return changes that make `pod`, which was rejected with `status`, fit `node`, or None.
 
     The result is a single change if one is enough. Otherwise the first change that satisfies the
-    rejecting plugin is kept, and the search continues with the next rejection.
+    rejecting plugin is kept, and the search continues with the next rejection. Returns None if the
+    search finds no remedy.
     """
     chain: list[RemedyChange] = []
     rejection: Status | None = status
@@ -40,9 +41,10 @@ def find_remedy(
 def _next_step(
     framework: Framework, pod: PodInfo, name: str, status: Status, chain: list[RemedyChange]
 ) -> tuple[RemedyChange, Status | None] | None:
-    """Return the first change that makes the pod fit, else the first that makes progress.
+    """Return (change, next rejection) for the first change that makes the pod fit.
 
-    A change makes progress if it satisfies the plugin that gave `status`.
+    If no change does, returns the first change that satisfies the plugin that gave `status`.
+    Returns None if there is no such change.
     """
     past: tuple[RemedyChange, Status | None] | None = None
     for change in _proposed(framework, pod, name, status, chain):
@@ -55,7 +57,7 @@ def _next_step(
 
 
 def _is_progress(before: Status, after: Status) -> bool:
-    """Return whether another plugin rejects the pod now, or removing pods can help now."""
+    """Return whether another plugin now rejects the pod, or removing pods can now help."""
     resolvable = after.code is not Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return after.plugin != before.plugin or (
         before.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE and resolvable
@@ -65,7 +67,7 @@ def _is_progress(before: Status, after: Status) -> bool:
 def _proposed(
     framework: Framework, pod: PodInfo, name: str, status: Status, chain: list[RemedyChange]
 ) -> list[RemedyChange]:
-    """Return the proposals after the changes of `chain` are applied to cluster and pod."""
+    """Return the changes to try after the changes in `chain` are applied."""
     cluster = framework.cluster
     with supposing(cluster, chain):
         node = cluster.table.find(name)

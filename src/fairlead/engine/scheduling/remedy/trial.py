@@ -18,7 +18,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @contextmanager
 def supposing(cluster: Cluster, changes: Sequence[RemedyChange]) -> Iterator[None]:
-    """Apply `changes` of nodes and other pods to the cluster until the `with` block ends."""
+    """Apply the `changes` of nodes and of other pods until the `with` block ends."""
     undo: list[Stimulus] = []
     try:
         for change in changes:
@@ -37,7 +37,7 @@ def supposing(cluster: Cluster, changes: Sequence[RemedyChange]) -> Iterator[Non
 
 
 def as_changed(cluster: Cluster, pod: PodInfo, changes: Sequence[RemedyChange]) -> PodInfo:
-    """Return the pod to schedule, with `changes` applied."""
+    """Return the pod to schedule with the changes in `changes` that concern it."""
     for change in changes:
         if change.pod is not None:
             pod = PodInfo(change.pod, cluster.shapes.shape_of(change.pod))
@@ -47,7 +47,7 @@ def as_changed(cluster: Cluster, pod: PodInfo, changes: Sequence[RemedyChange]) 
 def verdict_after(
     framework: Framework, pod: PodInfo, node: str, changes: Sequence[RemedyChange]
 ) -> Status | None:
-    """Return why `pod` would not fit `node` after `changes`; None if it would fit."""
+    """Return the status that rejects `pod` on `node` after `changes`, None if the pod fits."""
     with supposing(framework.cluster, changes):
         return _ask(framework, as_changed(framework.cluster, pod, changes), node)
 
