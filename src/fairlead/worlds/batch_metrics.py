@@ -1,4 +1,4 @@
-"""Metrics of the batch scheduler, under the names of kube-batch and, for queues, of Volcano.
+"""Metrics of the batch scheduler: kube-batch's names, and Volcano's names for queues.
 
 upstream: kube-batch pkg/scheduler/metrics/metrics.go; volcano pkg/scheduler/metrics/queue.go
 """
@@ -17,7 +17,7 @@ _VIA: Final = "batch"
 
 
 class BatchMetrics:
-    """Metrics of sessions and queues."""
+    """Metrics of the batch scheduler's sessions and queues."""
 
     def __init__(self, registry: CollectorRegistry, profiles: frozenset[str]) -> None:
         """Register the metrics in `registry`; the batch scheduler schedules pods of `profiles`."""
@@ -53,7 +53,7 @@ class BatchMetrics:
         }
 
     def takes(self, record: PodPlaced | PodUnschedulable | PodPreempting) -> bool:
-        """Count `record` if it is from the batch scheduler; return whether it is."""
+        """Update the metrics if `record` comes from the batch scheduler; return whether it does."""
         match record:
             case PodPlaced(via=via) if via == _VIA:
                 self._attempts.labels("scheduled").inc()
@@ -67,7 +67,7 @@ class BatchMetrics:
         return True
 
     def see_queue(self, record: QueueStood) -> None:
-        """Set the gauges of a queue."""
+        """Set the gauges of the queue in `record`."""
         amounts = (
             ("allocated", record.allocated),
             ("request", record.request),

@@ -1,7 +1,7 @@
-"""The user that sends a command, for admission webhooks and policies.
+"""Returns the user that sends a command; admission webhooks and policies see this user.
 
 Each controller of kube-controller-manager has its own service account. If one Fairlead controller
-replaces several upstream controllers, the account follows from the command's kind.
+replaces several upstream controllers, the kind of the command's target selects the account.
 
 upstream: cmd/kube-controller-manager/names/controller_names.go, pkg/kubelet, pkg/scheduler
 """
@@ -44,7 +44,7 @@ Object = Mapping[str, Any]
 
 
 def sender_of(issued: Issued, store: Store) -> User | None:
-    """Return the user that sends a command; None for commands that skip admission."""
+    """Return the user that sends the command in `issued`; None for commands that skip admission."""
     match issued.command:
         case RecordEvent() | CallExtender() | DeleteCollection():
             return None
@@ -58,9 +58,9 @@ def sender_of(issued: Issued, store: Store) -> User | None:
 
 
 def user_of(issued: Issued, old: Object | None) -> User:
-    """Return the user of the command's issuer.
+    """Return the user of the component that issued the command.
 
-    `old` is the stored object that the command changes.
+    `old` is the stored object that the command changes, None if there is none.
     """
     match issued.issuer.component:
         case Component.SCHEDULER:
@@ -88,7 +88,7 @@ def _node(issued: Issued, old: Object | None) -> str:
 
 
 def _account(issued: Issued, old: Object | None) -> str:
-    """Return the account of the controller that owns the object or manages its kind."""
+    """Return the service account of the controller that owns `old` or manages its kind."""
     command = issued.command
     subject = command.manifest if isinstance(command, CreateObject) else old or {}
     references = subject.get("metadata", {}).get("ownerReferences") or ()

@@ -1,10 +1,10 @@
-"""DecisionLog: what the engine reports, as structured log lines in klog's form.
+"""DecisionLog: writes the engine's decisions as structured log lines in klog's format.
 
     I0101 00:01:00.000000 scheduler] "Unable to schedule pod; no fit; waiting" pod="default/web-0" …
 
-A line has the world's time, the component, a message and key-value pairs. The messages are
-upstream's if upstream logs the same decision. Each has a verbosity as in klog: 0 for findings that
-need attention, 2 for decisions, 3 to 5 for their details.
+A line contains the world's time, the component, a message and key-value pairs. If upstream logs the
+same decision, the message is in upstream's words. Each message has a verbosity, as in klog: 0 for
+findings that need attention, 2 for decisions, 3 to 5 for details of decisions.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ _NODES: Final = "node-lifecycle"
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line: its verbosity, component, message and pairs; `is_warning` for findings."""
+    """One log line: verbosity, component, message and key-value pairs.
+
+    `is_warning` for findings.
+    """
 
     verbosity: int
     component: str
@@ -61,10 +64,13 @@ class _Line:
 
 
 class DecisionLog:
-    """A Reporter that writes lines of at most `verbosity` and forwards every record."""
+    """A Reporter that logs records up to the verbosity `verbosity`, and forwards every record."""
 
     def __init__(self, reporter: Reporter, write: Callable[[str], None], verbosity: int) -> None:
-        """Write lines with `write`, which gets each line without its line end."""
+        """Log with `write`, which receives each line without its line end.
+
+        Forward to `reporter`.
+        """
         self._reporter = reporter
         self._write = write
         self._verbosity = verbosity
@@ -123,7 +129,7 @@ class DecisionLog:
                 yield from _node_lines(record)
 
     def _attempted(self, record: PodPlaced | PodUnschedulable) -> Iterator[_Line]:
-        """Yield the lines of a scheduling cycle, or of a binding that failed."""
+        """Yield the log lines of a scheduling cycle, or of a failed binding."""
         pod: Pairs = {"pod": _key(record.pod)}
         if isinstance(record, PodPlaced) and record.via == "batch":
             yield _Line(2, _BATCH, "Placed pod of a job", {**pod, "node": record.node})
@@ -154,7 +160,7 @@ class DecisionLog:
 
 
 def _preempting(record: PodPreempting, cycle: int) -> Iterator[_Line]:
-    """Yield the decision, and each victim."""
+    """Yield the log line of a preemption, then one line for each victim."""
     pod, node = _key(record.pod), record.node
     victims = [_key(victim) for victim in record.victims]
     pairs = {
@@ -172,7 +178,7 @@ def _preempting(record: PodPreempting, cycle: int) -> Iterator[_Line]:
 
 
 def _node_lines(record: Record) -> Iterator[_Line]:
-    """Yield lines of the node controllers."""
+    """Yield the log lines of a record from a node controller."""
     pairs: Pairs
     match record:
         case NodeMarkedUnknown(node=node, zone=zone, heartbeat_at=heartbeat_at, at=at):
@@ -222,7 +228,7 @@ def _text(line: _Line, now: Instant) -> str:
 
 
 def _clock(instant: Instant) -> str:
-    """Return month, day and time to the microsecond, as klog writes them."""
+    """Return `instant` as month, day and time with microseconds, in klog's format."""
     whole, rest = divmod(instant, NANOSECONDS_PER_SECOND)
     return f"{datetime.fromtimestamp(whole, UTC):%m%d %H:%M:%S}.{rest // 1000:06d}"
 
@@ -236,5 +242,5 @@ def _key(ref: ObjectRef) -> str:
 
 
 def _shown(zone: str) -> str:
-    """Return a zone's key without the separator of region and zone."""
+    """Return the zone key `zone` without the separator between region and zone."""
     return zone.replace("\0", "")

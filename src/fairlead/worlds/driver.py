@@ -4,15 +4,16 @@
     2. work        do one unit of work that is due now, then settle again
     3. wait        let time pass until the world or the engine has something due
 
-So the consequences of one event (a line of a script, the start of a pod, a scheduling cycle) have
-settled before the next event happens. At equal times, the world's events come before the engine's.
+The consequences of one event (a script entry, the start of a pod, a scheduling cycle) settle before
+the next event happens. Among events of the same time, the world's events come before the engine's.
 
-The number of steps at one instant is bounded, because a world that never settles or an engine that
-always has work due would stop time.
+The number of steps at one instant is bounded. Without the bound, time would stop in a world that
+never settles, or with an engine that always has work due.
 
-A run may be paused and continued, so that a server answers requests in between. If time passes
-meanwhile, a long list of work must not hold up what is due now: before the run continues, each
-controller with due work does one unit, and the commands of different issuers are performed in turn.
+A run can be paused and continued, so that a server can answer requests during the pause. If time
+passed during the pause, other controllers may have work due behind a long list of unfinished work.
+So before a paused run continues, each controller with due work does one unit of it, and the
+commands of different issuers are performed in turn.
 """
 
 from __future__ import annotations
@@ -35,43 +36,52 @@ class CommandSource(Protocol):
     """An Engine, or a wrapper that records its stimuli and commands."""
 
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
-        """Return the commands that follow from `stimulus`."""
+        """Return the commands that the engine issues in response to `stimulus`."""
         ...
 
     def next_deadline(self) -> Instant | None:
-        """Return when to call `handle_deadline`; None when only a stimulus can cause work."""
+        """Return the next time at which `handle_deadline` has work.
+
+        Returns None if only a stimulus causes work.
+        """
         ...
 
     def handle_deadline(self, now: Instant) -> Sequence[Issued]:
-        """Do one unit of work that is due; return the resulting commands."""
+        """Do one unit of work that is due at `now`; return the resulting commands."""
         ...
 
 
 class World(Protocol):
-    """Performs commands and reports what happened."""
+    """Performs the engine's commands, and reports changes and outcomes as stimuli."""
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
-        """Perform a command; return its outcome, or None if `poll` will return it later."""
+        """Perform a command.
+
+        Return its outcome, or None if `poll` will return the outcome later.
+        """
         ...
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return the stimuli that were not returned before, in order.
+        """Return the stimuli since the last call, in the order in which they occurred.
 
-        If there are none, the next due event happens, one per call. An empty list means that
-        nothing is due.
+        If there are none, perform the next due event first, one event per call. An empty list means
+        that no event is due.
         """
         ...
 
     def next_event(self) -> Instant | None:
-        """Return when the world's next event is due; None when there is none."""
+        """Return the due time of the world's next event; None if there is none."""
         ...
 
 
 class LivelockError(RuntimeError):
-    """Too many steps without time advancing; `history` has the last stimuli (None: a deadline)."""
+    """Raised after too many steps at one instant.
+
+    `history` contains the causes of the last steps: a stimulus, or None for a deadline.
+    """
 
     def __init__(self, now: Instant, steps: int, history: tuple[Stimulus | None, ...]) -> None:
-        """Store `steps`, the number done at `now`, and the last stimuli in `history`."""
+        """Record the number of `steps` at `now`, and the causes of the last steps."""
         super().__init__(f"time stands still at {now} ns: {steps} steps and no end")
         self.now = now
         self.steps = steps
@@ -90,10 +100,10 @@ class Driver:
         steps_per_instant_max: int = STEPS_PER_INSTANT_MAX,
         handle_overdue: Callable[[Instant], Sequence[Issued]] | None = None,
     ) -> None:
-        """Connect `engine` and `world`, at the time `now`.
+        """Connect `engine` and `world`, and set the current time to `now`.
 
-        `handle_overdue` does one unit of due work of each controller, for runs that are paused;
-        without it, a run continues where it stopped.
+        `handle_overdue` does one unit of due work of each controller, before a paused run
+        continues. Without it, a paused run continues with the work that it had left.
         """
         self.now = now
         self._engine = engine
@@ -116,11 +126,11 @@ class Driver:
         pause_when: Callable[[], bool] | None = None,
         on_progress: Callable[[Instant], None] | None = None,
     ) -> None:
-        """Run everything that is due at or before `until`; afterwards the time is `until`.
+        """Perform everything that is due at or before `until`, then set the time to `until`.
 
-        The run ends early when `stop_when` holds after everything has settled, or when `pause_when`
-        holds between two steps. `on_progress` receives the time whenever everything has settled.
-        Raises LivelockError.
+        The run ends early if `stop_when` returns True after everything has settled, or if
+        `pause_when` returns True between two steps. `on_progress` receives the time whenever
+        everything has settled. Raises LivelockError.
         """
         if self._paused_at is not None and self._paused_at < self.now:
             self._take_turns()
@@ -147,12 +157,12 @@ class Driver:
                 self._commands.extend(self._engine.handle_deadline(self.now))
 
     def pass_time(self, until: Instant, *, busy_max: DurationNs = 0) -> None:
-        """Advance the time to `until`, or to the next due event if that is earlier.
+        """Advance the time to `until`, or to the next due time if that is earlier.
 
-        Needed for worlds that clients also change: later changes must not get an earlier time.
-        While work is due, the time advances by `busy_max` at most, so that a long list of work
-        does not hold up what is due soon after it began. Its steps still count as one instant's,
-        because work without end would never be noticed otherwise.
+        This is for worlds that clients change too: a later change must not get an earlier time.
+        While work is due, the time advances by at most `busy_max` ns per call, so that a long list
+        of work does not delay work that becomes due soon after. Such an advance does not reset the
+        count of steps at one instant, because endless work would otherwise never be detected.
         """
         due = self.next_due()
         if due is not None and due <= self.now:
@@ -163,19 +173,25 @@ class Driver:
             self.now, self._steps = then, 0
 
     def next_due(self) -> Instant | None:
-        """Return when the world or the engine has something due; now, if a run was paused."""
+        """Return the next time at which the world or the engine has something due.
+
+        Returns None if there is none. After a pause with work left, this is the current time.
+        """
         return self.now if self._commands or self._stimuli else self._next_due()
 
     @property
     def is_settled(self) -> bool:
-        """Whether no stimulus and no command is left."""
+        """Whether all stimuli are handled and all commands are performed."""
         return not self._is_busy()
 
     def _next_due(self) -> Instant | None:
         return _earlier(self._engine.next_deadline(), self._world.next_event())
 
     def _settle(self, pause_when: Callable[[], bool] | None) -> bool:
-        """Work until no stimulus and no command is left; return False if paused before that."""
+        """Handle all stimuli and perform all commands.
+
+        Return False if `pause_when` stopped this early.
+        """
         commands, stimuli = self._commands, self._stimuli
         handle, perform, poll = self._engine.handle, self._world.perform, self._world.poll
         now = self.now
@@ -202,7 +218,7 @@ class Driver:
                 return False
 
     def _take_turns(self) -> None:
-        """Let each controller do one unit of due work, and mix the commands of all issuers."""
+        """Let each controller do one unit of due work; interleave commands of all issuers."""
         if self._handle_overdue is None:
             return
         self._step(None)
@@ -230,14 +246,14 @@ class Driver:
             self._record(cause)
 
     def _record(self, cause: Stimulus | None) -> None:
-        """Keep `cause` as evidence: one of the last steps before the limit."""
+        """Record `cause` as one of the last steps; raise LivelockError if the limit is exceeded."""
         self._history.append(cause)
         if self._steps > self._steps_max:
             raise LivelockError(self.now, self._steps, tuple(self._history))
 
 
 def _earlier(one: Instant | None, other: Instant | None) -> Instant | None:
-    """Return the earlier of two instants; None is later than every instant."""
+    """Return the earlier of two instants; None counts as later than every instant."""
     if one is None or other is None:
         return other if one is None else one
     return min(one, other)

@@ -12,15 +12,18 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
 
 
 def is_watched(kind: Kind) -> bool:
-    """Return whether controllers receive objects of `kind`: all kinds except events."""
+    """Return whether controllers receive objects of `kind`.
+
+    They receive every kind except events.
+    """
     # upstream: pkg/controller/garbagecollector/graph_builder.go:DefaultIgnoredResources
     return kind.resource != "events"
 
 
 def net_changes(changes: Sequence[StoredChange]) -> list[StoredChange]:
-    """Return the last change of each object, in order.
+    """Return the last change of each object, ordered by the time of that change.
 
-    Skip objects that were added and deleted again.
+    Objects that were added and deleted again in `changes` are left out.
     """
     if len(changes) == 1:
         return list(changes)
@@ -37,7 +40,7 @@ def net_changes(changes: Sequence[StoredChange]) -> list[StoredChange]:
 
 
 def decoded(change: StoredChange) -> ApiObject:
-    """Return the view of the object in `change`. Raises DecodeError."""
+    """Return the typed view of the object in `change`. Raises DecodeError."""
     return decode_stored(change.object)
 
 

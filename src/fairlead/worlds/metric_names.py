@@ -1,4 +1,4 @@
-"""The metrics of each version of the scheduler and the node controllers, as data."""
+"""The names of the scheduler's and the node controllers' metrics in each Kubernetes version."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerMetricNames:
-    """The names of scheduler metrics, and whether optional ones exist."""
+    """The names of the scheduler's metrics; `rejections` is whether rejected pods are counted."""
 
     attempt_duration: str
     victims: str
@@ -20,7 +20,10 @@ class SchedulerMetricNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeMetricNames:
-    """The name of the counter of evicted nodes; whether taint eviction and pod GC have metrics."""
+    """The name of the counter of evicted nodes, and which optional metrics exist.
+
+    `taint_eviction` and `pod_gc` are whether these controllers have metrics.
+    """
 
     evictions: str
     taint_eviction: bool

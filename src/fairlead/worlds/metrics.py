@@ -1,9 +1,9 @@
 """Metrics of the schedulers and the node controllers, under upstream's names.
 
-Existing dashboards work with them. The engine's reports update counters and histograms; gauges and
-plugin times are read on each scrape. Durations are in seconds of the world's clock, plugin
-durations in real seconds. There are no durations of controller passes, because passes take no time
-here.
+Dashboards for upstream's components work with these metrics. The engine's reports update counters
+and histograms; gauges and plugin times are read on each scrape. Durations are in seconds of the
+world's clock, plugin durations in real seconds. Durations of controller passes are left out,
+because a pass takes no time of the world's clock.
 
 upstream: pkg/scheduler/metrics/metrics.go, pkg/controller/nodelifecycle/metrics.go,
 pkg/controller/tainteviction/metrics/metrics.go, pkg/controller/podgc/metrics/metrics.go
@@ -67,21 +67,21 @@ _NUL: Final = "\0"  # separates region and zone in upstream's zone keys, but not
 
 
 class QueueSizes(Protocol):
-    """The numbers of pending pods; `SchedulingQueue` implements it."""
+    """The numbers of pending and rejected pods; implemented by `SchedulingQueue`."""
 
     def counts(self) -> Mapping[str, int]:
-        """Return the number of pods by queue."""
+        """Return the number of pending pods in each queue, keyed by the queue's name."""
         ...
 
     def rejections(self) -> Mapping[tuple[str, str], int]:
-        """Return the number of pods rejected by each (plugin, profile)."""
+        """Return the number of pods that are rejected by each (plugin, profile)."""
         ...
 
 
 class SchedulerMetrics:
     """A Reporter that updates metrics and forwards every record to `reporter`.
 
-    `waiting` is set once there is a queue.
+    `waiting` provides the sizes of the scheduling queue, and is set when the queue exists.
     """
 
     def __init__(
@@ -92,10 +92,11 @@ class SchedulerMetrics:
         node_version: str = "1.36",
         job_profiles: Collection[str] = (),
     ) -> None:
-        """Forward records to `reporter`; `plugin_times` measures how long plugins take.
+        """Forward records to `reporter`; `plugin_times` contains the measured times of plugins.
 
-        The versions are those that the scheduler and the node controllers follow. The batch
-        scheduler schedules pods of `job_profiles`.
+        `scheduler_version` and `node_version` are the Kubernetes versions that determine the names
+        of the scheduler's and the node controllers' metrics. The batch scheduler schedules pods of
+        `job_profiles`.
         """
         names = SCHEDULER_NAMES[scheduler_version]
         self._reporter = reporter
@@ -156,7 +157,7 @@ class SchedulerMetrics:
         )
 
     def report(self, record: Record) -> None:
-        """Count `record` and forward it."""
+        """Update the metrics with `record` and forward it."""
         self._reporter.report(record)
         self._nodes.report(record)
         match record:
@@ -196,7 +197,7 @@ class SchedulerMetrics:
         duration.observe(to_seconds(record.at - record.started))
 
     def _ran(self, points: tuple[str, ...], status: str, profile: str) -> None:
-        """Record that plugins of `points` ran; a decision takes no time of the world's clock."""
+        """Count a run of the plugins at `points`, with a duration of 0 on the world's clock."""
         key = points, status, profile
         series = self._ran_series.get(key)
         if series is None:
@@ -206,10 +207,10 @@ class SchedulerMetrics:
             one.observe(0)
 
     def exposition(self) -> bytes:
-        """Return all metrics in Prometheus' text format, and under upstream's names only.
+        """Return all metrics in the Prometheus text format.
 
-        Removes what the library adds: a suffix of counter names, and the creation time of each
-        metric.
+        Two additions of the Prometheus library are removed: the suffix of counter names, and the
+        creation time of each metric.
         """
         text = _CREATED.sub(b"", generate_latest(self.registry))
         for name in (*(names.preemptions for names in SCHEDULER_NAMES.values()), *_OTHERS):
@@ -321,7 +322,7 @@ class NodeMetrics:
         )
 
     def report(self, record: Record) -> None:
-        """Count `record`."""
+        """Update the metrics with `record`."""
         match record:
             case ZoneAssessed():
                 self._assess(record)
@@ -340,7 +341,7 @@ class NodeMetrics:
                 pass
 
     def _assess(self, record: ZoneAssessed) -> None:
-        """Set a zone's gauges; a zone without nodes is fully healthy."""
+        """Set the gauges of the zone in `record`; a zone without nodes counts as fully healthy."""
         zone, size, unready = _shown(record.zone), record.size, record.unready
         self._zone_size.labels(zone).set(size)
         self._unhealthy.labels(zone).set(unready)

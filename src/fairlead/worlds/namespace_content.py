@@ -1,4 +1,4 @@
-"""Deletes the content of a namespace, and the namespace itself when it is empty.
+"""Deletes the content of a namespace, and then the namespace itself.
 
 upstream: pkg/controller/namespace/deletion/namespaced_resources_deleter.go, which lists after each
 DELETE collection; pkg/registry/core/namespace/storage/storage.go:FinalizeREST
@@ -24,7 +24,11 @@ from fairlead.engine.core.stimulus import CollectionDeleted, Remaining
 def delete_collection(
     store: Store, command: DeleteCollection, now: Instant, write_of: Callable[[Kind, str], Write]
 ) -> WebhookCalls[CollectionDeleted]:
-    """Delete the objects that `command` names, where allowed; return what remains."""
+    """Delete the objects that `command` selects.
+
+    Return the number of remaining objects of each kind. An object remains if its deletion is
+    refused or must wait, for example for a finalizer.
+    """
     namespace, grace_period_s = command.namespace, _grace_period_s(store, command.namespace)
     remaining = []
     for kind in store.storage.kinds():
@@ -45,7 +49,7 @@ def delete_collection(
 
 
 def _grace_period_s(store: Store, namespace: str) -> int:
-    """Return the longest grace period of the pods that have not finished."""
+    """Return the longest grace period of the namespace's unfinished pods, in seconds."""
     return max(
         (
             pod["spec"].get("terminationGracePeriodSeconds") or 0
@@ -57,7 +61,10 @@ def _grace_period_s(store: Store, namespace: str) -> int:
 
 
 def finalize_namespace(store: Store, name: str) -> None:
-    """Remove `kubernetes` from spec.finalizers; delete the namespace with its last finalizer."""
+    """Remove `kubernetes` from spec.finalizers.
+
+    Delete the namespace if this was the last finalizer.
+    """
     namespace = store.find(NAMESPACE, "", name)
     if namespace is None or not namespace.get("spec", {}).get("finalizers"):
         return

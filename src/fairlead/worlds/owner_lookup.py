@@ -1,7 +1,7 @@
-"""Looks up whether an object's owner references point to existing objects.
+"""Looks up whether the owners in an object's owner references exist.
 
-An owner is absent if no object of its name has its uid. An owner whose kind is not served counts
-as existing, and so does a namespaced owner of a cluster-scoped object: neither can be looked up.
+An owner does not exist if no object of its name has its uid. If the owner cannot be looked up, it
+counts as existing: its kind is not served, or it is namespaced and the object is cluster-scoped.
 
 upstream: pkg/controller/garbagecollector/garbagecollector.go:isDangling
 """
@@ -23,7 +23,7 @@ _BUILT_IN: Final[Mapping[tuple[str, str], Kind]] = {
 
 
 def look_up_owners(store: Store, command: LookUpOwners) -> OwnersLookedUp:
-    """Return the uids of the owners of `command.target` that do not exist now."""
+    """Return the uids of the owners of `command.target` that do not exist."""
     target = command.target
     obj = _find(store, target)
     if obj is None or obj["metadata"].get("deletionTimestamp"):
@@ -54,7 +54,7 @@ def _is_absent(store: Store, owner: Json, dependent: ObjectRef) -> bool:
 
 
 def _kind_of(owner: Json, store: Store) -> Kind | None:
-    """Return the kind of an owner; None if it is not served."""
+    """Return the kind of `owner`; None if that kind is not served."""
     api_version, name = owner.get("apiVersion", ""), owner.get("kind", "")
     known = _BUILT_IN.get((api_version, name))
     if known is not None:

@@ -1,6 +1,7 @@
 """Performs each command as the corresponding API request, and returns its outcome.
 
-Webhooks suspend a command like a request: `perform.steps(...)` is the generator.
+A command can be suspended while a webhook is called; `perform.steps(...)` is the generator that
+yields these calls.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ WriteOf = Callable[[Kind, str], Write]
 
 
 def _plain(_kind: Kind, _subresource: str) -> Write:
-    """Write without a user or a field manager."""
+    """Return a Write without a user and without a field manager."""
     return PLAIN
 
 
@@ -88,8 +89,8 @@ def perform(
 ) -> WebhookCalls[Outcome]:
     """Perform `command` on `store` and return its outcome. Events are not stored here.
 
-    `quotas` counts the usage for `UpdateQuotaStatus`; without it, each such command recounts all
-    objects.
+    `write_of` returns the user and the field manager for a kind and subresource. `quotas` counts
+    the usage for `UpdateQuotaStatus`; without it, each such command counts all objects again.
     """
     try:
         match command:
@@ -108,7 +109,7 @@ def perform(
 
 
 def refused(command: Command, refusal: ApiError) -> CommandFailed:
-    """Return the outcome of a command that the store rejected."""
+    """Return the failed outcome of `command`, which the store refused with `refusal`."""
     reason = _REASONS.get(refusal.reason, FailureReason.INTERNAL_ERROR)
     return CommandFailed(command, reason, refusal.message)
 
@@ -166,7 +167,7 @@ def _request(
 
 
 def _kind(store: Store, name: str) -> Kind:
-    """Return the kind that a command names (`Queue.example.com`): built in, else stored."""
+    """Return the built-in or custom kind called `name`, such as `Queue.example.com`."""
     known = find_kind(name)
     if known is not None:
         return known
@@ -219,7 +220,7 @@ def _update_quota_status(
 
 
 def condition_json(condition: Condition) -> dict[str, Any]:
-    """Return a condition as JSON, for merging; empty fields are left out."""
+    """Return a condition as JSON for a merge patch; empty fields are left out."""
     generation = condition.observed_generation if isinstance(condition, ObservedCondition) else 0
     return {
         "type": condition.type,

@@ -1,14 +1,14 @@
-"""PodViews: typed views of the pods in a store; those of successive versions share equal parts.
+"""PodViews: typed views of the pods in a store; views of successive versions share equal parts.
 
-Most writes change the status of a pod only. Then the new view has the spec and the metadata of the
-view before, so nothing else is decoded, and controllers can tell by identity that the spec is the
-same.
+Most writes change only the status of a pod. In this case the new view reuses the spec and the
+metadata of the previous view. Nothing else is decoded, and controllers can compare the spec by
+identity to see that it is the same.
 
     stored   v7 {metadata: m, spec: s, status: a}     v8 {metadata: m', spec: s, status: b}
     view     v7 (M, S, A)                             v8 (M', S, B)    S is the same object
 
-Stored values are never mutated (see `Storage`), so parts that are the same object are equal.
-managedFields are in no view, so a change of them alone changes nothing.
+Stored values are never mutated (see `Storage`), so a part that is the same object is unchanged.
+Views do not contain managedFields, so a change of only managedFields changes no view.
 """
 
 from __future__ import annotations
@@ -31,21 +31,24 @@ _CONDITIONS: Final = frozenset(("conditions",))
 
 
 class _Conditions(Struct):
-    """The part of a status that changes most often."""
+    """The conditions of a pod, which change more often than the rest of its status."""
 
     conditions: tuple[PodCondition, ...]
 
 
 class PodViews:
-    """The newest views of existing pods; other objects are decoded by `decode_whole`."""
+    """The newest views of existing pods; objects of other kinds are decoded by `decode_whole`."""
 
     def __init__(self, decode_whole: Callable[[Json], ApiObject] = decode) -> None:
-        """Start without pods."""
+        """Start without pods.
+
+        `decode_whole` decodes an object without reusing parts of other views.
+        """
         self._decode = decode_whole
         self._newest: dict[str, Pod] = {}  # by uid
 
     def load(self, views: Iterable[ApiObject]) -> None:
-        """Note the pods among `views`, the objects that a store was filled with."""
+        """Add the pods among `views`, the views of the objects that a store was filled with."""
         self._newest |= {one.metadata.uid: one for one in views if isinstance(one, Pod)}
 
     def view_of(self, change: StoredChange) -> ApiObject:
@@ -64,7 +67,7 @@ class PodViews:
 
 
 def _successor(before: Pod, change: StoredChange) -> Pod | None:
-    """Return the view after `change`, made from the one `before`; None if it must be decoded."""
+    """Return the view after `change`, made from the view `before`; None if it must be decoded."""
     old, new = change.previous, change.object
     if old is None or old["metadata"][_VERSION] != before.metadata.resource_version:
         return None
@@ -76,7 +79,10 @@ def _successor(before: Pod, change: StoredChange) -> Pod | None:
 
 
 def _next_metadata(before: ObjectMeta, old: Json, new: Json) -> ObjectMeta:
-    """Return the view of `new`, whose version differs from that of `old`, the JSON of `before`."""
+    """Return the view of the metadata `new`.
+
+    `before` is the view of the previous metadata `old`.
+    """
     if not _differs_only_in(_UNVIEWED, old, new):
         return _decoded(ObjectMeta, new)
     meta: ObjectMeta = before.__copy__()  # type: ignore[attr-defined] # msgspec's stubs lack it
@@ -85,7 +91,7 @@ def _next_metadata(before: ObjectMeta, old: Json, new: Json) -> ObjectMeta:
 
 
 def _next_status(before: PodStatus, old: Json, new: Json) -> PodStatus:
-    """Return the view of `new`; `before` is the view of `old`."""
+    """Return the view of the status `new`; `before` is the view of the previous status `old`."""
     if old is new:
         return before
     if "conditions" not in new or not _differs_only_in(_CONDITIONS, old, new):
@@ -96,14 +102,14 @@ def _next_status(before: PodStatus, old: Json, new: Json) -> PodStatus:
 
 
 def _differs_only_in(members: frozenset[str], old: Json, new: Json) -> bool:
-    """Return whether both have the same objects as members, apart from `members`."""
+    """Return whether `old` and `new` share all values except those of `members`."""
     return old.keys() - members == new.keys() - members and all(
         value is old.get(key) for key, value in new.items() if key not in members
     )
 
 
 def _decoded(view: type[View], part: Json) -> View:
-    """Return the view of a part of an object, in which nulls count as absent."""
+    """Return the view of `part`, a part of an object; a null counts as an absent member."""
     try:
         return decode_as(view, part)  # nulls of members that no view contains do not matter
     except DecodeError:

@@ -1,4 +1,4 @@
-"""SeededIds: reproducible ids: the n-th id is the same in every run with the same seed."""
+"""SeededIds: reproducible ids. With the same seed, the n-th id is the same in every run."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _MASK_64 = (1 << 64) - 1
 
 
 class SeededIds:
-    """The store's id source, with ids in the form of random ones (RFC 4122, version 4)."""
+    """A source of ids for a store; the ids have the form of random ones (RFC 4122, version 4)."""
 
     def __init__(self, seed: int) -> None:
         """Start the sequence for `seed`; equal seeds give equal sequences."""
         self._numbers = _numbers(seed)
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
-        """Return the next uid; the arguments do not matter."""
+        """Return the next uid of the sequence; the arguments are ignored."""
         high, low = next(self._numbers), next(self._numbers)
         high = high & ~0xF000 | 0x4000  # version 4
         low = low & (_MASK_64 >> 2) | 1 << 63  # variant 1
@@ -27,7 +27,7 @@ class SeededIds:
         return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
     def new_suffix(self) -> str:
-        """Return the next suffix for a generated name."""
+        """Return the next suffix for a name that the server generates."""
         number = next(self._numbers)
         letters = []
         for _ in range(SUFFIX_LENGTH):

@@ -1,5 +1,6 @@
 """The local world: the engine behind an API server for kubectl and other clients.
 
-One process, one thread, one store. Clients' writes reach the controllers, and controllers' commands
-change the same objects. Time is the machine's, or is steered.
+The cluster has one process, one thread and one store. Clients and controllers change the same
+objects: controllers see the writes of clients, and clients see the results of controllers'
+commands. The clock is the machine's clock, or is controlled by a user.
 """

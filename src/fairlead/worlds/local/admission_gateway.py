@@ -1,7 +1,7 @@
-"""AdmissionGateway: controllers' writes go through webhooks and policies, like clients' writes.
+"""AdmissionGateway: passes controllers' writes through webhooks and policies, like clients' writes.
 
-The event loop that runs the cluster calls the webhooks over HTTP; a command is pending until they
-have answered. Without an event loop the webhooks are skipped. Events skip admission.
+The event loop that runs the cluster calls the webhooks over HTTP. A command is pending until its
+webhooks have answered. Without an event loop, webhooks are skipped. Events skip admission.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from fairlead.worlds.perform import Outcome, perform, refused
 
 @dataclass(frozen=True, slots=True)
 class PendingCommand:
-    """A command that waits for the webhook `call`; `steps` performs the rest of the command."""
+    """A command that waits for the webhook `call`; `steps` continues the command afterwards."""
 
     issued: Issued
     call: WebhookCall
@@ -40,10 +40,13 @@ class PendingCommand:
 
 
 class AdmissionGateway:
-    """Performs commands on `store` through admission, each as its issuer."""
+    """Performs commands on `store` through admission, as the user of each command's issuer."""
 
     def __init__(self, store: Store, field_managers: FieldManagers) -> None:
-        """Write to `store`; webhooks are skipped until `calls_webhooks` is set."""
+        """Write to `store`.
+
+        Webhooks are skipped while `calls_webhooks` is False, as at the start.
+        """
         self.calls_webhooks = False
         self.pending: deque[PendingCommand] = deque()
         self._store = store
@@ -53,7 +56,10 @@ class AdmissionGateway:
         self._copies = PodWriteCopies(store)
 
     def perform(self, issued: Issued, detailed: Command, now: Instant) -> Outcome | None:
-        """Perform a command in its `detailed` form; return its outcome, None while pending."""
+        """Perform `detailed`, the complete form of an issued command; return its outcome.
+
+        Returns None if the command is pending, because it waits for a webhook.
+        """
         if not judges_users(self._store.storage):
             return self._perform_alone(issued, detailed, now)
         user = sender_of(issued, self._store)
@@ -69,7 +75,7 @@ class AdmissionGateway:
         return None
 
     def _perform_alone(self, issued: Issued, detailed: Command, now: Instant) -> Outcome:
-        """Perform a command without webhooks and policies."""
+        """Perform a command in a store without webhooks and policies, and return its outcome."""
         described = self._copies.described(detailed, issued.issuer.component, now)
         if described is None:
             return settle(self._steps(issued, detailed, now, None))
@@ -84,7 +90,10 @@ class AdmissionGateway:
         return outcome
 
     def resume(self, pending: PendingCommand, answer: WebhookAnswer) -> Outcome | None:
-        """Continue a command whose webhook has answered; None if it waits for another webhook."""
+        """Continue a command with the answer of its webhook, and return its outcome.
+
+        Returns None if the command now waits for another webhook.
+        """
         try:
             call = pending.steps.send(answer)
         except StopIteration as end:
@@ -102,7 +111,7 @@ class AdmissionGateway:
     def write_of(
         self, issuer: Issuer, now: Instant, user: User | None = None
     ) -> Callable[[Kind, str], Write]:
-        """Return how `issuer` writes a kind, or a subresource of it."""
+        """Return a function (kind, subresource) -> the `Write` that `issuer` uses for them."""
 
         def write(kind: Kind, subresource: str) -> Write:
             track = self._field_managers.of(issuer.component, kind, subresource, now)

@@ -15,7 +15,7 @@ COPY_MODE: Final = 0o600
 
 
 class BackupError(Exception):
-    """A backup cannot be read, or cannot be restored to the given directory."""
+    """Raised if a backup cannot be read, or cannot be restored to the given directory."""
 
 
 def write_backup(directory: Path, copy_objects: Callable[[Path], None], target: Path) -> None:
@@ -34,7 +34,7 @@ def write_backup(directory: Path, copy_objects: Callable[[Path], None], target: 
 
 
 def restore_backup(source: Path, directory: Path) -> None:
-    """Restore the backup `source` to `directory`, which must be absent or empty.
+    """Restore the backup in the file `source` to `directory`, which must not exist or be empty.
 
     Raises BackupError, OSError.
     """

@@ -1,4 +1,4 @@
-"""LocalClock: the clock of a local world, which can run faster, stop or jump ahead."""
+"""LocalClock: the clock of a local cluster, which can run faster, stop, or jump ahead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.engine.core.instant import DurationNs, Instant
 
 
 class LocalClock:
-    """Runs `speed` times as fast as the machine's clock, from `start` (ns since 1970)."""
+    """A clock that starts at `start` (ns since 1970) and runs at `speed` times real time."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class LocalClock:
 
     @property
     def is_paused(self) -> bool:
-        """Whether the clock stands still except for jumps."""
+        """Whether the clock is paused; a paused clock changes only by jumps."""
         return self._paused
 
     def now(self) -> Instant:
@@ -44,18 +44,21 @@ class LocalClock:
         return self._base + int((self._monotonic() - self._since) * self._speed)
 
     def jump_to(self, instant: Instant) -> None:
-        """Set the time to `instant`, unless that is in the past."""
+        """Set the time to `instant`, unless the clock has already passed it."""
         now = self.now()
         self._base, self._since = max(now, instant), self._monotonic()
 
     def steer(self, *, speed: float | None = None, paused: bool | None = None) -> None:
-        """Change the speed, or pause or resume the clock, from now on."""
+        """Change the speed of the clock, or pause or resume it, from now on."""
         self._base, self._since = self.now(), self._monotonic()
         self._speed = self._speed if speed is None else speed
         self._paused = self._paused if paused is None else paused
 
     def seconds_until(self, instant: Instant) -> float | None:
-        """Return real seconds until the clock shows `instant`; None while it is paused."""
+        """Return the real seconds until the clock shows `instant`.
+
+        Returns None while the clock is paused.
+        """
         if self._paused:
             return None
         left: DurationNs = instant - self.now()

@@ -72,12 +72,13 @@ PODS_MAX: Final = 200_000
 class LocalOptions:
     """Options of a local cluster; `address` is the host and port that clients connect to.
 
-    `authority` is the PEM text of the CA that clients inside the cluster should trust;
-    `authority_key` is its key, "" if nothing is signed with it. `without` names the PARTS to leave
-    out. `pods_max` limits the number of pods. `release` is the Kubernetes version to follow.
-    `logging` wraps a reporter in one that logs decisions. `job_duration` is how long Job pods and
-    other finite pods run, None for ever. `limited` resources can be used only if a quota covers
-    them. `objects` are those of another cluster, which take the place of new nodes.
+    `authority` is the PEM text of the CA that clients inside the cluster should trust.
+    `authority_key` is the CA's private key, "" if the cluster signs no certificates. `without`
+    contains the names in PARTS that do not run. `pods_max` limits the number of pods. `release` is
+    the Kubernetes version to follow. `logging` wraps a reporter in a reporter that logs decisions.
+    `job_duration` is the run time of Job pods and other finite pods, None for endless pods.
+    `limited` are resources that can be used only if a quota covers them. `objects` are the objects
+    of another cluster; with them, no new nodes are created.
     """
 
     nodes: int = 3
@@ -96,7 +97,7 @@ class LocalOptions:
 
 
 class LocalCluster:
-    """A cluster in this process, with a single writer: calls must not overlap."""
+    """A cluster in this process. Calls must not overlap, because the store has a single writer."""
 
     def __init__(
         self,
@@ -106,9 +107,9 @@ class LocalCluster:
         account_key: str,
         journal: WriteAheadLog | None = None,
     ) -> None:
-        """Start with the contents of `journal`, or with new nodes if it is empty.
+        """Start with the contents of `journal`, or with new nodes if `journal` is empty.
 
-        `users` are keyed by their tokens; `account_key` is the PEM text of the P-256 key that signs
+        `users` are keyed by their tokens. `account_key` is the PEM text of the P-256 key that signs
         the tokens of service accounts.
         """
         self.clock = clock
@@ -200,14 +201,14 @@ class LocalCluster:
         self._create_missing((DEFAULT_QUEUE,), now)
 
     def _load_karpenter(self, now: Instant) -> None:
-        """Create Karpenter's definitions and a NodeClass, and a NodePool if there is none."""
+        """Create Karpenter's CRDs and a NodeClass; if there is no NodePool, create one as well."""
         self._create_missing(karpenter_kinds(), now)
         self.server.run_post_start_hooks(now)
         has_pools = bool(self.store.list(kind_of(DEFAULT_POOL)))
         self._create_missing((NODE_CLASS, *(() if has_pools else (DEFAULT_POOL,))), now)
 
     def _create_missing(self, manifests: Iterable[Json], now: Instant) -> None:
-        """Create those of `manifests` that `LocalOptions.objects` did not contain."""
+        """Create the objects in `manifests` that `LocalOptions.objects` does not contain."""
         missing = [one for one in manifests if not self._is_stored(one)]
         create_as_apiserver(self.store, missing, now)
 
@@ -241,7 +242,7 @@ def _metrics(config: EngineConfig) -> SchedulerMetrics:
 
 
 def config_in(release: Release, config: EngineConfig) -> EngineConfig:
-    """Return `config` with the rules of `release`."""
+    """Return `config` with the rules of the Kubernetes version `release`."""
     if release == CURRENT:
         return config
     lifecycle = replace(
@@ -261,7 +262,10 @@ def config_in(release: Release, config: EngineConfig) -> EngineConfig:
 
 
 def _certificate_signer(storage: Storage, options: LocalOptions) -> tuple[CertificateSigner, ...]:
-    """Return the signer; None if the controllers are left out."""
+    """Return a tuple of the certificate signer.
+
+    Empty if there is no key, or no workload controllers.
+    """
     if not options.authority_key or _CONTROLLERS in options.without:
         return ()
     authority = CertificateKeyPair(options.authority, options.authority_key)
@@ -269,12 +273,12 @@ def _certificate_signer(storage: Storage, options: LocalOptions) -> tuple[Certif
 
 
 class PostStartHookListener:
-    """Runs the server's post-start hooks after changes by controllers, which come by no request."""
+    """Runs the API server's post-start hooks after changes that controllers make."""
 
     def __init__(self, server: ApiServer) -> None:
-        """`server` has the hooks."""
+        """Run the hooks of `server`."""
         self._server = server
 
     def see(self, change: StoredChange, store: Store, now: Instant) -> None:
-        """Handle a change; see StoreListener."""
+        """Run the post-start hooks after a change; see `StoreListener.see`."""
         self._server.run_post_start_hooks(now)

@@ -2,8 +2,8 @@
 
     client --request--> store --changes--> engine --commands--> store --changes--> watches
 
-No method blocks: the event loop calls `run_until` with the current time after each change and at
-`next_due`.
+No method blocks. The event loop calls `run_until` with the current time after each change, and at
+the time that `next_due` returns.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _directly(engine: Engine, world: LocalWorld) -> tuple[CommandSource, World]:
 
 
 class ControlPlane:
-    """All controllers of a cluster; not reentrant: calls must not overlap."""
+    """All controllers of a cluster. Calls of its methods must not overlap."""
 
     def __init__(  # noqa: PLR0913 - what a cluster is made of
         self,
@@ -87,10 +87,11 @@ class ControlPlane:
         """Start at `now` with the contents of `store`.
 
         `authority` is the PEM text of the CA that every namespace publishes, "" for none. `without`
-        names parts of the engine to leave out; `controllers` run in addition to the engine's own;
-        `listeners` see changes first. `host` is the host name that controllers report. `metrics`
-        receives the reports of the engine, and `logging` wraps it in a reporter that logs.
-        `interpose` may wrap the engine and the world.
+        contains the names of engine parts that do not run. `controllers` run in addition to the
+        engine's own controllers. `listeners` receive each change before the engine does. `host` is
+        the host name that controllers report. `metrics` receives the reports of the engine;
+        `logging` wraps `metrics` in a reporter that logs. `interpose` can wrap the engine and the
+        world.
         """
         storage = store.storage
         own: tuple[Controller, ...] = (
@@ -120,29 +121,32 @@ class ControlPlane:
 
     @property
     def pending(self) -> deque[PendingCommand]:
-        """Commands that wait for webhooks; callers call the webhook and then `resume`."""
+        """Commands that wait for webhooks. The caller calls each webhook, then calls `resume`."""
         self._world.gateway.calls_webhooks = True
         return self._world.gateway.pending
 
     def resume(self, pending: PendingCommand, answer: WebhookAnswer, now: Instant) -> None:
-        """Continue a command whose webhook has answered."""
+        """Continue the command `pending` with the `answer` of its webhook."""
         self._world.resume(pending, answer, now)
 
     def next_due(self) -> Instant | None:
-        """Return when the engine has something due next; None when only a change can cause work."""
+        """Return the next time at which the engine has work.
+
+        Returns None if only a change can cause work.
+        """
         return self._driver.next_due()
 
     @property
     def is_settled(self) -> bool:
-        """Whether every change was handled and every command performed."""
+        """Whether every change is handled and every command is performed."""
         return self._driver.is_settled
 
     def run_until(
         self, instant: Instant, *, stop_when: Callable[[], bool] | None = None
     ) -> Instant:
-        """Run until `instant` or until `stop_when` holds; return the time that was reached.
+        """Run until `instant`, or until `stop_when` returns True; return the time that was reached.
 
-        Unfinished work is due immediately. Raises LivelockError.
+        If work is left, it is due immediately. Raises LivelockError.
         """
         self._driver.pass_time(instant, busy_max=BUSY_MAX)
         until = max(instant, self._driver.now)
@@ -151,7 +155,7 @@ class ControlPlane:
 
 
 def _views(store: Store, excluding: Kind | None = None) -> list[ApiObject]:
-    """Return the typed views of all objects that can be decoded, kind by kind."""
+    """Return the typed views of all decodable objects, except objects of kind `excluding`."""
     kinds = (kind for kind in store.storage.kinds() if is_watched(kind) and kind is not excluding)
     objects = [obj for kind in kinds for obj in store.list(kind)]
     return [view for obj in objects if (view := _view(obj)) is not None]

@@ -1,13 +1,13 @@
-"""DataDir: the directory in which a local cluster persists its objects, CA, keys and users.
+"""DataDir: the directory in which a local cluster stores its objects, CA, keys and users.
 
     DIR/objects.db        stored objects
-    DIR/objects.mark      the state that objects.db had reached
+    DIR/objects.mark      the last state that was written to objects.db, to detect lost writes
     DIR/ca.crt, ca.key    the CA
-    DIR/accounts.key      signs service account tokens
-    DIR/tokens            token,user,uid,"group,..."
-    DIR/address           host and port, while the cluster runs
+    DIR/accounts.key      the key that signs service account tokens
+    DIR/tokens            a line for each user: token,user,uid,"group,..."
+    DIR/address           the server's host and port, while the cluster runs
 
-All files are readable by the user only.
+Only the user can read these files.
 
 upstream: kube-apiserver's --token-auth-file has the format of `tokens`
 """
@@ -60,12 +60,12 @@ class DataDir:
         return self.token_of(ADMIN.name)
 
     def token_of(self, name: str) -> str:
-        """Return the token of a known user."""
+        """Return the token of the user `name`, who must exist."""
         return next(token for token, user in self.users.items() if user.name == name)
 
 
 def new_data_dir(users: Iterable[User], now: datetime) -> DataDir:
-    """Return a DataDir that is only in memory, for the administrator and `users`."""
+    """Return a DataDir in memory, with new credentials for the administrator and `users`."""
     return DataDir(
         authority=new_authority(now),
         account_key=new_authority(now).key,
@@ -82,10 +82,10 @@ def read_data_dir(directory: Path) -> DataDir:
 
 
 def open_data_dir(directory: Path, users: Iterable[User], now: datetime) -> DataDir:
-    """Open the data directory, creating it if needed; new `users` are added.
+    """Open the data directory, create it if needed, and add new `users`.
 
-    Existing users keep their tokens and get the new groups, if any are given. Raises OSError when
-    the directory cannot be written, ValueError for a file in another format.
+    Existing users keep their tokens. If new groups are given for them, they replace the old groups.
+    Raises OSError if the directory cannot be written, and ValueError for a file in another format.
     """
     found = _read(directory)
     fresh = new_data_dir(users, now)
@@ -99,11 +99,9 @@ def open_data_dir(directory: Path, users: Iterable[User], now: datetime) -> Data
 
 
 def objects_file(directory: Path) -> Path:
-    """Return the path of the write-ahead log, readable by the user only.
+    """Return the path of the write-ahead log, after creating it and `directory` if needed.
 
-    `directory` is created if needed.
-
-    Raises OSError.
+    Only the user can read the file. Raises OSError.
     """
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = directory / OBJECTS
@@ -112,26 +110,26 @@ def objects_file(directory: Path) -> Path:
 
 
 def backup_files() -> tuple[str, ...]:
-    """Return the names of the files of a cluster, except its objects."""
+    """Return the names of the files of a cluster, except the database of objects."""
     return (*_AUTHORITY, _ACCOUNTS, _TOKENS)
 
 
 def missing_credentials(directory: Path) -> str:
-    """Return which credentials are missing from a directory that was used before, "" for none."""
+    """Return an error text if a used directory lacks the credentials, else ""."""
     if not (directory / MARK).exists() or (directory / _TOKENS).exists():
         return ""
     return f"{directory / _TOKENS}: is missing, and with it all users' credentials"
 
 
 def note_objects(directory: Path) -> None:
-    """Record in a directory that its database has had objects; see `missing_objects`."""
+    """Record in `directory` that its database has contained objects; see `missing_objects`."""
     (directory / _USED).touch(mode=0o600)
 
 
 def missing_objects(directory: Path) -> str:
-    """Return that the objects are missing from a directory whose database is empty, "" if not.
+    """Return an error text if a directory with an empty database has contained objects, else "".
 
-    This is noticed even where the mark beside the database is gone too.
+    This finds the loss even if the mark beside the database is missing too.
     """
     if not (directory / _USED).exists():
         return ""
@@ -139,7 +137,10 @@ def missing_objects(directory: Path) -> str:
 
 
 def _merged_users(found: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:
-    """Return the existing and the newly given users, keyed by token."""
+    """Return the existing and the new users, keyed by token.
+
+    New groups of existing users are applied.
+    """
     by_name = {user.name: user for user in named.values()}
     known = {user.name for user in found.values()}
     regrouped = {token: _regrouped(user, by_name.get(user.name)) for token, user in found.items()}
@@ -179,7 +180,7 @@ def _require(directory: Path, name: str, is_one: Callable[[str], bool], text: st
 
 
 def _require_private(path: Path) -> None:
-    """Refuse a file with credentials that other users of this machine may read."""
+    """Raise an error if other users of this machine can read the credentials in the file `path`."""
     mode = path.stat().st_mode
     if mode & (S_IRGRP | S_IROTH):
         problem = f"can be read by others (mode {S_IMODE(mode):o}); run chmod 600 {path}"

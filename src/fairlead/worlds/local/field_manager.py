@@ -1,7 +1,7 @@
-"""Field managers: records what each component writes in metadata.managedFields.
+"""FieldManagers: records in metadata.managedFields which fields each component writes.
 
-Controllers often write the same fields, for example of pods of one template. The entries of a new
-object are cached by its content, and equal sets of fields are stored once.
+Controllers often write the same fields, for example in all pods of a template. So the entries of a
+new object are cached by its content, and equal sets of fields are stored once.
 
 upstream: apimachinery/pkg/util/managedfields
 """
@@ -25,14 +25,14 @@ _EVENT: Final = "Event"
 
 
 def controllers_write(kind: Kind, subresource: str, now: Instant) -> Write:
-    """Return how a controller writes to `kind` or its `subresource` when no command does."""
+    """Return the Write of a controller for `kind` or its `subresource`, outside of a command."""
     return Write(
         track=track(kind, Component.CONTROLLER_MANAGER.value, _OPERATION, subresource, now)
     )
 
 
 class FieldManagers:
-    """Records the field manager of each write; the caches only save time."""
+    """Records the field manager of each write; its caches only save time and memory."""
 
     def __init__(self) -> None:
         """Start with empty caches."""
@@ -40,7 +40,7 @@ class FieldManagers:
         self._fields: dict[bytes, Json] = {}
 
     def of(self, component: Component, kind: Kind, subresource: str, now: Instant) -> Track:
-        """Return the signature of `component`, as the manager of what it writes to `kind`."""
+        """Return a function that records `component` as the manager of written fields."""
         noted = track(kind, component.value, _OPERATION, subresource, now)
 
         def signed(old: Json | None, new: Json) -> Json:
@@ -72,7 +72,10 @@ class FieldManagers:
 
 
 def registered(nodes: Iterable[Json], now: Instant) -> Iterator[Json]:
-    """Yield new nodes with their kubelets' managed fields; all nodes must set the same fields."""
+    """Yield new nodes with the managed fields of their kubelets.
+
+    All nodes must set the same fields, because the managed fields of the first node are reused.
+    """
     entries: list[Json] = []
     for node in nodes:
         if not entries:
@@ -85,13 +88,13 @@ def registered(nodes: Iterable[Json], now: Instant) -> Iterator[Json]:
 
 
 def _nameless(obj: Json) -> Json:
-    """Return `obj` without its name, which no set of fields contains."""
+    """Return `obj` without its name, because managed fields never contain the name."""
     meta = {key: value for key, value in obj["metadata"].items() if key != "name"}
     return {**obj, "metadata": meta}
 
 
 def _shape(event: Json) -> Json:
-    """Return the set of fields of `event` and its nested objects, without their values."""
+    """Return the names of the fields of `event` and its nested objects, without the values."""
     return {
         key: sorted(value) if isinstance(value, dict) else not value for key, value in event.items()
     }

@@ -27,11 +27,11 @@ def kubeconfig(
     others: Mapping[str, str] = NO_OTHERS,
     pairs: Mapping[str, CertificateKeyPair] = NO_PAIRS,
 ) -> str:
-    """Return the kubeconfig for `server` (a URL); `authority` is the CA's PEM text, "" without TLS.
+    """Return the kubeconfig for the URL `server`; `authority` is the CA's PEM text, "" without TLS.
 
-    The administrator has `token`; `others` are the tokens of further users by name, each with a
-    context of that name. Users in `pairs` (by context name) authenticate by client certificate
-    instead.
+    `token` is the administrator's token. `others` are the tokens of other users, keyed by name;
+    each user gets a context of the same name. Users in `pairs` (keyed by context name) authenticate
+    by a client certificate instead of a token.
     """
     cluster: dict[str, Any] = {"server": server}
     if authority:
@@ -62,7 +62,7 @@ def _data(text: str) -> str:
 
 
 def is_of_a_local_cluster(text: bytes) -> bool:
-    """Return whether all clusters in `text`, a kubeconfig, are local ones that Fairlead wrote."""
+    """Return whether Fairlead wrote every cluster entry in `text`, a kubeconfig."""
     try:
         config = yaml.safe_load(text)
         return [cluster["name"] for cluster in config["clusters"]] == [NAME]
@@ -71,7 +71,7 @@ def is_of_a_local_cluster(text: bytes) -> bool:
 
 
 def write_secret(path: Path, text: str) -> None:
-    """Write a file that only the user may read, atomically; devices and pipes are written directly.
+    """Write a file that only the user can read, atomically; devices and pipes are written directly.
 
     Raises OSError.
     """

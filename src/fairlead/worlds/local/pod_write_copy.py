@@ -1,20 +1,21 @@
-"""PodWriteCopies: writes to a pod as copies of the same writes to an earlier pod.
+"""PodWriteCopies: stores a write to a pod as a copy of the same write to an earlier pod.
 
-The pods of a workload go through the same status writes and bindings. What a status write stores
+The pods of a workload go through the same status writes and bindings. The result of a status write
 (merged status, defaults, managed fields) follows from the old status, the old managed fields, and
-the command; what a binding stores follows from the old status and labels, the status of the
-namespace, and the topology labels of the node. In all of them, three kinds of strings differ from
-pod to pod, and only their equality and their order matter: times, IP addresses and uids. So a write
-is described by a text with markers in place of these strings, and a write with the same text stores
-the same result with its own strings:
+the command. The result of a binding follows from the old status and labels, the status of the
+namespace, and the topology labels of the node. In these inputs, three kinds of strings differ from
+pod to pod: times, IP addresses and uids. Only their equality and their order affect the result. So
+a write is described by a text with markers in place of these strings. Two writes with the same text
+store the same result, except that each result contains the strings of its own pod:
 
     write      {"startTime": "2026-01-01T00:00:09Z", ... "podIP": "10.0.0.7"}
     text       {"startTime": "<marker 0>", ... "podIP": "<marker 2>"}
     strings    2026-01-01T00:00:09Z, 2026-01-01T00:00:12Z, 10.0.0.7
 
-Markers number the strings of each kind in ascending order, so texts are equal only if the strings
-are equal and ordered alike. A write that mentions a string in another way than as a whole string
-(or as the key of an address in managed fields) has a text of its own.
+Markers number the strings of each kind in ascending order, so two texts are equal only if equal
+strings are at the same places and their order is the same. A string is replaced only if it is a
+whole JSON string, or the key of an address in managed fields. In any other place it stays in the
+text, which is then distinct.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _decode: Final = msgspec.json.Decoder().decode
 
 @dataclass(frozen=True, slots=True)
 class PodWrite:
-    """A write: the pod before it, its text, and what the markers in the text stand for.
+    """A write to `pod`: its description `text`, and in `replaced` each string with its marker.
 
     `node` is the node of a binding, "" for a status write.
     """
@@ -65,11 +66,12 @@ class PodWrite:
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """What a write stores: managed fields, labels and status as a text with markers.
+    """The result of a write as a text with markers: managed fields, labels and status.
 
-    What a write does not change is null. `fields` are the sets of fields of the entries of
-    managedFields that have no markers, and which all pods share; None for the others, whose sets
-    are in the text. `keys` are the members of metadata and spec in order.
+    Parts that the write does not change are null. `fields` has an item for each entry of
+    managedFields: the entry's set of fields, which all pods share, or None if the set contains
+    markers and is part of the text. `keys` are the names of the members of metadata and of spec, in
+    order.
     """
 
     text: bytes
@@ -78,15 +80,18 @@ class _Template:
 
 
 class PodWriteCopies:
-    """The status writes and bindings of the pods in a store without webhooks and policies."""
+    """Copies status writes and bindings of pods, in a store without webhooks and policies."""
 
     def __init__(self, store: Store) -> None:
-        """Start without templates."""
+        """Start without templates of earlier writes."""
         self._store = store
         self._templates: dict[bytes, _Template] = {}
 
     def described(self, command: Command, component: Component, now: Instant) -> PodWrite | None:
-        """Return the write of `command` by `component`; None if it has to go through all stages."""
+        """Return the description of `command` by `component`.
+
+        Returns None if it must go through all stages.
+        """
         match command:
             case PatchStatus(target) if target.kind == POD.kind:
                 return self._status_write(command, component, now)
@@ -110,7 +115,7 @@ class PodWriteCopies:
         return _described(pod, "", text, addresses)
 
     def _binding(self, command: Bind, now: Instant) -> PodWrite | None:
-        """Return the write of a binding, whose admission reads the namespace and the node."""
+        """Return the description of a binding and of all that its admission reads."""
         pod = self._pod(command.pod)
         if pod is None or not command.node:
             return None
@@ -137,9 +142,9 @@ class PodWriteCopies:
         return pod
 
     def write(self, described: PodWrite) -> bool:
-        """Write what was written to an earlier pod; return False if there was no such write.
+        """Store the result of an earlier write with the same text.
 
-        Raises ApiError if there is no space.
+        Return False if there is no such write. Raises ApiError if the disk is full.
         """
         template = self._templates.get(described.text)
         if template is None:
@@ -166,7 +171,7 @@ class PodWriteCopies:
         return True
 
     def learn(self, described: PodWrite) -> None:
-        """Make a template of a write that went through all stages."""
+        """Remember the result of a write that went through all stages as a template."""
         old = described.pod
         new = self._store.find(POD, old["metadata"]["namespace"], old["metadata"]["name"])
         if new is None or new is old or not _is_typical(described, new):
@@ -199,7 +204,7 @@ def _described(pod: Json, node: str, text: bytes, addresses: set[Any]) -> PodWri
 
 
 def _is_typical(described: PodWrite, new: Json) -> bool:
-    """Return whether only what a template has differs between the pod before and `new`."""
+    """Return whether the write changed only those parts of the pod that a template contains."""
     old = described.pod
     before, after = old["metadata"], new["metadata"]
     written = _WRITTEN if described.node else _WRITTEN_WITH_STATUS
@@ -218,9 +223,9 @@ def _is_typical(described: PodWrite, new: Json) -> bool:
 
 
 def _marked(text: bytes, addresses: set[Any], uid: str) -> list[tuple[bytes, bytes]] | None:
-    """Return the strings that differ from pod to pod, as they are in texts, with their markers.
+    """Return pairs (string, marker) of the strings in `text` that differ from pod to pod.
 
-    None if a string is not in the usual form.
+    Returns None if a string does not have the usual form.
     """
     times = {piece[-_TIME_BYTES:] for piece in text.split(_END_OF_TIME)[:-1]}
     if not all(map(_TIME.fullmatch, times)):
@@ -253,5 +258,5 @@ def _replaced(text: bytes, strings: list[tuple[bytes, bytes]]) -> bytes:
 
 
 def _shared(old: Any, new: Any) -> Any:
-    """Return `old` if it equals `new`, so that versions of a status share what did not change."""
+    """Return `old` if it equals `new`, so that versions of a status share their unchanged parts."""
     return old if type(old) is type(new) and old == new else new

@@ -22,7 +22,7 @@ def new_token() -> str:
 
 
 class RandomIds:
-    """Creates random ids, for worlds that are not replayed.
+    """Creates random ids, for worlds that are never replayed.
 
     Random bytes are read in large blocks, because each system call takes time.
     """

@@ -1,10 +1,11 @@
 """Resource metrics of pods and nodes (metrics.k8s.io), for `kubectl top`.
 
-No containers run, so usage is computed from the objects. A container uses its requests, or a small
-idle amount without requests. A pod's annotation `fairlead.dev/usage` overrides the total of its
-containers, which share it in proportion to their usual usage. The annotation `fairlead.dev/load` of
-a workload overrides both: its ready pods share the load. A node uses the sum of its pods plus its
-own annotation, which stands for system daemons.
+No containers run, so usage is computed from the objects. The usage of a container is its requests,
+or a small idle amount if it has no requests. The annotation `fairlead.dev/usage` of a pod sets the
+total usage of its containers, which share it in proportion to their default usage. The annotation
+`fairlead.dev/load` of a workload takes precedence over both; the workload's ready pods share this
+load. The usage of a node is the sum of its pods, plus the usage in the node's own annotation, which
+represents system daemons.
 
 Only running pods on nodes with a reachable kubelet are measured.
 
@@ -99,7 +100,7 @@ _FIELDS: Final = (
 
 
 def measured(storage: Storage) -> Mapping[Kind, ComputedObjects]:
-    """Return the kinds that a metrics server adds to the API, computed from `storage`."""
+    """Return the kinds of a metrics server, with functions that compute their objects."""
     return {NODE_METRICS: _Nodes(storage), POD_METRICS: _Pods(storage)}
 
 
@@ -108,7 +109,7 @@ class _Pods:
         self._storage = storage
 
     def objects(self, namespace: str, now: Instant) -> list[Json]:
-        """Return the metrics of pods; see ComputedObjects."""
+        """Return the PodMetrics objects of `namespace`; see `ComputedObjects.objects`."""
         silent = {node["metadata"]["name"] for node in _nodes(self._storage) if _is_silent(node)}
         found, loads = [], _shared_loads(self._storage, namespace or None)
         for pod in self._storage.items(POD, namespace or None):
@@ -119,10 +120,7 @@ class _Pods:
         return found
 
     def absent(self, namespace: str, name: str) -> ApiError:
-        """Return the NotFound error: there is no such pod, or it is not measured.
-
-        See ComputedObjects.
-        """
+        """Return the NotFound error for a pod that does not exist or is not measured."""
         if self._storage.find(POD, namespace, name) is None:
             return not_found(POD, namespace, name)
         return not_found(replace(POD_METRICS, plural="podmetrics"), "", f"{namespace}/{name}")
@@ -133,7 +131,7 @@ class _Nodes:
         self._storage = storage
 
     def objects(self, namespace: str, now: Instant) -> list[Json]:
-        """Return the metrics of nodes, which have no namespace; see ComputedObjects."""
+        """Return the NodeMetrics objects of all nodes; see `ComputedObjects.objects`."""
         sums = {
             node["metadata"]["name"]: {
                 name: _annotated_usage(node).get(name, 0) for name in _MEASURED
@@ -155,10 +153,7 @@ class _Nodes:
         ]
 
     def absent(self, namespace: str, name: str) -> ApiError:
-        """Return the NotFound error: there is no such node, or it is not measured.
-
-        See ComputedObjects.
-        """
+        """Return the NotFound error for a node that does not exist or is not measured."""
         if self._storage.find(NODE, "", name) is None:
             return not_found(NODE, "", name)
         return not_found(replace(NODE_METRICS, plural="nodemetrics"), "", name)
@@ -175,9 +170,9 @@ def _is_silent(node: Json) -> bool:
 
 
 def container_usage(pod: Json, load: Usage = NOTHING) -> dict[str, Amounts]:
-    """Return the usage of each running container of `pod`, in the order of its spec.
+    """Return the usage of each running container of `pod`, keyed by name, in the order of the spec.
 
-    `load` is the pod's share of its workload's load.
+    `load` is the pod's share of the load of its workload.
     """
     if pod.get("status", {}).get("phase") != "Running":
         return {}
@@ -192,7 +187,7 @@ def container_usage(pod: Json, load: Usage = NOTHING) -> dict[str, Amounts]:
 
 
 def _shared_loads(storage: Storage, namespace: str | None) -> dict[str, Usage]:
-    """Return the shares of pods in the loads of their workloads, by the pod's uid."""
+    """Return each pod's share of the load of its workload, keyed by the pod's uid."""
     shares: dict[str, dict[str, int]] = {}
     for kind in _LOADED:
         for workload in storage.items(kind, namespace):
@@ -256,7 +251,7 @@ def _annotated_usage(subject: Json) -> Usage:
 
 
 def _split(total: int, weights: list[int]) -> Iterator[int]:
-    """Split `total` in proportion to `weights`; the parts add up to `total`."""
+    """Split `total` in proportion to `weights`, into integers that add up to `total`."""
     if not sum(weights):
         weights = [1] * len(weights)
     behind, weight_behind = 0, 0
@@ -274,7 +269,7 @@ def _written(used: Mapping[str, int]) -> Json:
 
 
 def _metrics_head(subject: Json, now: Instant) -> Json:
-    """Return the head of the metrics of `subject`, taken at `now`."""
+    """Return the metadata, timestamp and window of the metrics of `subject` at `now`."""
     meta, timestamp = subject["metadata"], format_timestamp(now)
     copied = {key: meta[key] for key in ("name", "namespace", "labels") if meta.get(key)}
     return {

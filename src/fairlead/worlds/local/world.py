@@ -1,4 +1,4 @@
-"""LocalWorld: a store that clients write to as well, with an engine acting on it."""
+"""LocalWorld: a store that clients and the engine both change."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class StoreListener(Protocol):
     """Receives every change of the store before the engine does; makes no decisions."""
 
     def see(self, change: StoredChange, store: Store, now: Instant) -> None:
-        """Handle `change`, which was made in `store` at `now`."""
+        """React to `change`, which was made in `store` at the time `now`."""
         ...
 
 
 class LocalWorld:
-    """Performs commands on `store`, and reports changes by clients and commands."""
+    """Performs commands on `store`, and reports the changes that clients and commands make."""
 
     def __init__(
         self,
@@ -57,10 +57,10 @@ class LocalWorld:
         *,
         has_kubelets: bool = False,
     ) -> None:
-        """Serve `store`, whose initial contents the caller must report with `ObjectsLoaded`.
+        """Act on `store`; the caller must report its initial contents with `ObjectsLoaded`.
 
-        `host` is the host name that controllers report; with `has_kubelets` container events are
-        recorded.
+        `host` is the host name that controllers report. If `has_kubelets` is True, container events
+        are recorded.
         """
         self.store = store
         self.extenders: ExtenderCaller = NoExtenders()
@@ -76,11 +76,11 @@ class LocalWorld:
         store.subscribe(self._changes.append)
 
     def enqueue(self, stimulus: Stimulus) -> None:
-        """Queue `stimulus` for the next poll."""
+        """Add `stimulus` to the stimuli that the next `poll` returns."""
         self._pending_stimuli.append(stimulus)
 
     def show_all(self, now: Instant) -> None:
-        """Pass every object in the store to the listeners as newly added."""
+        """Pass every object in the store to the listeners, as if it had just been added."""
         for kind in self.store.storage.kinds():
             for obj in self.store.list(kind):
                 change = StoredChange(ChangeType.ADDED, kind, obj, None, 0)
@@ -90,7 +90,7 @@ class LocalWorld:
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
-        """Perform a command; `poll` returns its outcome after the changes it made."""
+        """Perform a command; `poll` returns the changes that it makes, then its outcome."""
         command = issued.command
         if isinstance(command, RecordEvent):
             self._events.record(command, issued.issuer.component, now)
@@ -101,7 +101,10 @@ class LocalWorld:
         return None
 
     def resume(self, pending: PendingCommand, answer: WebhookAnswer, now: Instant) -> None:
-        """Continue a command whose webhook has answered; it may then wait for another webhook."""
+        """Continue a command with the answer of its webhook.
+
+        It may then wait for another webhook.
+        """
         self._queue_outcome(pending.issued.command, self.gateway.resume(pending, answer), now)
 
     def _do(self, issued: Issued, now: Instant) -> None:
@@ -119,13 +122,16 @@ class LocalWorld:
         self._queue_outcome(command, self.gateway.perform(issued, detailed, now), now)
 
     def _queue_outcome(self, command: Command, outcome: Outcome | None, now: Instant) -> None:
-        """Queue the changes that a command made, then its outcome unless it is pending."""
+        """Queue the changes that a command made, then its outcome.
+
+        A pending command has no outcome yet.
+        """
         self._queue_changes(now)
         if outcome is not None:
             self._pending_stimuli.append(_outcome_of(command, outcome))
 
     def _annotate(self, command: PatchObject, issuer: Issuer, now: Instant) -> None:
-        """Write a Deployment's annotations together with its status, as upstream's controller does.
+        """Write a Deployment's annotations and its status in one status update, as upstream does.
 
         upstream: pkg/controller/deployment/sync.go:getNewReplicaSet, which calls UpdateStatus
         """
@@ -161,7 +167,7 @@ class LocalWorld:
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """Return None: clients wake the driver when they change something."""
+        """Return None, because clients wake the driver after each change."""
         return None
 
     def _queue_changes(self, now: Instant) -> None:
@@ -177,7 +183,7 @@ class LocalWorld:
 
 
 def _only_annotates(command: PatchObject) -> bool:
-    """Return whether the command writes a Deployment's annotations, with or without its status."""
+    """Return whether the command writes only annotations, or also status, of a Deployment."""
     parts = set(command.patch)
     if command.target.kind != DEPLOYMENT.kind or parts - {"status"} != {"metadata"}:
         return False
@@ -185,7 +191,7 @@ def _only_annotates(command: PatchObject) -> bool:
 
 
 def _outcome_of(command: Command, outcome: Outcome) -> Outcome:
-    """Return `outcome` with `command` in place of the more detailed form that was performed."""
+    """Return `outcome` with the issued `command` in place of its detailed form."""
     match outcome:
         case CommandFailed(_, reason, message):
             return CommandFailed(command, reason, message)
@@ -218,7 +224,7 @@ def is_own_endpoints(issued: Issued) -> bool:
 def store_own_endpoints(
     store: Store, command: Command, now: Instant, write_of: Callable[[Kind, str], Write]
 ) -> None:
-    """Create or update the endpoints of `command`. Raises ApiError."""
+    """Create or update the API server's Endpoints or EndpointSlice. Raises ApiError."""
     assert isinstance(command, CreateObject | PatchObject)
     target, kind = command.target, _KINDS[command.target.kind]
     write = write_of(kind, "")
@@ -232,7 +238,7 @@ def store_own_endpoints(
 
 
 def _with_generation(kind: Kind, obj: Json, generation: int) -> Json:
-    """Return an EndpointSlice with `generation` set, and Endpoints unchanged."""
+    """Return an EndpointSlice with `generation` set; return Endpoints unchanged."""
     if kind is not ENDPOINT_SLICE:
         return obj
     return {**obj, "metadata": {**obj["metadata"], "generation": generation}}

@@ -1,4 +1,4 @@
-"""EventList: recorded events, kept in memory for reports and never stored."""
+"""EventList: the events that a simulated run records, kept in memory for reports."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ ELLIPSIS: Final = " ..."
 
 @dataclass(frozen=True, slots=True)
 class RecordedEvent:
-    """An event and when it happened; its note is no longer than the API allows."""
+    """An event and the time at which it was recorded; its note is cut to the API's limit."""
 
     at: Instant
     event: RecordEvent
 
 
 class EventList:
-    """The newest events, oldest first."""
+    """The newest recorded events, oldest first."""
 
     def __init__(self, events_max: int | None = None) -> None:
-        """Keep the newest `events_max` events; None keeps all."""
+        """Keep the newest `events_max` events; with None, keep every event."""
         self._events: deque[RecordedEvent] = deque(maxlen=events_max)
 
     def record(self, event: RecordEvent, now: Instant) -> None:
-        """Append `event`."""
+        """Append `event`, recorded at `now`, with its note cut to the API's limit."""
         self._events.append(RecordedEvent(now, replace(event, note=cut_note(event.note))))
 
     def to_list(self) -> list[RecordedEvent]:
-        """Return the kept events."""
+        """Return the kept events, oldest first."""
         return list(self._events)
 
     def __len__(self) -> int:
@@ -45,7 +45,7 @@ class EventList:
 
 
 def cut_note(note: str) -> str:
-    """Return `note` cut to the API's limit in bytes; a truncated note ends in ` ...`."""
+    """Return `note` cut to the API's limit of 1024 bytes; a cut note ends in ` ...`."""
     # upstream: pkg/scheduler/schedule_one.go:truncateMessage
     encoded = note.encode()
     if len(encoded) <= NOTE_BYTES_MAX:

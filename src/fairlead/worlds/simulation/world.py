@@ -1,13 +1,13 @@
 """SimulatedWorld: virtual time over a store in memory.
 
-There are three sources of events: the engine's commands, the script (`at`), and commands in flight
-when requests take time. They happen one at a time; the net changes to the store are reported next,
-and the command's outcome after them. So the engine knows the effects of a command before it learns
-that the command succeeded.
+Three kinds of events change the store: commands of the engine, entries of the script (`at`), and
+commands that were delayed by their latency. Events happen one at a time. After each event, the
+engine first receives the net changes to the store, then the outcome of the command. So the engine
+knows the effects of a command before it learns that the command succeeded.
 
-Extenders are called over HTTP, and no virtual time passes meanwhile. An extender that binds pods
-would call an API server, which does not exist here; so if it reports success, the world binds the
-pod.
+Extenders are called over HTTP; virtual time stands still during a call. A real extender that binds
+pods would call an API server, which a simulation does not have. If an extender reports that it has
+bound the pod, the world binds the pod in its place.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
-    """The time from sending a request to its execution and its answer."""
+    """The time in ns from issuing a binding or a patch until it is performed."""
 
     bind: DurationNs = 0
     patch: DurationNs = 0
 
     def of(self, command: Command) -> DurationNs:
-        """Return the latency of `command`."""
+        """Return the latency of `command` in ns; 0 for other commands than bindings and patches."""
         match command:
             case Bind():
                 return self.bind
@@ -86,11 +86,11 @@ class Latency:
 
 
 class SimulatedWorld:
-    """A store, a virtual clock and a script, for the engine to act on.
+    """A store, a virtual clock and a script, on which an engine acts.
 
     `last_change` is the time of the last change to an object other than a heartbeat. `events` holds
-    the events that controllers recorded. `admission` records what it could not check. `extenders`
-    calls the scheduler's extenders; by default there are none.
+    the events that controllers recorded. `admission` records the checks that it could not make.
+    `extenders` calls the scheduler's extenders; by default there are none.
     """
 
     def __init__(  # noqa: PLR0913 - what a world is made of
@@ -160,17 +160,17 @@ class SimulatedWorld:
         stop_when: Callable[[], bool] | None = None,
         on_progress: Callable[[Instant], None] | None = None,
     ) -> None:
-        """Run everything that is due at or before `until`; see `Driver.run`."""
+        """Perform all events and work that are due at or before `until`; see `Driver.run`."""
         self._driver.run(until, stop_when=stop_when, on_progress=on_progress)
 
     def user_write(self) -> Write:
-        """Return how the script creates objects: as a cluster administrator, if that matters."""
+        """Return the Write of the script: as a cluster administrator if admission checks users."""
         return Write(user=ADMIN) if judges_users(self.store.storage) else PLAIN
 
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
-        """Perform a command now or after its latency; `poll` returns its outcome."""
+        """Perform a command, immediately or after its latency; `poll` returns the outcome."""
         command = issued.command
         if self.command_log is not None:
             self.command_log(command_line(command, now))
@@ -185,7 +185,11 @@ class SimulatedWorld:
         return None
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return the pending stimuli, or those that the next due event causes, or []."""
+        """Return the pending stimuli.
+
+        If there are none, perform due events until one causes a stimulus. An empty list means that
+        no event is due.
+        """
         while not self._pending_stimuli and self._is_due(now):
             self._due.popleft()(now)
             self._queue_changes(now)
@@ -193,7 +197,10 @@ class SimulatedWorld:
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """Return when the next script entry or command in flight is due."""
+        """Return the due time of the next script entry or delayed command.
+
+        Returns None if there is none.
+        """
         return self._agenda.next_due()
 
     def _is_due(self, now: Instant) -> bool:
@@ -209,7 +216,10 @@ class SimulatedWorld:
         self._pending_stimuli.append(outcome)
 
     def _call_extender(self, call: CallExtender, now: Instant) -> Stimulus:
-        """Call an extender; if it has bound the pod, report that first."""
+        """Call an extender and return its response.
+
+        If it has bound the pod, first bind it in the store.
+        """
         answer = self.extenders.call(call, request_body(call, partial(held_by, self.store)))
         if call.verb is not ExtenderVerb.BIND or not has_bound(answer):
             return answer
@@ -220,7 +230,7 @@ class SimulatedWorld:
         return answer
 
     def _queue_changes(self, now: Instant) -> None:
-        """Queue the stimuli of the latest changes."""
+        """Queue the stimuli of the changes that were made to the store since the last call."""
         if self._changes:
             if not all(map(_is_heartbeat, self._changes)):
                 self.last_change = now
@@ -237,7 +247,7 @@ _LAST_UPDATED: Final = "cluster-autoscaler.kubernetes.io/last-updated"
 
 
 def _is_heartbeat(change: StoredChange) -> bool:
-    """Return whether a kubelet posted its node's conditions again, or a component its status."""
+    """Return whether `change` is a node's heartbeat or Cluster Autoscaler's status."""
     if change.kind is CONFIG_MAP:
         return _LAST_UPDATED in (change.object["metadata"].get("annotations") or ())
     if change.kind is not NODE or change.previous is None or change.type is ChangeType.DELETED:
@@ -254,12 +264,12 @@ def _without_heartbeats(node: Json) -> Json:
 
 
 def command_line(command: Command, now: Instant) -> str:
-    """Return `command`, issued at `now`, as one line of the command log, to compare runs.
+    """Return one line of the command log: `command`, issued at `now`, as JSON.
 
         {"t_ns":1767225600000000000,"command":"Bind","pod":{…},"node":"node-1"}
 
-    Members are in the order of the command's fields; in free-form JSON (a patch, a manifest) they
-    are sorted. So equal commands give equal lines.
+    Members are in the order of the command's fields. In free-form JSON (a patch, a manifest) they
+    are sorted. So equal commands give equal lines, and the logs of two runs can be compared.
     """
     fields = _ENCODER.encode(command).decode()
     return f'{{"t_ns":{now},"command":"{type(command).__name__}",{fields[1:]}'

@@ -1,7 +1,7 @@
-"""What a batch scheduler installs: definitions of PodGroups and Queues, and the default Queue.
+"""The objects that a batch scheduler installs: CRDs of PodGroups and Queues, and the default Queue.
 
-Users need not install kube-batch or Volcano, because the batch scheduler is built in. The schemas
-allow all fields; the batch scheduler uses those that it knows.
+The batch scheduler is built in, so users need not install kube-batch or Volcano. The schemas allow
+all fields; the batch scheduler reads only the fields that it supports.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What Karpenter installs: definitions of NodePools, NodeClaims and NodeOverlays, and a NodeClass.
+"""The objects that Karpenter installs: CRDs of NodePools, NodeClaims and NodeOverlays, a NodeClass.
 
-Fairlead's NodeClass stands for a provider's, such as EC2NodeClass; it has no settings. A
-nodeClassRef may name any other group and kind, too.
+Fairlead's NodeClass has no settings. It takes the place of a cloud provider's NodeClass, such as
+EC2NodeClass. A nodeClassRef may also name any other group and kind.
 
 upstream: pkg/apis/crds for the fields, their defaults and the columns
 """

@@ -1,6 +1,6 @@
 """The nodes of a new cluster: identical, spread over zones, and Ready.
 
-upstream: pkg/kubelet/nodestatus/setters.go for what a kubelet reports
+upstream: pkg/kubelet/nodestatus/setters.go for the fields that a kubelet reports
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ _WELL: Final = (
 
 
 def node_manifests(count: int, zones: int, now: Instant) -> Iterator[Json]:
-    """Yield `count` nodes, named `node-1` and so on, assigned in turn to `zone-a` and so on."""
+    """Yield `count` nodes (`node-1`, ...), assigned round-robin to `zones` zones."""
     for number in range(1, count + 1):
         zone = zone_name((number - 1) % zones)
         yield _node(number, zone, now)
 
 
 def zone_name(number: int) -> str:
-    """Return the name of the zone `number`, from 0 on: zone-a, zone-b and so on."""
+    """Return the name of the zone with the index `number`: zone-a for 0, zone-b for 1 and so on."""
     return f"zone-{_letters(number)}"
 
 
 def _letters(number: int) -> str:
-    """Return the letters of a zone's name: a, b, ..., z, aa, ab, ..."""
+    """Return the letters in the name of the zone `number`: a, b, ..., z, aa, ab, ..."""
     letters = ""
     number += 1
     while number:

@@ -1,1 +1,1 @@
-"""Controllers that only a served cluster needs; they maintain objects that clients rely on."""
+"""Controllers that only a served cluster needs. They maintain objects that clients rely on."""

@@ -1,7 +1,7 @@
-"""ApiServiceRegistration: one APIService for each served version of a custom resource group.
+"""ApiServiceRegistration: maintains APIServices for the versions of custom resource groups.
 
-It is created with a group's first definition and deleted with its last one. An APIService without
-the label `automanaged` belongs to the user and is not changed.
+An APIService is created with the first definition that serves the version, and deleted with the
+last one. An APIService without the label `automanaged` belongs to the user and is not changed.
 
 upstream: pkg/controlplane/controller/crdregistration/crdregistration_controller.go,
 kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go:checkAPIService
@@ -31,7 +31,7 @@ _KINDS: Final = (CUSTOM_RESOURCE_DEFINITION.kind, API_SERVICE.kind)
 
 
 class ApiServiceRegistration(ReactiveController):
-    """Registers the groups of custom resources."""
+    """Creates and deletes the APIServices of custom resource groups."""
 
     issuer: ClassVar[Issuer] = API_SERVER
     interest: ClassVar[Interest] = Interest(
@@ -47,7 +47,7 @@ class ApiServiceRegistration(ReactiveController):
         self._storage = storage
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Register and unregister the versions of groups whose definitions changed."""
+        """Create or delete the APIServices of groups whose definitions or APIServices changed."""
         # Definitions and APIServices have names of the form `plural.group` or `version.group`.
         names = [one.metadata.name for one, _ in changed if kind_name(one) in _KINDS]
         groups = dict.fromkeys(name.partition(".")[2] for name in names)
@@ -59,7 +59,7 @@ class ApiServiceRegistration(ReactiveController):
         return target.kind == API_SERVICE.kind
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Register and unregister the versions of a group again."""
+        """Create or delete the APIServices of the group of `target`, after a refused write."""
         return self._sync(target.name.partition(".")[2])
 
     def _sync(self, group: str) -> list[Command]:

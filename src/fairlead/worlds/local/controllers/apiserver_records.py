@@ -1,16 +1,16 @@
 """ApiServerRecords: the objects that an API server publishes about itself in `kube-system`.
 
     ConfigMap extension-apiserver-authentication
-        the CA of the client certificates it accepts, for other servers, kube-scheduler and
-        kube-controller-manager
+        the CA of the client certificates that the server accepts; read by other API servers,
+        kube-scheduler and kube-controller-manager
     ConfigMap kube-apiserver-legacy-service-account-token-tracking
         the date since which uses of legacy tokens are recorded
     Lease apiserver-HASH
-        its heartbeat; HASH is derived from its host
+        the server's heartbeat; HASH is derived from its host
 
-They exist from the start and are recreated when they are deleted. There is no front proxy, so its
-CA is left out. Upstream renews the Lease every ten seconds; this one is renewed when the server
-starts, so that an idle cluster stays idle.
+The objects exist from the start and are recreated if they are deleted. There is no front proxy, so
+the front proxy's CA is left out. Upstream renews the Lease every ten seconds. This Lease is renewed
+only when the server starts, so that an idle cluster stays idle.
 
 upstream: pkg/controlplane/controller/clusterauthenticationtrust, legacytokentracking;
 pkg/controlplane/apiserver/server.go:labelAPIServerHeartbeatFunc; apiserver/pkg/server/config.go
@@ -55,9 +55,9 @@ def server_name(host: str) -> str:
 class ApiServerRecords(ReactiveController):
     """Maintains the objects in which an API server publishes its identity, address and CA.
 
-    `address` is what clients connect to, `host` the machine, `authority` the CA's PEM text.
-
-    `new_id` returns the random part of the Lease's holderIdentity.
+    `address` is the host and port that clients connect to, `host` is the name of the machine, and
+    `authority` is the PEM text of the CA. `new_id` returns the random part of the Lease's
+    holderIdentity.
     """
 
     issuer: ClassVar[Issuer] = API_SERVER
@@ -77,7 +77,7 @@ class ApiServerRecords(ReactiveController):
     ) -> None:
         """Read the objects in `storage`.
 
-        Without `authority` no client certificates are accepted.
+        Without `authority`, no client certificates are accepted.
         """
         super().__init__()
         self._storage = storage
@@ -90,7 +90,7 @@ class ApiServerRecords(ReactiveController):
         self._is_renewed = False
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Write missing or outdated records when the namespace appears or a record changes."""
+        """Write missing or outdated records if the namespace was created or a record changed."""
         for one, is_deleted in changed:
             meta = one.metadata
             has_begun = isinstance(one, Namespace) and meta.name == PLACE and not is_deleted
@@ -103,7 +103,7 @@ class ApiServerRecords(ReactiveController):
         return target.name in self._names and target.namespace == PLACE
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Write missing or outdated records; a refused renewal of the Lease is repeated."""
+        """Write missing or outdated records; if renewing the Lease was refused, renew it again."""
         if target.name == self._name:
             self._is_renewed = False
         return self._sync(now)
@@ -112,7 +112,7 @@ class ApiServerRecords(ReactiveController):
         return [*self._authentication(), *self._tracking(now), *self._lease(now)]
 
     def _authentication(self) -> list[Command]:
-        """Return the commands that add this server's CA to those of other servers."""
+        """Return the commands that add this server's CA to the CAs that other servers published."""
         if not self._authority:
             return []
         found = self._storage.find(CONFIG_MAP, PLACE, AUTHENTICATION)

@@ -1,7 +1,7 @@
 """CertificateSigner: signs approved CertificateSigningRequests with the cluster's CA.
 
-A client with such a certificate is authenticated as its common name, in the groups of its
-organizations.
+A client that presents such a certificate is authenticated as the user in its common name, and in
+the groups in its organizations.
 
 upstream: pkg/controller/certificates/signer/signer.go:handle
 """
@@ -36,7 +36,7 @@ _KIND: Final = kind_of(
 
 
 class CertificateSigner(ReactiveController):
-    """Signs with `authority`."""
+    """Signs approved CertificateSigningRequests with the CA `authority`."""
 
     issuer: ClassVar[Issuer] = controller_account("certificate-controller")
     interest: ClassVar[Interest] = Interest(
@@ -44,13 +44,13 @@ class CertificateSigner(ReactiveController):
     )
 
     def __init__(self, storage: Storage, authority: CertificateKeyPair) -> None:
-        """Read the requests in `storage`."""
+        """Read the CertificateSigningRequests in `storage`."""
         super().__init__()
         self._storage = storage
         self._authority = authority
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Sign or fail approved requests."""
+        """Sign the approved requests among the changed objects, or mark them as failed."""
         names = [
             one.metadata.name
             for one, is_deleted in changed
@@ -59,11 +59,11 @@ class CertificateSigner(ReactiveController):
         return [command for name in names for command in self._sync(name, now)]
 
     def is_own(self, target: ObjectRef) -> bool:
-        """Return whether `target` is a request."""
+        """Return whether `target` is a CertificateSigningRequest."""
         return target.kind == _KIND.kind
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Sign or fail an approved request that is still unanswered."""
+        """Sign the request `target`, or mark it as failed, if it still needs a certificate."""
         return self._sync(target.name, now)
 
     def _sync(self, name: str, now: Instant) -> list[Command]:
@@ -74,7 +74,7 @@ class CertificateSigner(ReactiveController):
         return [PatchStatus(target, self._answer(obj, now))]
 
     def _answer(self, obj: Json, now: Instant) -> Json:
-        """Return the status of a request: the certificate, or the reason why there is none."""
+        """Return the new status of a request, with a certificate or a failure reason."""
         spec = obj["spec"]
         usages: Sequence[str] = spec.get("usages") or ()
         request = request_of(b64decode(spec["request"]))
@@ -88,7 +88,7 @@ class CertificateSigner(ReactiveController):
 
 
 def _is_waiting(obj: Json) -> bool:
-    """Return whether the request is approved, for a signer of this controller, and unanswered."""
+    """Return whether the request is approved, unanswered, and for this controller's signers."""
     status = obj.get("status") or {}
     conditions = {
         row["type"] for row in status.get("conditions") or () if row.get("status") == "True"

@@ -1,7 +1,7 @@
-"""KubernetesService: the Service `kubernetes`, by which pods reach the API server.
+"""KubernetesService: the Service `kubernetes`, through which pods reach the API server.
 
-It exists from the start and is recreated when it is deleted. Its endpoint is the address on which
-the server currently listens.
+The Service exists from the start and is recreated if it is deleted. Its endpoint is the address on
+which the server currently listens.
 
 upstream: pkg/controlplane/controller/{kubernetesservice,defaultservicecidr}, reconcilers
 """
@@ -50,7 +50,7 @@ class KubernetesService(ReactiveController):
         self._port = int(port)
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Create missing objects when the namespace appears or one of them was deleted."""
+        """Create missing objects if the namespace was created or one of the objects was deleted."""
         for one, is_deleted in changed:
             meta = one.metadata
             has_begun = isinstance(one, Namespace) and meta.name == PLACE
@@ -60,11 +60,11 @@ class KubernetesService(ReactiveController):
         return []
 
     def is_own(self, target: ObjectRef) -> bool:
-        """Return whether `target` is one of the objects."""
+        """Return whether `target` is one of the objects that this controller maintains."""
         return target.name == NAME and target.namespace in ("", PLACE)
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Create missing objects and correct the endpoint."""
+        """Create missing objects, and correct the endpoint of the Service."""
         return self._sync_all()
 
     def _sync_all(self) -> list[Command]:

@@ -1,7 +1,7 @@
 """NamespaceDefaults: creates the objects that every namespace has.
 
-A namespace gets its `default` ServiceAccount and the ConfigMap `kube-root-ca.crt`. They are
-recreated when they are deleted, if quotas allow it, until the namespace terminates.
+A namespace gets the ServiceAccount `default` and the ConfigMap `kube-root-ca.crt`. If one of them
+is deleted, it is recreated, unless a quota forbids it or the namespace terminates.
 
 upstream: pkg/controller/serviceaccount/serviceaccounts_controller.go,
 pkg/controller/certificates/rootcacertpublisher
@@ -33,7 +33,10 @@ _DESCRIPTION: Final = (
 
 
 class NamespaceDefaults(ReactiveController):
-    """Maintains these objects; `authority` is the PEM text of the server's CA, "" without one."""
+    """Maintains the default objects.
+
+    `authority` is the PEM text of the server's CA, "" for no CA.
+    """
 
     issuer: ClassVar[Issuer] = controller_account("service-account-controller")
     interest: ClassVar[Interest] = Interest(
@@ -47,7 +50,7 @@ class NamespaceDefaults(ReactiveController):
         self._authority = authority
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Create the missing objects of new namespaces, and recreate deleted ones."""
+        """Create the default objects of new namespaces, and recreate deleted ones."""
         names: dict[str, None] = {}
         for one, is_deleted in changed:
             if kind_name(one) == NAMESPACE.kind:
@@ -59,11 +62,11 @@ class NamespaceDefaults(ReactiveController):
         return [command for name in names for command in self._missing(name)]
 
     def is_own(self, target: ObjectRef) -> bool:
-        """Return whether `target` is one of the objects."""
+        """Return whether `target` is a default object of a namespace."""
         return (target.kind, target.name) in _OBJECTS
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Create the missing objects of a namespace."""
+        """Create the missing default objects in the namespace of `target`."""
         return self._missing(target.namespace)
 
     def _missing(self, name: str) -> list[Command]:

@@ -1,7 +1,7 @@
-"""NodeTtl: annotates each node with how long its kubelet may cache ConfigMaps and Secrets.
+"""NodeTtl: annotates nodes with the time for which kubelets may cache ConfigMaps and Secrets.
 
-The TTL grows with the number of nodes. It is lowered at a smaller number of nodes than it is
-raised, so that it does not alternate at a threshold.
+The TTL grows with the number of nodes. The number at which the TTL falls again is lower than the
+number at which it rises, so that the TTL does not alternate at a threshold.
 
 upstream: pkg/controller/ttl/ttl_controller.go
 """
@@ -30,7 +30,7 @@ _STEPS: Final = (
 
 
 class NodeTtl(ReactiveController):
-    """Annotates all nodes."""
+    """Sets the TTL annotation of all nodes."""
 
     issuer: ClassVar[Issuer] = controller_account("ttl-controller")
     interest: ClassVar[Interest] = Interest(

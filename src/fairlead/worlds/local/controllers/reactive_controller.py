@@ -1,7 +1,7 @@
-"""ReactiveController: base of controllers that react to changes and repeat refused writes.
+"""ReactiveController: base class of controllers that react to changes and repeat refused writes.
 
-These controllers belong to a served cluster: they read what they need directly from its storage,
-and write by commands like any other controller.
+These controllers belong to a served cluster. They read the objects that they need directly from the
+storage, and write by commands like any other controller.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _TRANSIENT: Final = (
 
 
 class ReactiveController(ABC):
-    """A controller whose only deadlines are those of writes that it repeats.
+    """A controller whose only deadlines are those of refused writes that it will repeat.
 
-    A second after a write was refused, `reconcile` decides again about its target. A subclass
-    includes the classes of its writes in the `failed` of its interest.
+    One second after a write was refused, `reconcile` returns the writes that its target then needs.
+    A subclass includes the classes of its writes in the `failed` of its interest.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,10 @@ class ReactiveController(ABC):
         self._retries: TimerQueue[ObjectRef] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """React to a change; note the target of a refused write."""
+        """Return the writes that follow from the changes in `stimulus`.
+
+        Schedule a retry of a refused write.
+        """
         if isinstance(stimulus, CommandFailed) and stimulus.reason in _TRANSIENT:
             command = stimulus.command
             if isinstance(command, WRITES) and self.is_own(command.target):
@@ -61,29 +64,29 @@ class ReactiveController(ABC):
         return self.react(changes(stimulus), now)
 
     def next_deadline(self) -> Instant | None:
-        """Return when the next refused write is decided again."""
+        """Return the time of the next retry of a refused write; None if there is none."""
         return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Decide again about the targets of refused writes."""
+        """Reconcile the targets of the refused writes that are due."""
         targets = dict.fromkeys(self._retries.pop_due(now))
         return [command for target in targets for command in self.reconcile(target, now)]
 
     @abstractmethod
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Return the writes that follow from changed objects, of each whether it was deleted."""
+        """Return the writes that follow from `changed`, pairs (object, whether it is deleted)."""
 
     @abstractmethod
     def is_own(self, target: ObjectRef) -> bool:
-        """Return whether this controller writes `target`."""
+        """Return whether this controller writes the object `target`."""
 
     @abstractmethod
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Return the writes that `target` needs, none if it is as it should be."""
+        """Return the writes that `target` needs now; none if it is up to date."""
 
 
 def changes(stimulus: Stimulus) -> Iterator[tuple[ApiObject, bool]]:
-    """Yield the objects of `stimulus`, and for each whether it was deleted."""
+    """Yield (object, whether it was deleted) for each object in `stimulus`."""
     match stimulus:
         case ObjectChanged(one):
             yield one, False
@@ -97,5 +100,5 @@ def changes(stimulus: Stimulus) -> Iterator[tuple[ApiObject, bool]]:
 
 
 def kind_name(one: ApiObject) -> str:
-    """Return the kind of an object, with or without a typed view."""
+    """Return the name of the kind of `one`, which may be a typed view or an Unstructured object."""
     return one.kind if isinstance(one, Unstructured) else type(one).__name__

@@ -1,7 +1,7 @@
-"""ServiceCidrs: marks ServiceCIDRs ready and protects those whose addresses Services use.
+"""ServiceCidrs: marks ServiceCIDRs as ready, and protects ServiceCIDRs that contain used addresses.
 
-A deleted ServiceCIDR is kept until no Service needs it, and for ten seconds after that. A refused
-write is decided again after a second.
+A deleted ServiceCIDR is kept while a Service needs it, and for at least ten seconds. A refused
+write is repeated after a second.
 
 upstream: pkg/controller/servicecidrs/servicecidrs_controller.go:sync, canDeleteCIDR
 """
@@ -46,7 +46,7 @@ _HELD: Final = {
 
 
 class ServiceCidrs:
-    """Reconciles all ServiceCIDRs."""
+    """Maintains the finalizer and the Ready condition of every ServiceCIDR."""
 
     issuer: ClassVar[Issuer] = controller_account("service-cidrs-controller")
     interest: ClassVar[Interest] = Interest(
@@ -62,7 +62,10 @@ class ServiceCidrs:
         self._due: TimerQueue[str] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Reconcile a changed ServiceCIDR, and terminating ones when addresses change."""
+        """Reconcile changed ServiceCIDRs.
+
+        If IP addresses change, also reconcile terminating ServiceCIDRs.
+        """
         match stimulus:
             case CommandFailed(ApplyStatus(target) | PatchObject(target)):
                 if target.kind == SERVICE_CIDR.kind:
@@ -79,7 +82,7 @@ class ServiceCidrs:
         return [command for name in names for command in self._sync(name, now)]
 
     def next_deadline(self) -> Instant | None:
-        """Return when a terminating ServiceCIDR, or one with a refused write, is due."""
+        """Return the next time at which a ServiceCIDR must be reconciled; None if there is none."""
         return self._due.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -110,7 +113,7 @@ class ServiceCidrs:
         return [meta["name"] for meta in metas if meta.get("deletionTimestamp")]
 
     def _is_needed(self, obj: Json) -> bool:
-        """Return whether a Service has an address that no other ServiceCIDR contains."""
+        """Return whether a Service has an address that only this ServiceCIDR contains."""
         others = [
             ip_network(text)
             for one in self._storage.items(SERVICE_CIDR)
@@ -125,7 +128,7 @@ class ServiceCidrs:
         )
 
     def _allocated(self) -> Iterator[str]:
-        """Yield the addresses of all Services."""
+        """Yield the IP addresses that are allocated to Services."""
         for obj in self._storage.unsorted(IP_ADDRESS):
             meta = obj["metadata"]
             if (meta.get("labels") or {}).get(MANAGED_BY) == ALLOCATOR:
@@ -141,7 +144,7 @@ def _patch(obj: Json, finalizers: list[str]) -> Command:
 
 
 def _condition(obj: Json, condition: Json, now: Instant) -> list[Command]:
-    """Return the patch that sets the only condition, unless the object has it already."""
+    """Return the command that sets `condition`, unless the object already has it."""
     stored: Json = next(iter((obj.get("status") or {}).get("conditions") or ()), {})
     if all(stored.get(key, "") == text for key, text in condition.items()):
         return []

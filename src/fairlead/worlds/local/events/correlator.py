@@ -1,9 +1,10 @@
 """EventCorrelator: counts repeated events, aggregates similar ones and drops spam.
 
-An event equal to an earlier one increments its count. From the tenth similar event (same object,
-type and reason, other message) within ten minutes on, all are combined into one "(combined from
-similar events)". A component may send a burst of 25 events about an object, then one every five
-minutes; the rest are dropped.
+An event that equals an earlier one increments the count of the earlier event. Events are similar if
+they have the same object, type and reason, but different messages. From the tenth similar event
+within ten minutes on, all further ones are combined into one event, "(combined from similar
+events)". A component may send a burst of 25 events about an object, then one event every five
+minutes; further events are dropped.
 
 upstream: client-go/tools/record/events_cache.go
 """
@@ -49,7 +50,7 @@ class _LruCache(Generic[Value]):
 
 @dataclass(slots=True)
 class _Similar:
-    """The distinct messages of one aggregation key, last seen `at`."""
+    """The distinct messages of one aggregation key; the last of these events occurred at `at`."""
 
     at: Instant
     notes: dict[str, None] = field(default_factory=dict)
@@ -57,7 +58,7 @@ class _Similar:
 
 @dataclass(slots=True)
 class _SpamFilter:
-    """Token bucket of one component and object: `left` tokens as of `at`."""
+    """The token bucket of one component and object: it contained `left` tokens at the time `at`."""
 
     left: float
     at: Instant
@@ -65,14 +66,14 @@ class _SpamFilter:
 
 @dataclass(frozen=True, slots=True)
 class CorrelatedEvent:
-    """The message to write, and the key of the stored event to increment."""
+    """The message `note` to write, and the `key` of the stored event to create or increment."""
 
     key: Key
     note: str
 
 
 class EventCorrelator:
-    """Aggregates and rate-limits each event, based on earlier events."""
+    """Aggregates similar events and limits their rate, based on earlier events."""
 
     def __init__(self) -> None:
         """Start with empty caches of recent events."""
@@ -80,7 +81,7 @@ class EventCorrelator:
         self._spam_filters: _LruCache[_SpamFilter] = _LruCache()
 
     def of(self, event: RecordEvent, now: Instant) -> CorrelatedEvent | None:
-        """Return the event to write for `event`; None if it is dropped."""
+        """Return the key and message to write for `event`; None if the event is dropped."""
         correlated = self._aggregated(event, now)
         return correlated if self._is_allowed(event, now) else None
 

@@ -1,11 +1,11 @@
-"""EventTemplates: stores an event as a copy of an earlier one, without the whole create pipeline.
+"""EventTemplates: stores an event as a copy of an earlier one, without the full create pipeline.
 
-Events are numerous, and most differ only in a few values. The result of the pipeline (decoding,
-defaults, managed fields) and whether the pipeline accepts the event depend only on the event's
-form: the set of its fields, and the values of the fields that a stage reads. So the first event of
-each form goes through the whole pipeline, and every later one is a copy with its own values.
-Conditions that can change between two events are checked each time: the namespace is not
-terminating, and the name is free.
+Events are numerous, and most of them differ only in a few values. The result of the pipeline
+(decoding, defaults, managed fields), and whether the pipeline accepts the event, depend only on the
+event's form. The form is the set of the event's fields, and the values of those fields that a stage
+reads. So the first event of each form goes through the full pipeline, and each later event of the
+form is stored as a copy with its own values. Two conditions can change between two events, and are
+checked each time: the namespace is not terminating, and the name is free.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class EventTemplates:
     """Creates events in `store`, with managed fields from `signatures`."""
 
     def __init__(self, store: Store, signatures: FieldManagers) -> None:
-        """Start without forms."""
+        """Start without known forms."""
         self._store = store
         self._signatures = signatures
         self._known: dict[Form, Json] = {}

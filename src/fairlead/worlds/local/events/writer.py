@@ -1,9 +1,9 @@
 """EventWriter: stores the events that controllers record as Event objects.
 
-Schedulers write events of events.k8s.io, most other components write events of the core group; both
-are the same objects with different fields set. A repeated event increments the stored one
-(`EventCorrelator` for the core group). Events are deleted after an hour, as behind a real API
-server.
+Schedulers write events of the group events.k8s.io, most other components events of the core group.
+Both groups serve the same objects, with different fields set. A repeated event increments the
+stored event (for the core group, `EventCorrelator` finds it). Events are deleted after an hour, the
+default of a real API server.
 
 upstream: client-go/tools/events/event_recorder.go, event_broadcaster.go, tools/record/event.go,
 cmd/kube-apiserver --event-ttl
@@ -48,7 +48,7 @@ class EventWriter:
         self._written: deque[tuple[Instant, Key, str, str]] = deque()
 
     def record(self, event: RecordEvent, component: Component, now: Instant) -> None:
-        """Write an event of `component`, or increment the stored one."""
+        """Write `event`, recorded by `component`, or increment the stored event that equals it."""
         self._forget(now)
         if event.action in _SCHEDULERS_ACTIONS:
             self._record_in_series(event, component, now)
@@ -56,10 +56,7 @@ class EventWriter:
             self._record_counted(event, component, now)
 
     def _record_counted(self, event: RecordEvent, component: Component, now: Instant) -> None:
-        """Write an event of the core group.
-
-        An equal earlier event gets a higher `count` instead.
-        """
+        """Write an event of the core group, or increment the `count` of an equal stored event."""
         correlated = self._correlation.of(event, now)
         if correlated is None:
             return
@@ -84,7 +81,7 @@ class EventWriter:
         self._create(event, correlated.key, fields, component, now)
 
     def _record_in_series(self, event: RecordEvent, component: Component, now: Instant) -> None:
-        """Write an event of events.k8s.io; events with equal reasons form a series."""
+        """Write an event of events.k8s.io, or add it to a series with the same reason."""
         key, stamp = _series_of(event), format_micro_time(now)
         found = self._find(key)
         if found is not None and not _is_over(found, now):
@@ -133,7 +130,7 @@ class EventWriter:
         self._written.append((now, key, meta["namespace"], meta["name"]))
 
     def _node(self, event: RecordEvent) -> str:
-        """Return the node whose kubelet reports the event."""
+        """Return the name of the node whose kubelet reports the event."""
         ref = event.regarding
         if ref.kind != POD.kind:
             return ref.name
@@ -175,7 +172,7 @@ def _api_version(kind: Kind | None) -> str:
 
 
 def _series_of(event: RecordEvent) -> Key:
-    """Return the key of an event series; the note is not part of it."""
+    """Return the key of the series that `event` belongs to; the note is not part of the key."""
     # upstream: client-go/tools/events/event_broadcaster.go:getKey
     ref = event.regarding
     who = (event.reporting_controller, event.action, event.reason, event.type)
@@ -183,7 +180,7 @@ def _series_of(event: RecordEvent) -> Key:
 
 
 def _is_over(found: Json, now: Instant) -> bool:
-    """Return whether the series has been idle for so long that the next event starts a new one."""
+    """Return whether the event series has been idle so long that a new series must start."""
     series = found.get("series")
     last = series["lastObservedTime"] if series else found["eventTime"]
     return bool(last < format_micro_time(now - SERIES_WITHIN))

@@ -1,4 +1,5 @@
 """Details that simulated kubelets report in addition to phases and conditions.
 
-Container statuses, addresses and container events affect no decision; clients expect to see them.
+These details are container statuses, addresses and container events. They affect no decision, but
+clients expect them.
 """

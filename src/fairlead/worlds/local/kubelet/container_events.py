@@ -1,6 +1,6 @@
-"""ContainerEvents: the kubelet's events about starting and stopping containers.
+"""ContainerEvents: records the kubelet's events about starting and stopping containers.
 
-Pulling takes no time, so every image counts as already present.
+Pulling takes no time, so every image counts as already present on the node.
 
 upstream: pkg/kubelet/kuberuntime/kuberuntime_container.go:startContainer, killContainer,
 pkg/kubelet/images/image_manager.go:EnsureImageExists
@@ -30,14 +30,14 @@ _LISTS: Final = (
 
 
 class ContainerEvents:
-    """Records the container events of all pods."""
+    """Records an event when a container of any pod starts or stops."""
 
     def __init__(self, record: Record) -> None:
         """Write the events with `record`."""
         self._record = record
 
     def see(self, change: StoredChange, store: Store, now: Instant) -> None:
-        """Handle a change; see StoreListener."""
+        """Record the container events that follow from a change of a pod."""
         if change.kind is not POD or change.type is not ChangeType.MODIFIED:
             return
         pod, meta = change.object, change.object["metadata"]
@@ -50,7 +50,7 @@ class ContainerEvents:
 
 
 def _events(before: Json, pod: Json) -> Iterator[tuple[str, str, str]]:
-    """Yield the field path, reason and note of each event."""
+    """Yield (field path, reason, note) of each event that follows from the change of a pod."""
     is_stopping = _is_to_go(pod) and not _is_to_go(before)
     old, new = before.get("status", {}), pod.get("status", {})
     for statuses, containers in _LISTS:
@@ -73,7 +73,7 @@ def _is_to_go(pod: Json) -> bool:
 
 
 def _started_at(status: Json) -> str:
-    """Return when the container last started, "" if it never did."""
+    """Return the time at which the container last started, "" if it has never started."""
     state = status.get("state", {})
     latest = state.get("running") or state.get("terminated") or {}
     return str(latest.get("startedAt") or "")
@@ -84,6 +84,6 @@ def _restarts(status: Json) -> int:
 
 
 def _is_silent(node: Json | None) -> bool:
-    """Return whether the pod's node is unreachable, so that its kubelet reports nothing."""
+    """Return whether the node is unreachable; its kubelet then reports nothing."""
     conditions = (node or {}).get("status", {}).get("conditions") or ()
     return any(row["type"] == "Ready" and row["status"] == "Unknown" for row in conditions)

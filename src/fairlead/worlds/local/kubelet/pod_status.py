@@ -1,8 +1,8 @@
 """PodDetails: the parts of a pod's status that affect no decision.
 
-The simulated kubelets decide when pods run, are ready, and end. kubectl's READY and IP columns, and
-clients that wait for containers, read containerStatuses and addresses, which are filled in here and
-in `container_status`.
+The simulated kubelets decide when pods run, become ready, and end. This module and
+`container_status` add containerStatuses and addresses to the status, which are read by clients and
+shown in kubectl's columns READY and IP.
 
 upstream: pkg/kubelet/kubelet_pods.go:convertStatusToAPIStatus, generateAPIPodStatus
 """
@@ -42,7 +42,7 @@ _CONTAINERS_READY: Final = "ContainersReady"
 
 
 class PodDetails:
-    """Assigns pod IPs and completes status updates; frees the IPs of deleted pods."""
+    """Assigns pod IPs, completes status updates, and frees the IPs of deleted pods."""
 
     def __init__(self) -> None:
         """Start with no assigned IPs."""
@@ -52,7 +52,7 @@ class PodDetails:
         self._lowest: dict[str, int] = {}
 
     def see(self, change: StoredChange, store: Store, now: Instant) -> None:
-        """Handle a change; see StoreListener."""
+        """Free the IP of a deleted pod; after a restart, restore the IPs of existing pods."""
         if change.kind is not POD:
             return
         uid = change.object["metadata"]["uid"]
@@ -66,7 +66,9 @@ class PodDetails:
     def detailed(
         self, command: PatchStatus, issuer: Issuer, store: Store, now: Instant
     ) -> PatchStatus:
-        """Add observedGeneration to a pod's status, and a kubelet's details if it is the issuer.
+        """Return `command` with observedGeneration added to the pod's status.
+
+        If the issuer is a kubelet, add addresses and container statuses too.
 
         upstream: pkg/api/v1/pod/util.go:CalculatePodConditionObservedGeneration
         """
@@ -109,7 +111,10 @@ class PodDetails:
         return made
 
     def _next(self, uid: str, node: Json) -> str:
-        """Return the lowest free address of the pod's node; "" if there is none."""
+        """Assign the lowest free pod IP of the node to the pod `uid`, and return it.
+
+        Returns "" if none is free.
+        """
         network = node.get("spec", {}).get("podCIDR") or _ANYWHERE
         first, last = _hosts(network)
         for number in range(self._lowest.get(network, first), last + 1):
@@ -132,7 +137,7 @@ class PodDetails:
 
 
 def with_generate_name(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a controller's new pod with the generateName that is the start of its name."""
+    """Return a controller's new pod with generateName set to the controller's name and "-"."""
     # upstream: pkg/controller/controller_utils.go:GetPodFromTemplate
     meta = manifest.get("metadata", {})
     owner = next((ref for ref in meta.get("ownerReferences", ()) if ref.get("controller")), None)
@@ -143,7 +148,7 @@ def with_generate_name(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=NETWORKS_KEPT)
 def _hosts(network: str) -> tuple[int, int]:
-    """Return the first and the last address that pods of `network` can have, as numbers."""
+    """Return (first, last) address that pods of `network` can have, as integers."""
     hosts = IPv4Network(network)
     is_tiny = hosts.num_addresses <= 2  # all addresses of such networks belong to hosts
     first, last = int(hosts.network_address), int(hosts.broadcast_address)
@@ -151,7 +156,7 @@ def _hosts(network: str) -> tuple[int, int]:
 
 
 def _conditions(pod: Json, rows: Iterable[Condition], now: Instant) -> list[Json]:
-    """Return the conditions of `pod` updated by `rows`, which get its current generation."""
+    """Return the conditions of `pod` updated by `rows`, with the current observedGeneration."""
     seen = {"observedGeneration": pod["metadata"].get("generation", 0)}
     changes = ({**condition_json(row), **seen} for row in rows)
     before = pod["status"].get("conditions", ())
@@ -159,14 +164,14 @@ def _conditions(pod: Json, rows: Iterable[Condition], now: Instant) -> list[Json
 
 
 def _of_kubelet(conditions: list[Json]) -> list[Json]:
-    """Return `conditions` in a kubelet's order, the kubelet's own conditions first."""
+    """Return `conditions` in the order of a kubelet, with the kubelet's own conditions first."""
     # upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus
     order = {name: place for place, name in enumerate(_KUBELETS_CONDITIONS)}
     return sorted(conditions, key=lambda row: order.get(row["type"], len(order)))
 
 
 def _is_ready(command: PatchStatus, pod: Json) -> bool:
-    """Return whether the containers are ready, regardless of readiness gates."""
+    """Return whether the pod is ContainersReady, after `command`; readiness gates do not count."""
     for condition in command.conditions:
         if condition.type == _CONTAINERS_READY:
             return condition.status == "True"

@@ -1,1 +1,1 @@
-"""The local cluster as a process: event loop, sockets, clock and metrics endpoints."""
+"""The process that serves a local cluster: event loop, sockets, clock and metrics endpoints."""

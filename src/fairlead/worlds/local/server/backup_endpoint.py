@@ -22,15 +22,18 @@ _PART_BYTES: Final = 256 << 10
 
 
 class BackupEndpoint:
-    """Serves backups of the data directory; its objects are copied from the write-ahead log."""
+    """Serves backups of a data directory; the objects in it are copied from the write-ahead log."""
 
     def __init__(self, directory: Path | None, log: WriteAheadLog | None) -> None:
-        """Serve backups of `directory` and `log`, which are None for a cluster in memory."""
+        """Serve backups of `directory` and `log`; both are None for a cluster in memory."""
         self._directory = directory
         self._log = log
 
     async def __call__(self, request: Request) -> Response:
-        """Return a backup. Raises ApiError 404 for a cluster in memory, and 405."""
+        """Return a backup.
+
+        Raises ApiError: 404 for a cluster in memory, 405 for a method other than GET.
+        """
         if request.method != "GET":
             raise no_method()
         if self._directory is None or self._log is None:
@@ -42,7 +45,7 @@ class BackupEndpoint:
 
 
 def _parts(scratch: TemporaryDirectory[str], path: Path) -> Iterator[bytes]:
-    """Yield the parts of the file, and remove it after the last one."""
+    """Yield the content of the file `path` in parts; delete the file after the last part."""
     with scratch, path.open("rb") as file:
         while part := file.read(_PART_BYTES):
             yield part

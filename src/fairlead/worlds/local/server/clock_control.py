@@ -33,11 +33,14 @@ class ClockControl:
     """Controls the clock of the cluster that `runner` runs."""
 
     def __init__(self, runner: Runner) -> None:
-        """`runner` runs the cluster."""
+        """Control the clock of the cluster that `runner` runs."""
         self._runner = runner
 
     async def __call__(self, request: Request) -> Response:
-        """Handle a request. Raises ApiError 400 and 405."""
+        """Return the response to a request.
+
+        Raises ApiError: 400 for a bad body, 405 for a bad method.
+        """
         if request.method == "POST":
             await self._steer(_wish(request.body))
         elif request.method != "GET":

@@ -1,6 +1,7 @@
 """MetricsEndpoint: the metrics of the API server and the controllers, under upstream's names.
 
-Each upstream component has its own endpoint; here one page has the metrics of all.
+Each upstream component has an endpoint of its own. Here, one page contains the metrics of all
+components.
 
 upstream: apiserver/pkg/endpoints/metrics/metrics.go, pkg/storage/etcd3/metrics/metrics.go,
 component-base/metrics/version.go
@@ -45,9 +46,9 @@ class MetricsEndpoint:
     def __init__(
         self, server: ApiServer, store: Store, controllers: Callable[[], bytes] = bytes
     ) -> None:
-        """Serve the metrics of `server`, `store` and `controllers`, read on each request.
+        """Serve the metrics of `server`, `store` and `controllers`, computed at each request.
 
-        `controllers` returns the metrics of schedulers and controllers as text.
+        `controllers` returns the metrics of the schedulers and controllers as text.
         """
         self._controllers = controllers
         self._registry = CollectorRegistry()
@@ -55,7 +56,7 @@ class MetricsEndpoint:
         ProcessCollector(registry=self._registry)
 
     async def __call__(self, request: Request) -> Response:
-        """Return the metrics page. Raises ApiError 405."""
+        """Return the metrics page. Raises ApiError 405 for a method other than GET."""
         if request.method != "GET":
             raise no_method()
         pages = (generate_latest(self._registry), self._controllers())
@@ -63,7 +64,7 @@ class MetricsEndpoint:
 
 
 class _ServerCollector(Collector):
-    """Collects the API server's counts."""
+    """Collects the API server's metrics."""
 
     def __init__(self, server: ApiServer, store: Store) -> None:
         self._server = server

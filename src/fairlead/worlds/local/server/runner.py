@@ -1,10 +1,10 @@
 """Runner: runs a local cluster's control plane in an event loop, between requests.
 
-The engine handles a request's changes in the next iteration of the loop, and runs when something is
-due. Long work is split into slices, so that requests are answered in between. A request takes
-several iterations of the loop (reading, handling, answering, watch events), so some iterations pass
-before each slice; otherwise the request would wait for as many slices. While the disk is full, the
-control plane is paused.
+The engine handles the changes of a request in the next iteration of the loop, and also runs when
+work is due. Long work is split into slices, so that requests are answered between slices. A request
+takes several iterations of the loop (reading, handling, answering, watch events). So the loop runs
+several iterations before each slice; otherwise a request would have to wait for several slices.
+While the disk is full, the control plane is paused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOOK_FOR_ROOM_S: Final = 1.0
 
 
 class Runner:
-    """Runs `cluster` by its clock, in the running event loop."""
+    """Runs `cluster` by the cluster's clock, in the running event loop."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         """Set up the runner for `cluster`; `start` starts it."""
@@ -46,25 +46,25 @@ class Runner:
 
     @property
     def clock(self) -> LocalClock:
-        """The cluster's clock; use `steer` to change it, so that timers are recomputed."""
+        """The cluster's clock. To change it, use `steer`, so that timers are computed again."""
         return self._cluster.clock
 
     def steer(self, *, speed: float | None = None, paused: bool | None = None) -> None:
-        """Change the clock; see SteeredClock.steer."""
+        """Change the clock, and compute timers again; see `SteeredClock.steer`."""
         self._cluster.clock.steer(speed=speed, paused=paused)
         self.wake()
 
     def next_due(self) -> Instant | None:
-        """Return when the cluster has something due next, None if nothing is due."""
+        """Return the next time at which the cluster has work; None if no work is scheduled."""
         return self._cluster.control_plane.next_due()
 
     def start(self) -> None:
-        """Start running."""
+        """Start running the control plane."""
         self._unsubscribe = self._cluster.store.subscribe(lambda _: self.wake())
         self.wake()
 
     def stop(self) -> None:
-        """Stop; work that is due is not done."""
+        """Stop running the control plane; work that is due is not done."""
         if self._unsubscribe is not None:
             self._unsubscribe()
         if self._timer is not None:
@@ -73,20 +73,20 @@ class Runner:
             task.cancel()
 
     def wake(self) -> None:
-        """Schedule a step of the control plane."""
+        """Schedule a step of the control plane in the event loop."""
         if not self._is_woken and not self._is_stepping:
             self._is_woken = True
             self._loop.call_soon(self._pass_iteration, ITERATIONS_BEFORE_SLICE)
 
     def _pass_iteration(self, left: int) -> None:
-        """Step after `left` further iterations of the event loop."""
+        """Run a step of the control plane after `left` further iterations of the event loop."""
         if left > 0:
             self._loop.call_soon(self._pass_iteration, left - 1)
         else:
             self._step()
 
     async def advance(self, duration: DurationNs) -> Instant:
-        """Advance the clock by `duration`, do all work due by then, and return the new time.
+        """Advance the clock by `duration`, do the work that is due, and return the new time.
 
         Raises ApiError if the disk is full.
         """
@@ -110,7 +110,7 @@ class Runner:
             await asyncio.sleep(0)
 
     def _slice(self, until: Instant, *, waits: bool = False) -> Instant:
-        """Work until `until` or for one slice of real time; return the time reached.
+        """Work until `until`, or for one slice of real time; return the time that was reached.
 
         If `waits` is set, no time passes while webhooks are called. Raises ApiError if the disk is
         full.
@@ -135,7 +135,7 @@ class Runner:
                 task.add_done_callback(self._asking.discard)
 
     async def _call_webhook(self, waiting: PendingCommand) -> None:
-        """Call a webhook about a controller's command."""
+        """Call the webhook of the command `waiting`, and continue the command."""
         self._answered.append((waiting, await call_webhook(waiting.call)))
         self.wake()
 

@@ -30,23 +30,23 @@ ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Companion(Protocol):
-    """Something served beside the API of a local cluster."""
+    """An additional service that runs beside the API of a local cluster, such as the dashboard."""
 
     @property
     def handlers(self) -> Mapping[str, PathHandler]:
-        """What it serves on paths of the API server, to authorized users."""
+        """The handlers that serve paths of the API server, for authorized users."""
         ...
 
     def serving(self, cluster: LocalCluster, app: ApiApp) -> AbstractAsyncContextManager[object]:
-        """Serve during the `with` block, in the running event loop."""
+        """Return a context manager that runs the service in the running event loop."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions:
-    """The socket to listen on, how clients are authenticated, and where the state is kept.
+    """The socket to listen on, the authentication of clients, and the place of the state.
 
-    `companion` is served beside the API.
+    `data_dir` is None for a cluster in memory. `companion` is served beside the API.
     """
 
     listening: socket
@@ -60,7 +60,10 @@ class ServeOptions:
 def serve_cluster(
     cluster: LocalCluster, options: ServeOptions, on_ready: Callable[[], None]
 ) -> None:
-    """Serve until a signal in ENDING; call `on_ready` when connections are accepted."""
+    """Serve `cluster` until one of the signals in ENDING.
+
+    Call `on_ready` once connections are accepted.
+    """
     collect_rarely()
     # uvloop warns of every write to a connection that a client has closed.
     logging.getLogger("asyncio").setLevel(logging.ERROR)
@@ -82,7 +85,7 @@ async def _serve(
 
 @asynccontextmanager
 async def served(cluster: LocalCluster, options: ServeOptions) -> AsyncIterator[Runner]:
-    """Run `cluster` and accept connections in the running event loop during the `with` block."""
+    """Run `cluster` and accept connections, in the running event loop, during the `with` block."""
     runner = Runner(cluster)
     app = ApiApp(
         cluster.server,
@@ -118,9 +121,10 @@ async def served(cluster: LocalCluster, options: ServeOptions) -> AsyncIterator[
 
 
 async def _return_memory() -> None:
-    """Return freed memory to the system from time to time, if the C library is glibc.
+    """Return freed memory to the system every 20 seconds, if the C library is glibc.
 
-    After many slow clients at once, glibc keeps the freed memory while a later block lies above it.
+    After many slow clients at the same time, glibc would otherwise keep freed memory that lies
+    below a block in use.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     while trim is not None:
