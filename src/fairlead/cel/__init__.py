@@ -4,11 +4,11 @@
                       tree -> interpreter -> closures         for evaluation
 
 `compiler` checks an expression for the API server's validation; `program` evaluates it. `library`
-has the functions, `value` the types of values, `error` the messages. Every step works as upstream:
-types, estimates, cost units at run time, messages.
+contains the functions, `value` the types of values, `error` the messages. Every step works as
+upstream: types, estimates, cost units at run time, messages.
 
-It imports `fairlead.api` and nothing above it. Functions that need more than their arguments are
-passed to `CelEnvironment` by the caller, as the API server does with `authorizer`.
+Law: this package imports `fairlead.api` and nothing above it. Functions that need more than their
+arguments are passed to `CelEnvironment` by the caller, as the API server does with `authorizer`.
 
 upstream: github.com/google/cel-go, apiserver/pkg/cel
 """

@@ -3,7 +3,7 @@
 Apart from type errors, upstream rejects three kinds of expressions:
 
     duration("x")       a constant argument that cannot be parsed
-    [1, "a"]            a list or a map whose items are of different types
+    [1, "a"]            a list or a map whose items have different types
     int("x") == 1       a constant that cannot be converted when the program is made
 
 upstream: cel-go's cel/{env,validator}.go, interpreter/decorators.go:decOptimize
@@ -56,9 +56,9 @@ _NONE: Final = object()
 def compiled(
     expression: str, variables: Mapping[str, CelType], fields: Fields, *, has_bindings: bool = False
 ) -> Checked:
-    """Return a checked expression over `variables`. Raises ExpressionError.
+    """Return the checked expression over `variables`. Raises ExpressionError.
 
-    `fields` are the fields of structured types. Only some expressions may use `cel.bind`.
+    `fields` are the fields of structured types. `has_bindings` permits the macro `cel.bind`.
     """
     tree = parsed(expression, has_bindings=has_bindings)
     try:
@@ -75,7 +75,7 @@ def compiled(
 
 
 def _unreadable(found: Checked) -> Iterator[tuple[Node, str]]:
-    """Yield an error for each constant argument that its function cannot parse."""
+    """Yield (node, error) for each constant argument that its function cannot parse."""
     for node in nodes(found.root):
         if not isinstance(node, Call) or node.function not in _READERS or not node.arguments:
             continue
@@ -86,7 +86,7 @@ def _unreadable(found: Checked) -> Iterator[tuple[Node, str]]:
 
 
 def _problem_of(convert: Callable[[Any], Any], value: Any) -> str:
-    """Return why a value cannot be converted; "" if it can be."""
+    """Return the error text if `value` cannot be converted, otherwise ""."""
     try:
         convert(value)
     except (ValueError, CelError) as cause:
@@ -95,7 +95,7 @@ def _problem_of(convert: Callable[[Any], Any], value: Any) -> str:
 
 
 def _mixed(found: Checked) -> Iterator[tuple[Node, str]]:
-    """Yield an error for each item of a list or map whose type differs from the items before it.
+    """Yield (node, error) for each item of a list or map whose type differs from earlier items.
 
     The arguments of `format` may have any types.
     """
@@ -160,7 +160,7 @@ def _require_pattern(node: Node) -> None:
 
 
 def _constant(node: Node) -> Any:
-    """Return the value of a literal, or of a conversion of a literal."""
+    """Return the value of a literal or of a converted literal; `_NONE` for other nodes."""
     if isinstance(node, Literal):
         return node.value
     convert = _CONVERSIONS.get(node.function) if isinstance(node, Call) else None

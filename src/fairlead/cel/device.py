@@ -1,6 +1,6 @@
-"""CEL expressions that select devices: their variable, and the sizes of its parts.
+"""CEL expressions that select devices: the variable `device`, and the sizes of its fields.
 
-They can use a `device` with these fields, the functions of `library`, and `cel.bind`.
+They can use `device` with these fields, the functions of `library`, and `cel.bind`.
 
 upstream: dynamic-resource-allocation/cel/compile.go
 """
@@ -44,7 +44,7 @@ _DOMAIN: Final = ("attributes", "@values")
 
 @lru_cache(maxsize=1)
 def device_environment() -> CelEnvironment:
-    """Return the environment in which expressions are evaluated."""
+    """Return the environment in which device expressions are evaluated."""
     return CelEnvironment(("device",))
 
 
@@ -55,7 +55,7 @@ def read_selector(expression: str) -> Checked:
 
 
 def device_size(path: tuple[str, ...]) -> Estimate | None:
-    """Return the size of the part of a device at a path, for the cost estimate."""
+    """Return the size of the part of a device at `path`, for the cost estimate; None if unknown."""
     if path[0] != "device":
         return None
     steps = path[1:]

@@ -15,9 +15,9 @@ NO_OVERLOAD: Final = "no such overload"
 
 
 class ExpressionError(ValueError):
-    """An expression that does not compile; the text is the compiler's output.
+    """The expression does not compile; the text is the compiler's output.
 
-    `stage` is the step that failed.
+    `stage` is the failed step.
     """
 
     stage = "compilation"
@@ -29,7 +29,7 @@ class ExpressionError(ValueError):
 
 
 class ConstantError(ExpressionError):
-    """An expression with a constant that cannot be converted: `int('x')`."""
+    """The expression contains a constant that cannot be converted, such as `int('x')`."""
 
     stage = "program instantiation"
 
@@ -44,7 +44,7 @@ class CelError(Exception):
 
 
 class CostLimitError(Exception):
-    """An evaluation exceeded the cost limit of one call; the language cannot absorb this error."""
+    """An evaluation exceeded the cost limit; no operator of the language absorbs this error."""
 
 
 def no_overload() -> CelError:
@@ -53,7 +53,7 @@ def no_overload() -> CelError:
 
 
 def no_such_key(key: Any) -> CelError:
-    """Return the error for reading a key that a map lacks."""
+    """Return the error for reading a key that is not in the map."""
     shown = {True: "true", False: "false", None: "null"}.get(key) if _is_word(key) else key
     return CelError(f"no such key: {shown}")
 
@@ -73,7 +73,7 @@ def shown_problems(expression: str, problems: Sequence[tuple[int, str]]) -> str:
 def _shown(expression: str, place: int, text: str) -> str:
     """Return a problem with the line of the expression, and a mark below the character.
 
-    Below characters of more than one byte, the dots and the mark are wide.
+    For characters of more than one byte, the dots and the mark are full-width characters.
     """
     before = expression[:place].split("\n")
     column, line = len(before[-1]), expression.split("\n")[len(before) - 1].replace("\t", " ")

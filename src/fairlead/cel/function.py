@@ -1,4 +1,4 @@
-"""A function of the language: the types it takes, its cost, and its implementation."""
+"""A function of the language: its argument types, its cost, and its implementation."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ Types = tuple[type, ...]
 class Function:
     """One overload of a function: its name, argument types, implementation and cost.
 
-    `does` raises ValueError for an error of the language; if `is_metered` is set, its first
-    argument is the cost tracker. `cost` takes the same arguments; None means one unit.
+    `does` is the implementation; it raises ValueError for an error of the language. If `is_metered`
+    is set, its first argument is the cost tracker. `cost` takes the same arguments and returns
+    units; None means one unit.
     """
 
     name: str
@@ -41,7 +42,7 @@ def free(
     *,
     is_metered: bool = False,
 ) -> Function:
-    """Return an overload that is called as `name(taken…)`."""
+    """Return an overload that is called as a function: `name(taken…)`."""
     return Function(name, taken, does, cost, is_metered=is_metered)
 
 
@@ -63,12 +64,12 @@ class Overloads:
     __slots__ = ("_found", "_functions")
 
     def __init__(self, functions: Iterable[Function]) -> None:
-        """Index `functions`, which differ in their argument types."""
+        """Index `functions`, which have different argument types."""
         self._functions = tuple(functions)
         self._found: dict[Types, Function | None] = {}
 
     def of(self, types: Types) -> Function | None:
-        """Return the overload for arguments of these types; None if there is none."""
+        """Return the overload for arguments of the given types; None if there is none."""
         try:
             return self._found[types]
         except KeyError:
@@ -151,7 +152,7 @@ def list_copied(items: list[Any], *_: Any) -> int:
 
 
 def list_compared(items: list[Any], *_: Any) -> int:
-    """Return the cost of comparing each item of a list with every item."""
+    """Return the cost of comparing each item of a list with every item of the list."""
     is_text = bool(items) and isinstance(items[0], str | bytes)
     return list_made(len(items) ** 2, 2 + TEXT_COST if is_text else 2)
 

@@ -5,8 +5,8 @@
     program.evaluate({"self": {"replicas": 3}}, CostBudget()).value     True
 
 The cost of one evaluation, and of all evaluations for one object, is limited (`runtime_cost`).
-Types of variables are not declared here, because `compiler` checked the expression before it was
-stored.
+The types of variables are not declared here, because `compiler` checked the expression before it
+was stored.
 
 upstream: cel-go's cel/{env,program}.go, apiserver/pkg/apis/cel/config.go
 """
@@ -45,7 +45,7 @@ OUT_OF_BUDGET: Final = (
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """The value of an expression, or an error message."""
+    """The value of an expression or an error message (`problem`), and the cost."""
 
     value: Any = None
     problem: str = ""
@@ -59,7 +59,7 @@ class EvaluationResult:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """An expression that can be evaluated."""
+    """A compiled expression."""
 
     evaluate_root: Evaluate
     slots: int
@@ -67,7 +67,7 @@ class Program:
     def evaluate(self, known: Mapping[str, Any], budget: CostBudget) -> EvaluationResult:
         """Evaluate the expression with the variables `known`. Raises OutOfBudgetError.
 
-        An evaluation stops when its cost exceeds the rest of the budget.
+        An evaluation stops when its cost exceeds the remaining budget.
         """
         run = Run(known, self.slots, min(CALL_COST_MAX, budget.left))
         value, problem = None, ""
@@ -90,13 +90,13 @@ class CelEnvironment:
     """The variables and functions that expressions can use."""
 
     def __init__(self, variables: Iterable[str], more: Iterable[Function] = ()) -> None:
-        """Store the variables; `more` are functions in addition to the library."""
+        """Store the variables; `more` contains functions in addition to the library."""
         self._variables: dict[str, CelType] = dict.fromkeys(variables, DYN)
         functions = overloads_of((*FUNCTIONS, *more))
         self._planner = Planner(frozenset(self._variables), functions)
 
     def program(self, expression: str) -> Program:
-        """Return the program of an expression. Raises ExpressionError."""
+        """Compile an expression to a program. Raises ExpressionError."""
         tree = parsed(expression)
         try:
             problems = checked(tree, self._variables, ObjectTypes()).problems

@@ -7,8 +7,8 @@
     optional_type type      OptionalValue, TypeValue
     quantities, addresses   frozen dataclasses of `library`, each with a `type_name`
 
-In Python True equals 1; in the language it does not. So the code compares `type(value)` and never
-uses `isinstance`, which would accept a bool as an int.
+In Python True equals 1; in CEL it does not. So the code compares `type(value)` and never uses
+`isinstance`, which would accept a bool as an int.
 
 upstream: cel-go's common/types
 """
@@ -35,10 +35,10 @@ TIMESTAMP_MAX: Final = 253_402_300_800 * NANOS - 1
 
 
 def integer_of(text: str) -> int:
-    """Return the integer that `text` denotes: decimal or, after `0x`, hexadecimal.
+    """Return the integer in `text`, which is decimal or, after `0x`, hexadecimal.
 
     Python refuses to convert long decimals, so a decimal with more than 20 significant digits
-    becomes an integer out of every range.
+    becomes an integer outside of every range.
     """
     if "x" in text:
         return int(text, 16)
@@ -48,21 +48,21 @@ def integer_of(text: str) -> int:
 
 
 class Uint(int):
-    """An unsigned integer of 64 bits."""
+    """An unsigned 64-bit integer."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """An instant, in nanoseconds since 1970."""
+    """A timestamp, in nanoseconds since 1970."""
 
     nanos: int
     type_name: ClassVar[str] = "google.protobuf.Timestamp"
 
     @property
     def seconds(self) -> int:
-        """Whole seconds since 1970."""
+        """The whole seconds since 1970."""
         return self.nanos // NANOS
 
     @property
@@ -71,14 +71,14 @@ class Timestamp:
         return _EPOCH + timedelta(seconds=self.seconds, microseconds=self.nanos % NANOS // 1_000)
 
     def __str__(self) -> str:
-        """Return the time in RFC 3339, with as many digits of a second as necessary."""
+        """Return the time in RFC 3339, with as many fractional digits as necessary."""
         at = _EPOCH + timedelta(seconds=self.seconds)
         return f"{at.year:04}-{at:%m-%dT%H:%M:%S}{_fraction(self.nanos % NANOS)}Z"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Duration:
-    """A span of time in nanoseconds, which fit into 64 bits."""
+    """A duration in nanoseconds, which fits into 64 bits."""
 
     nanos: int
     type_name: ClassVar[str] = "google.protobuf.Duration"
@@ -114,7 +114,7 @@ class TypeValue:
 
 
 class DefaultMap(dict[str, Any]):
-    """A map that returns a default value for every key that it does not contain."""
+    """A map with a default value for every key that it does not contain."""
 
     __slots__ = ("default",)
 
@@ -149,7 +149,7 @@ def type_name(value: Any) -> str:
 
 
 def is_equal(one: Any, other: Any) -> bool:
-    """Return whether two values are equal; values of different types only if both are numbers."""
+    """Return whether two values are equal; values of different types are equal only as numbers."""
     kind, other_kind = type(one), type(other)
     if kind in _NUMBERS:
         return other_kind in _NUMBERS and bool(one == other)
@@ -169,7 +169,7 @@ def is_equal(one: Any, other: Any) -> bool:
 
 
 def is_ordered(one: Any, other: Any) -> bool:
-    """Return whether `<` can compare these values."""
+    """Return whether the operator `<` can compare the two values."""
     kind, other_kind = type(one), type(other)
     if kind in _NUMBERS:
         return other_kind in _NUMBERS
@@ -190,9 +190,9 @@ def double_text(value: float) -> str:
 
 
 def work_of(value: Any, limit: int) -> int:
-    """Return the number of values in `value`, at all depths; counting stops beyond `limit`.
+    """Return the number of values in `value` at all depths; counting stops beyond `limit`.
 
-    Values that occur repeatedly count each time: `[[x, x], [x, x]]` contains `x` four times.
+    Repeated values are counted each time: `[[x, x], [x, x]]` contains `x` four times.
     """
     due, count = [value], 0
     while due and count <= limit:
@@ -258,7 +258,7 @@ def duration_of(text: str) -> Duration:
 
 
 def as_json(value: Any) -> Any:
-    """Return a copy of a value in JSON's types: times become strings, bytes become base64."""
+    """Return a copy of a value with JSON's types: times become strings, bytes become base64."""
     match value:
         case dict():
             return {_key(key): as_json(one) for key, one in value.items()}

@@ -17,7 +17,7 @@ _YEAR_S: Final = 365 * _DAY_S
 
 
 def human_duration(duration: int) -> str:
-    """Return `duration` in ns, with fewer digits the longer it is."""
+    """Return `duration` (ns) as text; the longer the duration, the coarser the text."""
     seconds = _truncated_division(duration, NANOSECONDS_PER_SECOND)
     # Tolerates one second of clock skew.
     if seconds < -1:
@@ -38,14 +38,14 @@ def human_duration(duration: int) -> str:
 
 
 def age(text: Any, now: int) -> str:
-    """Return the time from the timestamp `text` until `now` (ns since 1970)."""
+    """Return the text for the time between the timestamp `text` and `now` (ns since 1970)."""
     if not text:
         return UNKNOWN
     return human_duration(now - parse_timestamp(str(text)))
 
 
 def age_of(obj: dict[str, Any], now: int) -> str:
-    """Return the time since an object was created."""
+    """Return the text for the time since an object was created; `now` is ns since 1970."""
     return age(obj.get("metadata", {}).get("creationTimestamp"), now)
 
 
@@ -65,6 +65,6 @@ def _days(seconds: int) -> str:
 
 
 def _two_units(seconds: int, large: int, large_name: str, small: int, small_name: str) -> str:
-    """Return two units; the smaller one is omitted if it is zero."""
+    """Return `seconds` in two units, such as `3m20s`; the smaller unit is omitted if it is zero."""
     rest = seconds % large // small
     return f"{seconds // large}{large_name}" + (f"{rest}{small_name}" if rest else "")

@@ -1,4 +1,4 @@
-"""Rows of RBAC, admission, flow control and API registration kinds.
+"""Table rows of RBAC, admission, flow control and API registration kinds.
 
 upstream: pkg/printers/internalversion/printers.go:printRoleBinding, printFlowSchema, ... and
 kube-aggregator/pkg/registry/apiservice/etcd/etcd.go:ConvertToTable
@@ -56,7 +56,7 @@ def _policy_binding(obj: Json, now: int) -> list[Cell]:
 
 
 def _go_selector(selector: Json) -> str:
-    """Return a selector as Go prints it."""
+    """Return a label selector as Go prints the LabelSelector struct."""
     match_labels = mapping(selector, "matchLabels")
     named = "".join(f"{key}: {match_labels[key]}," for key in sorted(match_labels))
     terms = "".join(map(_go_requirement, items(selector, "matchExpressions")))
@@ -87,7 +87,7 @@ def _flow_schema(obj: Json, now: int) -> list[Cell]:
 
 
 def _by_precedence(obj: Json) -> tuple[int, str]:
-    """Return a sort key that puts FlowSchemas in their matching order."""
+    """Return a sort key that puts FlowSchemas in the order in which they are matched."""
     # upstream: pkg/printers/internalversion/printers.go:printFlowSchemaList
     return number(obj, "spec", "matchingPrecedence"), name_of(obj)
 

@@ -1,4 +1,4 @@
-"""The row of a HorizontalPodAutoscaler, in its v2 form.
+"""The table row of a HorizontalPodAutoscaler, in its v2 form.
 
 upstream: pkg/printers/internalversion/printers.go:printHorizontalPodAutoscaler, formatHPAMetrics
 """
@@ -51,7 +51,7 @@ def _metrics(specs: list[Json], statuses: list[Json]) -> str:
 
 
 def _metric(spec: Json, status: Json) -> str:
-    """Return a metric as `<current>/<target>`, preceded by the name if it is a resource."""
+    """Return a metric as `<current>/<target>`; a resource metric has its name in front."""
     kind = text(spec, "type")
     source = _SOURCES.get(kind)
     if source is None:

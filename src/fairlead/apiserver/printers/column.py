@@ -22,7 +22,7 @@ _SPEC: Final = re.compile(r"(?P<name>[^/:*]+)(?::(?P<type>\w+))?(?:/(?P<format>\
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column; if `priority` is 1, only `kubectl get -o wide` shows it."""
+    """A table column; if `priority` is 1, only `kubectl get -o wide` shows it."""
 
     name: str
     type: str = "string"
@@ -31,7 +31,7 @@ class Column:
     description: str = ""
 
     def definition(self) -> Json:
-        """Return the TableColumnDefinition."""
+        """Return the column as a TableColumnDefinition."""
         return {
             "name": self.name,
             "type": self.type,
@@ -45,9 +45,9 @@ class Column:
 class Printer:
     """The printer of a kind; `cells` takes an object and the time, in ns since 1970.
 
-    `conditions` returns the row's conditions, which clients use to hide rows. Rows are sorted by
-    `order`; None keeps the order of the list. If `is_bare`, an empty table has null instead of an
-    empty list of rows.
+    `conditions` returns the row's conditions, by which clients hide rows. Rows are sorted by
+    `order`; if it is None, they keep the order of the list. If `is_bare`, the rows of an empty
+    table are null instead of an empty list.
     """
 
     columns: tuple[Column, ...]
@@ -65,7 +65,11 @@ def printer(
     is_bare: bool = False,
     order: Order | None = None,
 ) -> Printer:
-    """Return a printer for columns such as `Name/name, Desired:integer, Node*` (`*`: only wide)."""
+    """Return a printer for columns such as `Name/name, Desired:integer, Node*`.
+
+    The text after `:` is the column's type, the text after `/` its format. A column with `*` is
+    shown only by `-o wide`.
+    """
     columns = tuple(_column(spec.strip()) for spec in specs.split(","))
     return Printer(columns, cells, conditions, is_bare, order)
 

@@ -1,4 +1,4 @@
-"""Rows of nodes, namespaces, events, and the core kinds that configure pods.
+"""Table rows of nodes, namespaces, events, and the core kinds that configure pods.
 
 upstream: pkg/printers/internalversion/printers.go:printNode, printEvent, ...
 """
@@ -49,7 +49,7 @@ def _roles(labels: Json) -> list[str]:
 
 
 def _addresses(obj: Json) -> dict[str, str]:
-    """Return the first address of each type."""
+    """Return the node's first address of each address type."""
     found: dict[str, str] = {}
     for address in items(obj, "status", "addresses"):
         found.setdefault(text(address, "type"), text(address, "address"))
@@ -68,7 +68,7 @@ def _namespace(obj: Json, now: int) -> list[Cell]:
 
 
 def _event(obj: Json, now: int) -> list[Cell]:
-    """Return the row of an event, from the fields that it has in the core group."""
+    """Return the row of an event, whose fields are those of the core group."""
     event_time = age(obj.get("eventTime"), now)
     first = age(obj["firstTimestamp"], now) if obj.get("firstTimestamp") else event_time
     last = age(obj["lastTimestamp"], now) if obj.get("lastTimestamp") else first
@@ -120,7 +120,7 @@ def _dated(obj: Json, _now: int) -> list[Cell]:
 
 
 def _resource_quota(obj: Json, now: int) -> list[Cell]:
-    """Return the row of a ResourceQuota; limits have a column of their own."""
+    """Return the row of a ResourceQuota, which shows requests and limits in separate columns."""
     hard, used = mapping(obj, "status", "hard"), mapping(obj, "status", "used")
     lines = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
     limits = [line for name, line in lines.items() if name.startswith("limits.")]

@@ -35,13 +35,13 @@ def number(obj: Any, *path: str) -> int:
 
 
 def items(obj: Any, *path: str) -> list[Any]:
-    """Return the list at `path`; empty if it is missing."""
+    """Return the list at `path`; [] if it is missing."""
     value = at(obj, *path)
     return value if isinstance(value, list) else []
 
 
 def mapping(obj: Any, *path: str) -> Json:
-    """Return the map at `path`; empty if it is missing."""
+    """Return the map at `path`; {} if it is missing."""
     value = at(obj, *path)
     return value if isinstance(value, dict) else {}
 
@@ -66,7 +66,7 @@ def labels(values: Json) -> str:
 
 
 def selector_text(selector: Json | None) -> str:
-    """Return a selector as `a=b,c in (d,e),!f`; "" for an empty selector."""
+    """Return a label selector as `a=b,c in (d,e),!f`; "" for an empty selector."""
     # upstream: apimachinery/pkg/labels/selector.go:Requirement.String
     selector = selector or {}
     terms = [(key, f"{key}={value}") for key, value in mapping(selector, "matchLabels").items()]
@@ -79,7 +79,7 @@ def selector_text(selector: Json | None) -> str:
 
 
 def first_few(values: Iterable[str], *, count_max: int = MORE_MAX) -> str:
-    """Return the first `count_max` values: `a,b,c + 2 more...`."""
+    """Return the first `count_max` values and the number of other values: `a,b,c + 2 more...`."""
     all_values = list(values)
     shown = ",".join(all_values[:count_max])
     if len(all_values) <= count_max:
@@ -88,10 +88,10 @@ def first_few(values: Iterable[str], *, count_max: int = MORE_MAX) -> str:
 
 
 def container_names(spec: Json) -> str:
-    """Return the names of a pod's containers."""
+    """Return the names of a pod's containers, joined with commas."""
     return ",".join(text(container, "name") for container in items(spec, "containers"))
 
 
 def container_images(spec: Json) -> str:
-    """Return the images of a pod's containers."""
+    """Return the images of a pod's containers, joined with commas."""
     return ",".join(text(container, "image") for container in items(spec, "containers"))

@@ -1,4 +1,4 @@
-"""Rows of NodeMetrics and PodMetrics.
+"""Table rows of NodeMetrics and PodMetrics.
 
 upstream: metrics-server's pkg/api/table.go
 """
@@ -31,7 +31,7 @@ def _row(obj: Json, usages: Sequence[Mapping[str, str]]) -> list[Cell]:
 
 
 def _sum(texts: Sequence[str]) -> str:
-    """Return the sum, in the format of its first non-zero amount."""
+    """Return the sum of quantities, in the format of the first non-zero quantity."""
     amounts = [parse_quantity(text) for text in texts]
     if not amounts:
         return "0"

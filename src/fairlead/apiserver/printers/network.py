@@ -1,4 +1,4 @@
-"""Rows of Services, endpoints, Ingresses and network policies.
+"""Table rows of Services, endpoints, Ingresses and network policies.
 
 upstream: pkg/printers/internalversion/printers.go:printService, printEndpoints, ...
 """
@@ -118,7 +118,7 @@ def _ingress(obj: Json, now: int) -> list[Cell]:
 
 
 def _hosts(rules: list[Json]) -> str:
-    """Return the first hosts and, as upstream, the number of further rules (not hosts)."""
+    """Return the first hosts; like upstream, "+ N more" counts the rules without a shown host."""
     hosts: list[str] = []
     for rule in rules:
         if len(hosts) == MORE_MAX:

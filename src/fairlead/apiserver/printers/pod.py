@@ -1,4 +1,4 @@
-"""The row of a pod, with its status in one word.
+"""The table row of a pod, with the word that kubectl shows as the pod's status.
 
 upstream: pkg/printers/internalversion/printers.go:printPod
 """
@@ -23,7 +23,7 @@ _TERMINAL_PHASES: Final = {
 
 @dataclass(slots=True)
 class _Tally:
-    """Counts over the containers of a pod, and the word that describes the pod's status."""
+    """Counts of a pod's containers, and the word (`reason`) that describes the pod's status."""
 
     reason: str
     containers: int
@@ -33,7 +33,7 @@ class _Tally:
     sidecars: frozenset[str] = field(default_factory=frozenset)
 
     def count(self, status: Json) -> None:
-        """Adds the restarts of one container."""
+        """Add the restarts of one container."""
         self.restarts += number(status, "restartCount")
         finished = at(status, "lastState", "terminated", "finishedAt")
         if finished:
@@ -56,7 +56,7 @@ def _cells(pod: Json, now: int) -> list[Cell]:
 
 
 def _conditions(pod: Json) -> list[Json]:
-    """Return the condition Completed of a terminated pod."""
+    """Return the row condition Completed for a terminated pod, otherwise []."""
     phase = text(pod, "status", "phase")
     if phase not in _TERMINAL_PHASES:
         return []
@@ -108,7 +108,7 @@ def _reason_when_deleted(pod: Json, reason: str) -> str:
 
 
 def _count_init_containers(pod: Json, tally: _Tally) -> bool:
-    """Counts init containers up to the first that has not finished, which sets the status word.
+    """Count init containers until one has not finished; that container sets the status word.
 
     Returns whether there is an unfinished init container.
     """
@@ -133,7 +133,7 @@ def _count_init_containers(pod: Json, tally: _Tally) -> bool:
 
 
 def _outcome(terminated: Json) -> str:
-    """Return why a container terminated."""
+    """Return the reason, signal or exit code with which a container terminated."""
     if terminated.get("reason"):
         return text(terminated, "reason")
     if number(terminated, "signal"):
@@ -142,7 +142,7 @@ def _outcome(terminated: Json) -> str:
 
 
 def _recount_sidecars(pod: Json, tally: _Tally) -> None:
-    """Recount the restarts, because only restarts of sidecars count after initialization."""
+    """Count the restarts again: after initialization, only restarts of sidecars are shown."""
     tally.restarts, tally.restarted_at = 0, 0
     for status in items(pod, "status", "initContainerStatuses"):
         if status.get("name") in tally.sidecars:
@@ -150,10 +150,10 @@ def _recount_sidecars(pod: Json, tally: _Tally) -> None:
 
 
 def _count_containers(pod: Json, tally: _Tally) -> None:
-    """Counts the containers and sets the status word.
+    """Count the containers and set the status word.
 
-    The first container sets the status word; if that container has completed, a running or failed
-    container takes precedence.
+    The first container sets the status word. If it has completed, the status word of a running or
+    failed container is used instead.
     """
     has_running, failure = False, ""
     for status in reversed(items(pod, "status", "containerStatuses")):

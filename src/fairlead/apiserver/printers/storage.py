@@ -1,4 +1,4 @@
-"""Rows of volumes, claims, storage classes, CSI drivers and devices.
+"""Table rows of volumes, claims, storage classes, CSI drivers and devices.
 
 upstream: pkg/printers/internalversion/printers.go:printPersistentVolume, printStorageClass, ...
 """

@@ -1,4 +1,4 @@
-"""Builds Tables: columns, and a row for each object with as much of the object as requested.
+"""Builds Tables: columns, and a row for each object with the requested part of the object.
 
 upstream: apiserver/pkg/endpoints/handlers/response.go:asTable
 """
@@ -101,7 +101,10 @@ _GENERATION_ANNOTATION: Final = "deprecated.daemonset.template.generation"
 
 
 def table(kind: Kind, objects: Iterable[Json], now: int, include: str) -> Json:
-    """Return `columnDefinitions` and `rows` for the printer of `kind`, see `table_with`."""
+    """Return `columnDefinitions` and `rows` of objects of `kind` at `now` (ns since 1970).
+
+    `include` is one of INCLUDES. Raises ApiError 400.
+    """
     return table_with(_printer_of(kind), kind, objects, now, include)
 
 
@@ -114,9 +117,9 @@ def _printer_of(kind: Kind) -> Printer:
 def table_with(
     printer_: Printer, kind: Kind, objects: Iterable[Json], now: int, include: str
 ) -> Json:
-    """Return `columnDefinitions` and `rows` of objects of `kind` at `now` (ns since 1970).
+    """Return `columnDefinitions` and `rows` of objects of `kind`, printed by `printer_`.
 
-    `include` is one of INCLUDES. Raises ApiError 400.
+    `now` is in ns since 1970; `include` is one of INCLUDES. Raises ApiError 400.
     """
     embed = embedding(kind, include)
     objects = sorted(objects, key=printer_.order) if printer_.order else objects
@@ -134,7 +137,7 @@ def _row(printer_: Printer, obj: Json, now: int) -> Json:
 
 
 def embedding(kind: Kind, include: str) -> Callable[[Json], Json]:
-    """Return the part of an object to embed in its row. Raises ApiError 400."""
+    """Return a function that returns the part of an object for its row. Raises ApiError 400."""
     if include not in INCLUDES:
         raise bad_request(
             f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}": '
@@ -150,7 +153,7 @@ def embedding(kind: Kind, include: str) -> Callable[[Json], Json]:
 
 
 def _metadata(kind: Kind, obj: Json) -> Json:
-    """Return an object's metadata in its internal version."""
+    """Return the metadata that an object has in upstream's internal version."""
     # upstream: pkg/apis/apps/v1/conversion.go:Convert_apps_DaemonSet_To_v1_DaemonSet
     meta: Json = obj.get("metadata", {})
     annotations = meta.get("annotations") or {}

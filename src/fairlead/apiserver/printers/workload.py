@@ -1,4 +1,4 @@
-"""Rows of workloads: Deployments, Jobs and the like.
+"""Table rows of workloads, such as Deployments and Jobs.
 
 upstream: pkg/printers/internalversion/printers.go:printDeployment, printJob, ...
 """

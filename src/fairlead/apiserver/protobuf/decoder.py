@@ -1,4 +1,4 @@
-r"""Decodes a protobuf message into the JSON value that upstream would produce from it.
+r"""Decodes a protobuf message into the JSON value that upstream would decode from it.
 
     k8s\0 | Unknown{typeMeta: {apiVersion, kind}, raw: the object}
 
@@ -57,7 +57,7 @@ _INT_OR_STRING: Final[Mapping[int, Layout]] = {
 
 
 def text(value: bytes) -> str:
-    """Return UTF-8 text, with invalid bytes replaced by U+FFFD."""
+    """Decode UTF-8 text; invalid bytes are replaced by U+FFFD."""
     # upstream: encoding/json of strings that were read from protobuf
     return _INVALID_BYTES.sub("\ufffd", value.decode(errors="surrogateescape"))
 
@@ -71,13 +71,13 @@ def _int32(value: int) -> int:
 
 
 def _timestamp(message: bytes) -> tuple[int, int]:
-    """Return the seconds since 1970, and nanoseconds."""
+    """Return (seconds since 1970, nanoseconds) of a Timestamp message."""
     parts = dict(fields(message, "Timestamp", _TIMESTAMP))
     return _int64(parts.get(1, 0)), _int32(parts.get(2, 0))
 
 
 def _time(message: bytes) -> str | None:
-    """Return a timestamp in whole seconds; None if it is not set."""
+    """Return a timestamp in whole seconds as text; None if it is not set."""
     # upstream: apimachinery/pkg/apis/meta/v1/time_proto.go:Unmarshal
     return format_timestamp(_timestamp(message)[0] * NANOSECONDS_PER_SECOND) if message else None
 
@@ -99,7 +99,7 @@ def _int_or_string(message: bytes) -> int | str:
 
 
 def _any(message: bytes) -> Any:
-    """Return the JSON in a RawExtension."""
+    """Return the JSON value in a RawExtension message."""
     raw = dict(fields(message, "RawExtension", _ONE_RAW)).get(1, b"")
     return parse_json(raw) if raw else None
 
@@ -137,7 +137,10 @@ _INITIALS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """A field of a message; if `inner` is set, its fields are part of the outer object in JSON."""
+    """A field of a message.
+
+    If `inner` is set, the fields of this message are fields of the outer object in JSON.
+    """
 
     name: str
     schema: Schema
@@ -146,7 +149,7 @@ class FieldType:
 
 @dataclass(frozen=True, slots=True)
 class MessageType:
-    """The fields of a message by number; `field_order` is their order in JSON."""
+    """The fields of a message by number; `field_order` is the order of the fields in JSON."""
 
     name: str
     field_types: Mapping[int, FieldType]
@@ -176,7 +179,7 @@ def _message_type(name_: str, schema: Schema, by_number: FieldNumbers) -> Messag
 
 
 def _layouts(schema: Schema) -> tuple[int, ...]:
-    """Return the wire types of a field's values; lists of numbers may be packed into bytes."""
+    """Return the allowed wire types of a field; a list of numbers may also be packed into bytes."""
     if schema.type is Type.LIST and schema.items is not None:
         item_layouts = _layouts(schema.items)
         return item_layouts if BYTES in item_layouts else (*item_layouts, BYTES)
@@ -186,7 +189,7 @@ def _layouts(schema: Schema) -> tuple[int, ...]:
 
 
 def _go_name(name: str, schema: Schema) -> str:
-    """Return the field's name in Go, approximately; errors about malformed messages quote it."""
+    """Return the approximate Go name of a field; errors about malformed messages quote it."""
     if name == "metadata" and schema.type is Type.OBJECT:
         return schema.definition.rpartition(".")[2]
     initials = _INITIALS.match(name)
@@ -196,7 +199,7 @@ def _go_name(name: str, schema: Schema) -> str:
 
 @cache
 def numbers() -> Mapping[str, FieldNumbers]:
-    """Return the field numbers of all types with messages, by definition name."""
+    """Return the field numbers of all message types, by definition name."""
     path = files("fairlead.apiserver.protobuf").joinpath("data", "numbers.json.gz")
     content = zlib.decompress(path.read_bytes(), _GZIP)
     found = msgspec.json.decode(content, type=dict[str, dict[str, Any]])
@@ -218,10 +221,11 @@ _TYPE_META: Final[Mapping[int, Layout]] = {1: ((BYTES,), "APIVersion"), 2: ((BYT
 
 
 def decode(body: bytes, api_version: str = "", kind: str = "") -> Json:
-    """Return the object in `body`; `api_version` and `kind` are used if the envelope has none.
+    """Return the object in `body`.
 
-    For a kind without a message type, only the type is returned. Raises ApiError 400 for a
-    malformed message.
+    `api_version` and `kind` are used if the envelope does not contain them. For a kind without a
+    message type, only apiVersion and kind are returned. Raises ApiError 400 for a malformed
+    message.
     """
     try:
         envelope_version, envelope_kind, raw = _envelope(body)
@@ -261,7 +265,7 @@ def _valid_version(api_version: str) -> str:
 
 
 def _envelope(body: bytes) -> tuple[str, str, bytes]:
-    """Return apiVersion, kind and the raw message in `body`. Raises WireError."""
+    """Return (apiVersion, kind, encoded object) from the envelope in `body`. Raises WireError."""
     if not body:
         raise WireError("empty data")
     if not body.startswith(MAGIC):
@@ -282,7 +286,10 @@ def _envelope(body: bytes) -> tuple[str, str, bytes]:
 
 
 def _message(message_type_: MessageType, message: bytes, partial: Json | None = None) -> Json:
-    """Return an object's fields in the schema's order, added to `partial`, an earlier part."""
+    """Decode a message into an object with the fields in the schema's order.
+
+    If `partial` is given, an earlier part of the same object, the fields are added to it.
+    """
     obj: Json = {} if partial is None else partial
     for number, value in fields(message, message_type_.name, message_type_.layouts):
         slot = message_type_.field_types[number]
@@ -294,7 +301,7 @@ def _message(message_type_: MessageType, message: bytes, partial: Json | None = 
 
 
 def _set_field(obj: Json, name: str, schema: Schema, value: Any) -> None:
-    """Sets or extends a field: lists and maps arrive item by item, objects may arrive in parts."""
+    """Set or extend a field: lists and maps arrive item by item, objects may arrive in parts."""
     match schema.type:
         case Type.LIST if schema.items is not None:
             obj.setdefault(name, []).extend(_items(schema.items, value))
@@ -309,14 +316,17 @@ def _set_field(obj: Json, name: str, schema: Schema, value: Any) -> None:
 
 
 def _items(schema: Schema, value: Any) -> list[Any]:
-    """Return one item of a list, or the numbers of a packed list."""
+    """Return the items in one encoded value: one item, or all numbers of a packed list."""
     if schema.type not in OF_VARINT or not isinstance(value, bytes):
         return [_value(schema, value)]
     return [_value(schema, item) for item in varints(value)]
 
 
 def _entry(schema: Schema, value: Any) -> Any:
-    """Return the value of a map entry; lists are wrapped in a message, zero values are absent."""
+    """Return the value of a map entry.
+
+    A missing value is the zero value; a list is wrapped in a message.
+    """
     if schema.type is Type.LIST and schema.items is not None:
         items = fields(_bytes(value or b""))
         return [_value(schema.items, item) for _, item in items]

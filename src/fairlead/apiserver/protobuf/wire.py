@@ -26,13 +26,13 @@ Layout = tuple[tuple[int, ...], str]
 
 
 class WireError(ValueError):
-    """A malformed message; the text is upstream's."""
+    """The message is malformed; the text is upstream's."""
 
 
 def fields(
     message: bytes, name: str = "", known: Mapping[int, Layout] | None = None
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the number and value of each field in order: int for a varint, bytes for all others.
+    """Yield (number, value) of each field in order; a varint is an int, any other value is bytes.
 
     `name` is the message's name in errors. Fields that are not in `known` are skipped. Raises
     WireError.
@@ -77,7 +77,7 @@ def _size(message: bytes, position: int, layout: int) -> tuple[int, int]:
 
 
 def _end_of_unknown(message: bytes, position: int) -> int:
-    """Return the end of a skipped field, including everything in it if it is a group."""
+    """Return the end position of an unknown field; a group ends after all its fields."""
     # upstream: a generated.pb.go: skipGenerated
     depth = 0
     while position < len(message):
@@ -100,13 +100,13 @@ def _end_of_unknown(message: bytes, position: int) -> int:
 
 
 def signed(value: int, bits: int) -> int:
-    """Return the lower `bits` of a number as two's complement."""
+    """Return the lower `bits` bits of `value` as a two's complement number."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
 def _varint(message: bytes, position: int) -> tuple[int, int]:
-    """Return the 64-bit number at `position` (7 bits per byte, lowest first), and its end."""
+    """Return (64-bit number, end position) of the varint at `position`."""
     value = 0
     for index, byte in enumerate(message[position : position + _VARINT_BYTES_MAX]):
         value |= (byte & 0x7F) << (7 * index)
@@ -126,7 +126,7 @@ def varints(packed: bytes) -> Iterator[int]:
 
 
 def varint(value: int) -> bytes:
-    """Return a non-negative number as a varint: groups of seven bits, the lowest group first."""
+    """Return a non-negative number as a varint: groups of seven bits, lowest group first."""
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)

@@ -28,11 +28,11 @@ CACHE_SIZE: Final = 1 << 14
 
 
 class UnusualError(Exception):
-    """A value that needs the full decoder."""
+    """The value is not well-formed or unusual, and needs the full decoder."""
 
 
 def reader_of(schema: Schema) -> Reader:
-    """Return the compiled function that reads values of this type; it raises UnusualError."""
+    """Return the compiled function that reads values of type `schema`; it raises UnusualError."""
     made = _READERS.get(schema)
     return _compiled(schema) if made is None else made
 

@@ -11,7 +11,7 @@ from fairlead.apiserver.schema.model import Schema, Type
 
 
 def as_declared(schema: Schema | None, value: Any) -> Any:
-    """Return `value`, of type `schema`, with its members in order; unknown ones come last."""
+    """Return `value`, of type `schema`, with its members in order; unknown members come last."""
     if schema is None or schema.type is Type.ANY:
         return value
     match value:

@@ -3,11 +3,13 @@
 Unknown fields and nulls are dropped, quantities and timestamps become canonical, and empty values
 are dropped, kept or added according to upstream's types (`Zero`).
 
-The first value of a wrong type refuses the whole object with Go's message, unless a later value
-fails in its own UnmarshalJSON (quantities, timestamps): such a failure ends the decoding and is
-reported instead. Unknown and duplicate fields are only noted, in document order. A duplicate field
-is decoded into the value of its first occurrence, as in Go: objects and maps are merged, and a null
-leaves a plain value unchanged.
+If a value has the wrong type, the whole object is refused with Go's message about the first such
+value. However, if a later value fails in its own UnmarshalJSON (quantities, timestamps), decoding
+ends there and this failure is reported instead.
+
+Unknown and duplicate fields only cause notes, in document order. A duplicate field is decoded into
+the value of its first occurrence, as in Go: objects and maps are merged, and a null leaves a plain
+value unchanged.
 
 upstream: sigs.k8s.io/json, encoding/json with the types of staging/src/k8s.io/api
 """
@@ -41,7 +43,7 @@ CACHE_SIZE: Final = 1 << 7
 
 
 def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
-    """Return `value` in stored form, and notes about unknown and duplicate fields.
+    """Return (`value` in stored form, notes about unknown and duplicate fields).
 
     Raises TypeMismatchError for the first value of a wrong type.
     """
@@ -50,7 +52,7 @@ def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
 
 
 def read(schema: Schema, value: Any, location: FieldLocation, notes: Notes) -> Any:
-    """Return `value`, at `location`, in stored form. Raises TypeMismatchError."""
+    """Return `value`, found at `location`, in stored form. Raises TypeMismatchError."""
     try:
         return reader_of(schema)(value)
     except UnusualError:
@@ -58,7 +60,7 @@ def read(schema: Schema, value: Any, location: FieldLocation, notes: Notes) -> A
 
 
 def walked(schema: Schema, value: Any) -> tuple[Any, list[str]]:
-    """Return the result of `read` without `compiled_reader`, which is faster for usual values."""
+    """Return the result of `decoded` without the fast path of `compiled_reader`."""
     notes = Notes()
     return _walked(schema, value, FieldLocation(), notes), notes.texts
 
@@ -85,14 +87,16 @@ def _walked(schema: Schema, value: Any, location: FieldLocation, notes: Notes) -
 
 
 class _Walk:
-    """One walk through a value; collects notes and the first mismatch."""
+    """A walk through one value, which collects notes and the first type mismatch."""
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
         self.mismatch: TypeMismatchError | None = None
 
     def value(self, schema: Schema, value: Any, location: FieldLocation, before: Any = None) -> Any:
-        """Return `value`, decoded into the value `before` of an earlier occurrence.
+        """Return `value` in stored form.
+
+        `before` is the value of an earlier occurrence of the field.
 
         Raises TypeMismatchError for a failure that ends the decoding.
         """
@@ -116,7 +120,10 @@ class _Walk:
     def _plain(
         self, read: ReadSingle, schema: Schema, value: Any, location: FieldLocation, before: Any
     ) -> Any:
-        """Decode a value of a type without its own UnmarshalJSON: skip and record a wrong value."""
+        """Decode a value of a type without its own UnmarshalJSON.
+
+        A value of a wrong type is skipped, and the first mismatch is recorded.
+        """
         try:
             return read(schema, value, location)
         except TypeMismatchError as mismatch:
@@ -195,7 +202,7 @@ class _Walk:
         return made
 
     def _byte_list(self, value: list[Any], location: FieldLocation, before: Any) -> Any:
-        """Return a list of bytes that was sent as a list of numbers."""
+        """Return a byte list that was sent as a list of numbers, in base64."""
         numbers = [
             0
             if one is None
@@ -210,7 +217,7 @@ def _members(value: Json) -> Iterable[tuple[str, Any]]:
 
 
 def _is_plain(field: Field) -> bool:
-    """Return whether a field holds its value directly, so that a null leaves it unchanged."""
+    """Return whether the Go field is not a pointer, so that a null leaves its value unchanged."""
     if field.zero not in (Zero.DROP, Zero.EMIT):
         return False
     return field.schema.type in _SINGLE or (

@@ -1,9 +1,9 @@
 """Sorts members in the order in which upstream encodes them.
 
-Go encodes the fields of structs as declared and the keys of maps by name; objects without a Go type
-(custom resources) are encoded by name at every depth. Values are shared, never mutated: a value
-that is in order already is returned unchanged. A new version of an object shares most members with
-the previous version, which is in order; shared members are not examined.
+Go encodes the fields of structs in declaration order and the keys of maps by name. Objects without
+a Go type (custom resources) are encoded by name at every depth. Values are shared, never mutated: a
+value that is already in order is returned unchanged. A new version of an object shares most members
+with the previous version, which is in order, so these members are not examined.
 
 upstream: encoding/json/encode.go:{structEncoder,mapEncoder}
 """
@@ -34,7 +34,8 @@ PLANS_MAX: Final = 32
 def ordered(schema: Schema, value: Any, before: Any = None) -> Any:
     """Return `value`, of type `schema`, with its members in order; unknown members come last.
 
-    `before`, which `value` replaces, is in order; None if there is no earlier value.
+    `before` is the previous version of `value`, which is in order; None if there is no previous
+    version.
     """
     order = _order_of(schema)
     return value if order is None else order(value, before)
@@ -128,7 +129,7 @@ def _map(inner: _Order | None, value: Any, _before: Any) -> Any:
 
 
 def _by_name(made: Json, like_that: Json) -> Json:
-    """Return `made` sorted by name; `like_that`, an equal value, if that is already sorted."""
+    """Return `like_that` if it is sorted by name, otherwise its equal `made`, sorted."""
     keys, names = list(made), sorted(made)
     return like_that if keys == names else {key: made[key] for key in names}
 

@@ -1,7 +1,7 @@
 """Locations of fields in a JSON value, and notes about unknown and duplicate fields.
 
-Keys may be as long as a request, so paths are built only when a note or an error needs them, and
-only the first notes are kept.
+A key may be as long as the whole request. So paths are built only when a note or an error needs
+them, and only the first notes are kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ class FieldLocation:
     def __init__(
         self, parent: FieldLocation | None = None, step: str | int = "", owner: Schema | None = None
     ) -> None:
-        """Locates the value at `step` below `parent`; `owner` is the type that has the field."""
+        """Locate the value at `step` below `parent`.
+
+        `owner` is the type that declares the field.
+        """
         self.parent = parent
         self.step = step
         self.owner = owner
@@ -65,12 +68,12 @@ class FieldLocation:
 
     @property
     def struct(self) -> str:
-        """The type that has the field, without its version."""
+        """The name of the type that declares the field, without its version."""
         owners = [location.owner for location in self._way() if location.owner is not None]
         return owners[-1].definition.rpartition(".")[2] if owners else ""
 
     def _way(self) -> list[FieldLocation]:
-        """Return the locations from the root's child down to this one."""
+        """Return the locations on the path, from the child of the root to this location."""
         way: list[FieldLocation] = []
         location = self
         while location.parent is not None:
@@ -80,7 +83,7 @@ class FieldLocation:
 
 
 class Notes:
-    """Notes about fields, without duplicates and limited in number."""
+    """Notes about unknown and duplicate fields, without repetitions and limited in number."""
 
     def __init__(self) -> None:
         self._texts: dict[str, None] = {}

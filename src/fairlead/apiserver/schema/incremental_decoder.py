@@ -15,9 +15,10 @@ _ABSENT: Final = object()
 
 
 def changed(schema: Schema, old: Any, new: Any) -> Any:
-    """Return `new` in stored form; parts shared with `old`, which is in stored form, are reused.
+    """Return `new` in stored form; the parts that it shares with `old` are reused.
 
-    Raises TypeMismatchError for a value of a wrong type; its path starts at that value.
+    `old` is in stored form. Raises TypeMismatchError for a value of a wrong type; its path starts
+    at that value.
     """
     if schema.type is not Type.OBJECT or type(old) is not dict or type(new) is not dict:
         return decoded(schema, new)[0]
@@ -40,9 +41,9 @@ def changed(schema: Schema, old: Any, new: Any) -> Any:
 
 
 def _joined(new: Json, made: Json, read: Json) -> Json:
-    """Return the members of both objects, in the order of `new`.
+    """Return the members of `made` and `read`, in the order of `new`.
 
-    Zero values that are always encoded come last.
+    Members that are not in `new` come last: the zero values that are always encoded.
     """
     known = {**read, **made}
     return {key: known.pop(key) for key in new if key in known} | known

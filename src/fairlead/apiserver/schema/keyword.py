@@ -1,7 +1,7 @@
 """Checks a single value against the keywords of a JSON schema.
 
-The keywords are OpenAPI's: those of a custom resource's schema, or the facts about a field of a
-built-in type (`api.facts`). Both are checked here; their error messages differ.
+The keywords are OpenAPI's. They come from the schema of a custom resource, or from the facts about
+a field of a built-in type (`api.facts`). The error messages for the two sources differ.
 
 upstream: k8s.io/kube-openapi/pkg/validation/validate/{schema,values}.go
 """
@@ -18,9 +18,9 @@ Broken = tuple[str, Any]
 def broken_keywords(
     keywords: Mapping[str, Any], value: Any, matches: Callable[[str, str], bool]
 ) -> Iterator[Broken]:
-    """Yield the keywords that `value` violates.
+    """Yield (keyword, its value) for each keyword that `value` violates.
 
-    `matches` returns whether a pattern occurs in a string.
+    `matches` returns whether a text contains a match of a pattern.
     """
     match value:
         case bool():
@@ -41,7 +41,7 @@ def broken_keywords(
 def _broken_by_text(
     keywords: Mapping[str, Any], text: str, matches: Callable[[str, str], bool]
 ) -> Iterator[Broken]:
-    """Yield the first keyword about strings that is violated."""
+    """Yield the first keyword for strings that `text` violates."""
     least, most = keywords.get("minLength"), keywords.get("maxLength")
     pattern = keywords.get("pattern")
     if most is not None and len(text) > most:

@@ -1,8 +1,8 @@
-"""The schema of a type, as a node that leads to the types of its fields.
+"""The schema of a type, as a node that refers to the types of its fields.
 
 Nodes are shared and created on demand, so a type may contain itself. A field defines how it is
-encoded if empty (`Zero`). The type (`ElementRelationship`) and the field (`merge_key`) define how
-patches and server-side apply merge lists and maps.
+encoded if it is empty (`Zero`). The type (`ElementRelationship`) and the field (`merge_key`) define
+how patches and server-side apply merge lists and maps.
 
 upstream: staging/src/k8s.io/api/*/types.go and api/openapi-spec/swagger.json
 """
@@ -28,7 +28,7 @@ _RAW: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
 
 class Type(StrEnum):
-    """The type of a value; all except the last three are scalars in JSON."""
+    """The type of a value; all types except the last three are scalars in JSON."""
 
     STRING = "string"
     BYTES = "bytes"
@@ -47,7 +47,7 @@ class Type(StrEnum):
 
 
 class ElementRelationship(StrEnum):
-    """How a list or map is merged and owned: as a whole, by element, or by keyed item."""
+    """The unit in which a list or map is merged and owned: the whole, an element or an item."""
 
     ATOMIC = "atomic"
     GRANULAR = "granular"
@@ -58,8 +58,8 @@ class ElementRelationship(StrEnum):
 class Zero(StrEnum):
     """The encoding of an empty field.
 
-    An empty field is dropped, kept if the client sent it, or always written: as its type's zero
-    value or as null.
+    DROP omits the field. KEEP writes the field if the client sent it. EMIT always writes the zero
+    value of the field's type, and NULL always writes null.
     """
 
     DROP = ""
@@ -81,13 +81,14 @@ class Field:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Schema:
-    """A type. `fields` are an OBJECT's; `items` is the element type of a LIST, MAP or OBJECT.
+    """A type; OBJECT types have `fields`, and `items` is the element type of a LIST, MAP or OBJECT.
 
-    A granular ANY is treated according to its value: an object has fields, anything else is one
-    value.
+    A granular ANY is treated according to its value: a JSON object has fields, any other value is a
+    single field.
 
-    `keys` identify the items of a LIST that is a MAP; `key_defaults` are the keys of items of this
-    type that omit them. `definition` is the full name of a named type.
+    `keys` are the fields that identify an item of a LIST with the relationship MAP. `key_defaults`
+    are the values of keys that items of this type omit. `definition` is the full name of a named
+    type.
     """
 
     type: Type
@@ -100,12 +101,15 @@ class Schema:
 
     @property
     def short_name(self) -> str:
-        """Version and type, such as `v1.Container`, as type errors quote them."""
+        """The version and name of the type, such as `v1.Container`, as type errors quote them."""
         return ".".join(self.definition.split(".")[-2:])
 
     @property
     def long_name(self) -> str:
-        """Group, version and type, such as `core.v1.Event`: two groups can share a type name."""
+        """The group, version and name of the type, such as `core.v1.Event`.
+
+        Types of two groups can have the same name.
+        """
         return ".".join(self.definition.split(".")[-3:])
 
 
@@ -113,7 +117,7 @@ ANYTHING: Final = Schema(Type.ANY)
 
 
 class _Composite(msgspec.Struct, frozen=True):
-    """A list (`list` is its element relationship) or a map."""
+    """A list or a map type; `list` is the element relationship of a list, "" for a map."""
 
     of: str | _Composite
     list: str = ""
@@ -144,10 +148,10 @@ class _Table(msgspec.Struct, frozen=True):
 
 
 class SchemaSet:
-    """All types of one version of Kubernetes."""
+    """All types in one version of Kubernetes."""
 
     def __init__(self, content: bytes, documented: TypeTables) -> None:
-        """Reads `content`, a table made by `tools/schema_table.py`, and adds `documented` types."""
+        """Read `content`, a table of `tools/schema_table.py`, and add `documented` types."""
         self._table = msgspec.json.decode(content, type=_Table)
         for name, row in documented.definitions.items():
             self._table.definitions.setdefault(name, msgspec.convert(row, type=_Row))
@@ -161,7 +165,7 @@ class SchemaSet:
         return tuple(self._table.kinds)
 
     def of_kind(self, api_version: str, kind: str) -> Schema | None:
-        """Return the type of a kind's objects, None for kinds that are not built in."""
+        """Return the type of a kind's objects; None if the kind is not built in."""
         name = self._table.kinds.get(f"{api_version}/{kind}")
         return self.of_definition(name) if name else None
 
@@ -183,7 +187,10 @@ class SchemaSet:
         return self._made[name]
 
     def _of_field(self, row: _FieldRow) -> Schema:
-        """Return the type of a field; the field may be granular although its type is atomic."""
+        """Return the type of a field.
+
+        The field may be granular although the definition is atomic.
+        """
         schema = self._of_type(row.t)
         return replace(schema, topology=ElementRelationship.GRANULAR) if row.g else schema
 
@@ -199,7 +206,7 @@ class SchemaSet:
 
 @cache
 def _scalar(name: str) -> Schema:
-    """Return the type `name`, such as `int32`, or `any#Definition` if it is opaque."""
+    """Return the scalar type `name`, such as `int32`; an opaque type is `any#Definition`."""
     sort, _, definition = name.partition("#")
     topology = ElementRelationship.ATOMIC if definition == _RAW else ElementRelationship.GRANULAR
     return Schema(Type(sort), topology, definition=definition)
@@ -207,14 +214,14 @@ def _scalar(name: str) -> Schema:
 
 @cache
 def schemas(version: str = VERSION) -> SchemaSet:
-    """Return the types of a shipped version of Kubernetes."""
+    """Return the types of a Kubernetes version, from the table shipped with Fairlead."""
     path = files("fairlead.apiserver.schema").joinpath("data", f"{version}.json.gz")
     return SchemaSet(zlib.decompress(path.read_bytes(), _GZIP), documented_types())
 
 
 @cache
 def words(version: str = VERSION) -> Mapping[str, Mapping[str, str]]:
-    """Return the descriptions of definitions ("") and fields, by definition and field."""
+    """Return the descriptions by definition and field; the field "" is the definition itself."""
     path = files("fairlead.apiserver.schema").joinpath("data", f"{version}-words.json.gz")
     content = zlib.decompress(path.read_bytes(), _GZIP)
     found = msgspec.json.decode(content, type=dict[str, dict[str, str]])

@@ -65,7 +65,7 @@ _POINTERS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class TypeTables:
-    """Types, keyed by name, in the form of the generated tables.
+    """Types by name, in the form of the generated tables.
 
     `definitions` are rows as `model` reads them, `kinds` are the names of types by
     `group/version/Kind`, `words` are descriptions by type and field, and `numbers` are field names
@@ -80,7 +80,7 @@ class TypeTables:
 
 @cache
 def documented_types() -> TypeTables:
-    """Return the types of all shipped documents."""
+    """Return the types of all documents in `data/openapi`."""
     made = TypeTables()
     folder = files("fairlead.apiserver.schema").joinpath("data", "openapi")
     for file in sorted(folder.iterdir(), key=lambda one: one.name):
@@ -103,7 +103,10 @@ def add_document(tables: TypeTables, document: Json) -> None:
 
 
 def _kinds(body: Json) -> Iterator[tuple[str, str]]:
-    """Yield (kind, apiVersion) of the objects that a type describes; none for a part of objects."""
+    """Yield (kind, apiVersion) of the objects that a type describes.
+
+    Nothing is yielded for a part of objects.
+    """
     for one in body.get("x-kubernetes-group-version-kind", ()):
         if one["kind"] not in _SHARED_KINDS:
             yield (
@@ -113,7 +116,7 @@ def _kinds(body: Json) -> Iterator[tuple[str, str]]:
 
 
 def descriptions(body: Json) -> dict[str, str]:
-    """Return the descriptions of a type ("") and its fields."""
+    """Return the descriptions of a type's fields; the key "" is the type itself."""
     found = {"": body.get("description", "")}
     for name, schema in body.get("properties", {}).items():
         found[name] = schema.get("description", "")
@@ -143,7 +146,7 @@ def _field_row(name: str, schema: Json, *, needed: bool, top: bool) -> Json:
 
 
 def merge_facts(schema: Json) -> Json:
-    """Return how patches merge a field, as columns of its row."""
+    """Return the row columns that define how patches merge a field."""
     found: Json = {}
     if _reference(schema) and schema.get("x-kubernetes-map-type") == "granular":
         found["g"] = True
@@ -166,7 +169,10 @@ def _zero(name: str, schema: Json, type_: Any, *, needed: bool, top: bool) -> st
 
 
 def _numbers(body: Json) -> dict[str, str]:
-    """Return the fields by number; without a number, a field follows its predecessor."""
+    """Return the field names by protobuf number, as texts.
+
+    By default, a number is one more than the previous one.
+    """
     found: dict[str, str] = {}
     number = 0
     for name, schema in body.get("properties", {}).items():
@@ -177,7 +183,7 @@ def _numbers(body: Json) -> dict[str, str]:
 
 
 def type_of(schema: Json) -> Any:
-    """Return a field's type: a scalar's name, `#Definition`, or an object for a list or map."""
+    """Return a field's type: a scalar's name, `#Definition`, or a JSON object for a list or map."""
     name = _reference(schema)
     if name:
         special = SPECIAL.get(name, f"#{name}")
@@ -206,7 +212,7 @@ def _list_type(schema: Json) -> Json:
 
 
 def _reference(schema: Mapping[str, Any]) -> str:
-    """Return the name of the type that a schema refers to; "" if it is an inline type."""
+    """Return the name of the type that a schema refers to; "" for an inline type."""
     wrapped = schema.get("allOf") or (schema,)
     target = wrapped[0].get("$ref")
     return target.rpartition("/")[2] if isinstance(target, str) else ""

@@ -1,6 +1,6 @@
 """RawExtension fields, whose JSON text upstream keeps byte by byte.
 
-These fields are compared as text, so a different notation of the same value is a change. A response
+These fields are compared as text, so different formatting of the same value is a change. A response
 contains the compact text, and a patch is applied to that text.
 
 upstream: apimachinery/pkg/runtime/extension.go:RawExtension
@@ -19,7 +19,7 @@ class RawObject(dict[str, Any]):
     __slots__ = ("text",)
 
     def __init__(self, content: dict[str, Any], text: bytes) -> None:
-        """Store `content` and its original JSON, `text`."""
+        """`text` is the original JSON text of `content`."""
         super().__init__(content)
         self.text = text
 
@@ -41,9 +41,9 @@ def with_raw_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
 
 
 def differs_as_text(before: Any, after: Any) -> bool:
-    """Return whether `after` has a different text from `before`; False for objects without text.
+    """Return whether the texts of `before` and `after` differ; False if `before` has no text.
 
-    A value copied from `before` is compact, as clients read it.
+    A value copied from `before` is compact, because clients read it in compact form.
     """
     if not isinstance(before, RawObject):
         return False

@@ -1,7 +1,7 @@
 """Decodes scalars: strings, numbers, booleans, quantities, timestamps.
 
-Types with their own UnmarshalJSON (`ENDING`) end the decoding if they fail; a mismatch of any other
-type (`PLAIN`) is skipped and reported at the end.
+If a value of a type with its own UnmarshalJSON (`ENDING`) is wrong, decoding ends. A wrong value of
+any other type (`PLAIN`) is skipped and reported at the end.
 
 upstream: encoding/json with the UnmarshalJSON of resource.Quantity, metav1.Time, intstr.IntOrString
 """
@@ -33,9 +33,9 @@ BYTE: Final = Schema(Type.BYTES)  # a byte in a list of bytes
 
 
 class TypeMismatchError(ValueError):
-    """A value that its field cannot hold, with upstream's message.
+    """The value does not fit the type of its field; the message is upstream's.
 
-    `restoring` is upstream's message if the value is the result of a patch.
+    `restoring` is upstream's message for the same value in the result of a patch.
     """
 
     def __init__(self, text: str, restoring: str = "") -> None:
@@ -114,7 +114,7 @@ def _micro_time(schema: Schema, value: Any, location: FieldLocation) -> str:
 
 
 def refused(schema: Schema, value: Any, location: FieldLocation) -> NoReturn:
-    """Refuse a value of a type that the field does not accept. Raises TypeMismatchError."""
+    """Raise TypeMismatchError, because the field does not accept this type of value."""
     raise mismatch(schema, value, location)
 
 
@@ -139,7 +139,7 @@ ENDING: Final[dict[Type, ReadSingle]] = {
 def mismatch(
     schema: Schema, value: Any, location: FieldLocation, *, shown: str = ""
 ) -> TypeMismatchError:
-    """Return the mismatch of `value` at `location`; `shown` describes the value."""
+    """Return the error for `value` at `location`; `shown` replaces the description of the value."""
     # upstream: encoding/json UnmarshalTypeError
     what = shown or json_kind(value)
     where = f"struct field {location.struct}.{location.names}" if location.names else "value"

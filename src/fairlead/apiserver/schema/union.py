@@ -24,7 +24,7 @@ Read = Callable[[Schema, Any], Any]
 
 
 class NeitherError(ValueError):
-    """A value that fits no member of a union, with upstream's message."""
+    """The value fits no member of a union; the message is upstream's."""
 
 
 def is_union(schema: Schema) -> bool:

@@ -14,7 +14,7 @@ _NUMBERS: Final = (Type.INT32, Type.INT64, Type.NUMBER)
 
 @lru_cache(maxsize=CACHE_SIZE)
 def emitted(schema: Schema) -> tuple[tuple[str, Schema | None], ...]:
-    """Return the fields of an object that are always encoded, with their types; None means null."""
+    """Return (name, type) of each field that is always encoded; the type is None for null."""
     shown: list[tuple[str, Schema | None]] = []
     for key, field in schema.fields.items():
         if field.zero is Zero.EMIT:
@@ -25,7 +25,7 @@ def emitted(schema: Schema) -> tuple[tuple[str, Schema | None], ...]:
 
 
 def zero_value(schema: Schema) -> Any:
-    """Return the zero value of a type, as encoded."""
+    """Return the encoded zero value of a type."""
     if schema.type is Type.OBJECT:
         return {key: inner and zero_value(inner) for key, inner in emitted(schema)}
     if schema.type in _NUMBERS or schema.type is Type.INT_OR_STRING:

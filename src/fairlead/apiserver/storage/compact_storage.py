@@ -1,14 +1,14 @@
-"""CompactStorage: keeps objects as JSON text except for the most recently written objects.
+"""CompactStorage: keeps all objects except the most recently written objects as JSON text.
 
-A decoded JSON value takes five times the memory of its text, and time in every garbage collection.
-So only the most recently written objects stay decoded; the others are decoded when they are read.
-150,000 pods of 4 KB take 0.7 GB this way instead of 3.4 GB.
+A decoded JSON value takes five times the memory of its text, and slows down every garbage
+collection. So only the most recently written objects stay decoded; the other objects are decoded
+when they are read. 150,000 pods of 4 KB take 0.7 GB this way instead of 3.4 GB.
 
-The log of changes keeps decoded objects for watches. Both their number and the total size of their
-texts are bounded, so the log covers less time when large objects are written often.
+The log of changes keeps decoded objects for watches. Both the number of these objects and the total
+size of their texts are limited, so the log covers less time when large objects are written often.
 
 As in etcd, the size of each object and the total size of all objects are limited. A full store
-still accepts changes that make an object smaller, and deletions.
+still accepts deletions and changes that make an object smaller.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LOG_BYTES_MAX: Final = 48 << 20
 class CompactStorage(Storage):
     """Storage with at most `hot_max` decoded objects and `log_bytes_max` bytes of log text.
 
-    All objects together take at most `bytes_max`, each counted with OVERHEAD_BYTES.
+    All objects together take at most `bytes_max` bytes, including OVERHEAD_BYTES for each object.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class CompactStorage(Storage):
         self._hot_max = hot_max
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        """Return the object `name`, None if it does not exist."""
+        """Return the object `name`; None if it does not exist."""
         found = super().find(kind, namespace, name)
         return found if found is None else value_of(found)
 
     def stored_text(self, kind: Kind, obj: Json) -> bytes | None:
-        """Return the text of `obj`, None if it is not the stored object itself."""
+        """Return the text of `obj`; None if `obj` is not the stored Python object itself."""
         key = _key(obj["metadata"])
         if self.find_stored(kind, *key) is not obj:
             return None
@@ -85,7 +85,10 @@ class CompactStorage(Storage):
         return text
 
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
-        """Yield the objects of `kind` (in one namespace, or in all) by namespace and name."""
+        """Yield the objects of `kind` by namespace and name.
+
+        `namespace` None means all namespaces.
+        """
         return map(value_of, super().items(kind, namespace))
 
     def unsorted(self, kind: Kind) -> Iterable[Json]:
@@ -93,7 +96,7 @@ class CompactStorage(Storage):
         return map(value_of, super().unsorted(kind))
 
     def put(self, kind: Kind, obj: Json, *, is_arranged: bool = False) -> Json:
-        """Store a new version of `obj` (see Storage.put)."""
+        """Store a new version of `obj`; see Storage."""
         self._warm(kind, obj["metadata"])
         return super().put(kind, obj, is_arranged=is_arranged)
 
@@ -111,7 +114,7 @@ class CompactStorage(Storage):
         self._start_from(version)
 
     def restore_texts(self, texts: Iterable[tuple[Kind, Key, bytes]], version: int) -> None:
-        """Like `restore`, for JSON texts; each is decoded when it is read."""
+        """Load objects as JSON texts, which are decoded when they are read; see `restore`."""
         for kind, key, text in texts:
             objects: dict[Key, Any] = self._of(kind)
             objects[key] = text
@@ -172,7 +175,7 @@ class CompactStorage(Storage):
         self._log_bytes -= self._sizes.popleft()
 
     def _warm(self, kind: Kind, meta: Json) -> None:
-        """Decode an object that is about to change, if the object exists."""
+        """Decode the object that is about to change, if the object exists."""
         key = _key(meta)
         objects: dict[Key, Any] = self._of(kind)
         found = objects.get(key)
@@ -181,7 +184,7 @@ class CompactStorage(Storage):
             self._set_hot((kind.resource, key), found)
 
     def _keep(self, kind: Kind, key: Key, text: bytes | None = None) -> None:
-        """Keep an object decoded until `hot_max` objects or HOT_BYTES_MAX bytes follow it."""
+        """Keep an object decoded until later objects reach `hot_max` or HOT_BYTES_MAX."""
         entry = kind.resource, key
         self._set_hot(entry, text)
         self._hot.move_to_end(entry)
@@ -196,7 +199,7 @@ class CompactStorage(Storage):
             objects[coldest] = text
 
     def _set_hot(self, entry: tuple[str, Key], text: bytes | None) -> None:
-        """Store the text of a decoded object, None if it is unknown."""
+        """Store the text of a decoded object; None if its text is unknown."""
         known = self._hot.get(entry)
         self._hot_bytes += (len(text) if text else 0) - (len(known) if known else 0)
         self._hot[entry] = text
@@ -207,5 +210,5 @@ def _key(meta: Json) -> Key:
 
 
 def _counted(text: bytes | None) -> int:
-    """Return the size that counts for an object; 0 while its text is unknown."""
+    """Return the size of an object including its overhead; 0 while its text is unknown."""
     return len(text) + OVERHEAD_BYTES if text else 0

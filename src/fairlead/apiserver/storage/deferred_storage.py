@@ -1,7 +1,8 @@
 """DeferredStorage: decodes restored objects when they are first read.
 
-A simulation reads few of its initial objects as JSON, because controllers use typed views. The text
-of a pod of a real cluster is some 15 KB; its JSON value would take five times as much memory.
+A simulation reads only a few of its initial objects as JSON, because controllers use typed views. A
+pod of a real cluster has about 15 KB of text, and its JSON value would take five times as much
+memory.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class DeferredStorage(Storage):
         self._resources: set[str] = set()  # kinds that may have deferred objects
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        """Return the object `name`, None if it does not exist."""
+        """Return the object `name`; None if it does not exist."""
         found: Any = super().find(kind, namespace, name)
         if found is None or type(found) is dict:
             return found
@@ -32,11 +33,14 @@ class DeferredStorage(Storage):
         return value
 
     def find_stored(self, kind: Kind, namespace: str, name: str) -> StoredObject | None:
-        """Return the object `name` as stored, None if it does not exist."""
+        """Return the object `name` as it is stored; None if it does not exist."""
         return self.find(kind, namespace, name)
 
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
-        """Yield the objects of `kind` (in one namespace, or in all) by namespace and name."""
+        """Yield the objects of `kind` by namespace and name.
+
+        `namespace` None means all namespaces.
+        """
         self._make_values(kind, namespace)
         return super().items(kind, namespace)
 
@@ -48,7 +52,7 @@ class DeferredStorage(Storage):
     def stored_items(
         self, kind: Kind, namespace: str | None = None
     ) -> Iterator[tuple[Key, StoredObject]]:
-        """Return the objects of `kind` (in one namespace, or in all), in any order."""
+        """Return (key, object) of `kind` in any order; `namespace` None means all namespaces."""
         self._make_values(kind, namespace)
         return super().stored_items(kind, namespace)
 

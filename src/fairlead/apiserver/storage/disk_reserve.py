@@ -1,8 +1,8 @@
 """DiskReserve: a file that reserves disk space for writes that must succeed on a full disk.
 
-A deletion is a write, and every start of the server writes, too. When the disk is almost full, the
-file is removed, and these writes use its space. Deletions and starts have a reserve each, so that a
-restart works after the space for deletions is used up.
+A deletion is a write, and every start of the server writes too. When the disk is almost full, the
+file is removed, and these writes use its space. Deletions and starts have separate reserves, so
+that a restart works after the reserve for deletions is used up.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ class DiskReserve:
     """A reserve of RESERVE_BYTES in the file at `path`."""
 
     def __init__(self, path: Path) -> None:
-        """Keep the file of an earlier run."""
+        """Use the file at `path`, if an earlier run left it."""
         self._path = path
         self._is_held = self._is_whole()
 
     def take(self) -> None:
-        """Occupy the space completely, unless it is occupied already or the disk lacks space."""
+        """Reserve the space, unless it is already reserved or the disk has too little space."""
         if self._is_held:
             return
         with suppress(OSError):
@@ -40,14 +40,17 @@ class DiskReserve:
                 self._path.unlink()
 
     def _is_whole(self) -> bool:
-        """Return whether the file has its full size, which is set in the last step."""
+        """Return whether the file has its full size.
+
+        It gets its size in the last step of `take`.
+        """
         try:
             return self._path.lstat().st_size >= RESERVE_BYTES
         except OSError:
             return False
 
     def release(self) -> bool:
-        """Free the space; return whether there was any."""
+        """Free the space; return whether any space was reserved."""
         was_held, self._is_held = self._is_held, False
         if was_held:
             with suppress(OSError):

@@ -1,9 +1,9 @@
 """HighWaterMark: the newest state of a write-ahead log, in a file beside it.
 
 A log that was truncated, deleted or replaced by an older copy looks like a valid log with fewer
-changes. The mark reveals this: after each commit it holds the newest version, its time, and a
-checksum over all changes so far (see `chained`). It is written without a sync, so after a power
-failure it may be older than the log, but never newer.
+changes. The mark reveals this. After each commit it contains the newest version, the time of this
+version, and a checksum over all changes (see `chained`). The mark is written without a sync, so
+after a power failure it may be older than the log, but never newer.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class HighWaterMark:
     """Reads and writes the mark in the file at `path`."""
 
     def __init__(self, path: Path) -> None:
-        """Store the path; the first use opens the file."""
+        """Store the path; the first write opens the file."""
         self._path = path
         self._file = -1
 
     def read(self) -> Mark | None:
-        """Return the mark; None if there is none, or if its line is incomplete."""
+        """Return the mark; None if it does not exist or its line is incomplete."""
         try:
             words = self._path.read_bytes().split()
             version, time, checksum, check = (int(word) for word in words)

@@ -1,7 +1,7 @@
-"""PodNodeIndex: the keys of the pods of each node.
+"""PodNodeIndex: the keys of the pods on each node.
 
-Every kubelet lists the pods with `fieldSelector=spec.nodeName=...`; without the index, each such
-list reads all pods.
+Every kubelet lists the pods with `fieldSelector=spec.nodeName=...`. Without the index, each of
+these lists would read all pods.
 
 upstream: pkg/registry/core/pod/strategy.go:NodeNameIndexFunc
 """
@@ -28,10 +28,10 @@ _decode: Final = msgspec.json.Decoder(_Pod).decode
 
 
 class PodNodeIndex:
-    """The keys of the pods of each node, in the order in which they were bound."""
+    """The keys of the pods on each node, in the order in which the pods were bound."""
 
     def __init__(self, pods: Iterable[tuple[Key, Any]]) -> None:
-        """Index `pods`, which are values or JSON texts."""
+        """Index `pods`, which are pairs of a key and a JSON value or text."""
         self._nodes: dict[Key, str] = {}
         self._keys: dict[str, dict[Key, None]] = {}
         for key, pod in pods:
@@ -42,7 +42,7 @@ class PodNodeIndex:
         return self._keys.get(node, ())
 
     def put(self, key: Key, pod: Any) -> None:
-        """Index the newest version of a pod, a value or a JSON text."""
+        """Index the newest version of a pod, which is a JSON value or text."""
         node = _node_of(pod)
         before = self._nodes.get(key, "")
         if node == before:

@@ -1,8 +1,8 @@
-"""SqliteLog: the SQLite file behind the write-ahead log.
+"""SqliteLog: the SQLite file of the write-ahead log.
 
-It holds the newest version of every object, and a log of recent changes from which watches resume
-after a restart. With synchronous=FULL it survives a power failure, otherwise only a crash of the
-process.
+It contains the newest version of every object, and a log of recent changes from which watches
+resume after a restart. With synchronous=FULL it survives a power failure, otherwise only a crash of
+the process.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ _shape_of: Final = msgspec.json.Decoder(type=_Shape).decode
 
 
 def require_stored_object(key: tuple[str, str, str], blob: bytes, *, is_built_in: bool) -> None:
-    """Check that a text is the object with `key`: resource, namespace and name.
+    """Check that `blob` is the JSON text of the object with the key (resource, namespace, name).
 
-    Raises ValueError that names the object.
+    Raises ValueError with the name of the object.
     """
     name = "/".join(filter(None, key))
     try:
@@ -113,7 +113,7 @@ class SqliteLogError(Exception):
 
 
 class SqliteLog:
-    """The file at `path`. Not for concurrent use by several threads."""
+    """The SQLite file at `path`; not for concurrent use by several threads."""
 
     def __init__(self, path: Path, *, synced: bool, log_capacity: int) -> None:
         """Open or create the file; see WriteAheadLog. Raises SqliteLogError."""
@@ -125,7 +125,7 @@ class SqliteLog:
 
     @property
     def version(self) -> int:
-        """The newest version written. Raises SqliteLogError."""
+        """The newest version in the file. Raises SqliteLogError."""
         query = "SELECT ifnull(max(version), 0) FROM log"
         with self._watched():
             (logged,) = self._connection.execute(query).fetchone()
@@ -133,18 +133,18 @@ class SqliteLog:
 
     @property
     def time(self) -> int:
-        """The time of the last write, 0 if unknown. Raises SqliteLogError."""
+        """The time of the last write in ns since 1970, 0 if unknown. Raises SqliteLogError."""
         return self._value("time")
 
     @property
     def mark(self) -> Mark:
-        """The newest change. Raises SqliteLogError."""
+        """The version, time and checksum of the newest change. Raises SqliteLogError."""
         return Mark(self.version, self.time, self._value("checksum"))
 
     def continues(self, mark: Mark) -> bool:
-        """Return whether the changes after `mark` lead to the newest change. Raises SqliteLogError.
+        """Return whether the checksum of the changes after `mark` leads to the newest checksum.
 
-        Also returns True if the log no longer reaches back to `mark`.
+        Also returns True if the log no longer reaches back to `mark`. Raises SqliteLogError.
         """
         checksum, version = mark.checksum, mark.version
         query = (
@@ -160,7 +160,7 @@ class SqliteLog:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nothing was ever written. Raises SqliteLogError."""
+        """Return whether the file contains no changes. Raises SqliteLogError."""
         with self._watched():
             row = self._connection.execute("SELECT 1 FROM current LIMIT 1").fetchone()
         return row is None and self.version == 0
@@ -188,8 +188,8 @@ class SqliteLog:
     def write(self, rows: Sequence[Row], time: int | None, *, keeps_log: bool = True) -> None:
         """Write changes in their order, in one transaction. Raises SqliteLogError.
 
-        Without `keeps_log` the log of changes is deleted, so watches can only start from these
-        changes on.
+        Without `keeps_log` the log of earlier changes is deleted, so watches can only start from
+        these changes. `time` is in ns since 1970.
         """
         last: dict[tuple[str, str, str], Row] = {row[2:5]: row for row in rows}
         gone = [key for key, row in last.items() if row[1] == ChangeType.DELETED]
@@ -211,7 +211,10 @@ class SqliteLog:
             self._compact(rows)
 
     def shrink(self) -> None:
-        """Return free pages, and the space of SQLite's log, to the disk. Raises SqliteLogError."""
+        """Return free pages and the space of SQLite's own log to the disk.
+
+        Raises SqliteLogError.
+        """
         with self._watched():
             self._connection.execute(_TRUNCATED).fetchall()
             (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
@@ -231,7 +234,7 @@ class SqliteLog:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """Raise SQLite's errors as SqliteLogError."""
+        """Convert SQLite's errors in this context to SqliteLogError."""
         try:
             yield
         except sqlite3.Error as cause:
@@ -241,7 +244,7 @@ class SqliteLog:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Run the block in one transaction."""
+        """Run the statements in this context in one transaction."""
         with self._watched(), self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             yield
@@ -258,9 +261,10 @@ class SqliteLog:
         return found
 
     def _logged(self) -> Iterator[StoredChange]:
-        """Return the first log entry from which on every previous version is known.
+        """Return the newest logged changes, as many as a log in memory would keep.
 
-        The entry is not earlier than the first entry of a log in memory would be.
+        They start at the first change from which the previous version of each changed object is
+        known.
         """
         known: dict[tuple[str, str, str], Json] = {}
         changes: list[StoredChange] = []
@@ -283,7 +287,7 @@ class SqliteLog:
         return iter(changes)
 
     def _first_logged(self) -> int:
-        """Return the oldest version whose later texts total at most LOG_BYTES_MAX."""
+        """Return the oldest version for which the texts since then total at most LOG_BYTES_MAX."""
         first, size = self.version + 1, 0
         for version, length in self._connection.execute(
             "SELECT version, length(object) FROM log ORDER BY version DESC"
@@ -295,7 +299,7 @@ class SqliteLog:
         return first
 
     def _execute(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
-        """Execute `statement` with many rows at once."""
+        """Execute `statement` with up to _ROWS_MAX rows per execution."""
         for first in range(0, len(rows), _ROWS_MAX):
             some = rows[first : first + _ROWS_MAX]
             params = f"({', '.join('?' * len(some[0]))})"
@@ -311,7 +315,7 @@ class SqliteLog:
 
 
 def free_bytes_at(path: Path) -> int | None:
-    """Return the free space on the disk of `path`, None if it is unknown."""
+    """Return the free bytes on the disk of `path`; None if that is unknown."""
     try:
         return shutil.disk_usage(path).free
     except OSError:

@@ -1,14 +1,14 @@
 """Storage: the newest version of every object, and a bounded log of changes.
 
 One counter numbers all changes, so a resourceVersion is a position in the common history of all
-kinds. All writes go through `put` and `remove`: they assign the version, append to the log and call
-the listeners, in that order, before they return. The store applies the rules about objects. If the
-durable copy runs out of disk space, changes are refused from the next check on. Deletions are still
-accepted, from a reserve.
+kinds. All writes use `put` and `remove`, which assign the version, append to the log and call the
+listeners, in this order, before they return. The rules about objects are in `registry.store`. If
+the durable copy runs out of disk space, changes are refused from the next check on. Deletions are
+still accepted, because disk space is reserved for them.
 
 An object is a JSON value that is never mutated; a change makes a new one that shares the unchanged
-parts. The text of a changed object is encoded at most once (`StoredChange.text`); the log's size,
-the write-ahead log, responses and watches share it.
+parts. The text of a changed object is encoded at most once (`StoredChange.text`). The log's size,
+the write-ahead log, responses and watches use the same text.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ChangeType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredChange:
-    """One entry of the log; `previous` is the version before, None for a new object.
+    """One entry of the log; `previous` is the object's previous version, None for a new object.
 
     The last version of a deleted object has the resourceVersion of its deletion, as in a watch
     event.
@@ -82,7 +82,7 @@ def _as_it_is(_kind: Kind, obj: Json, _before: Json | None) -> Json:
 
 
 def value_of(stored: StoredObject) -> Json:
-    """Return the decoded value of a stored object."""
+    """Return a stored object as a JSON value."""
     return _decode(stored) if isinstance(stored, bytes) else stored
 
 
@@ -106,7 +106,7 @@ class Deferred(Protocol):
 
 
 class Storage:
-    """All objects in memory, for a single writer."""
+    """All objects in memory; it supports only one writer."""
 
     def __init__(self, log_capacity: int = LOG_CAPACITY) -> None:
         """Start empty at version 0; the log keeps the newest `log_capacity` changes."""
@@ -132,9 +132,9 @@ class Storage:
         return self._version
 
     def look_for_room(self) -> bool:
-        """Check whether there is room for changes; the result holds until the next check.
+        """Check whether there is disk space for changes; the result is used until the next check.
 
-        Requests check once at their start, so that each succeeds or fails as a whole.
+        Each request checks once at its start, so that its changes succeed or fail as a whole.
         """
         self._is_full = not self.has_room()
         self._is_exhausted = self._is_full and not self.has_room_to_delete()
@@ -142,34 +142,40 @@ class Storage:
 
     @property
     def is_full(self) -> bool:
-        """Return whether the last check found no room for changes."""
+        """Return whether the last check found no disk space for changes."""
         return self._is_full
 
     @property
     def problem(self) -> str:
-        """Return the problem of the durable copy, "" if there is none."""
+        """Return the error text if the disk is full, otherwise ""."""
         if not self._is_full:
             return ""
         accepted = "nothing can be written" if self._is_exhausted else "only deletions are accepted"
         return f"no space left on the disk: {accepted}"
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        """Return the object `name`, None if it does not exist."""
+        """Return the object `name`; None if it does not exist."""
         objects = self._objects.get(kind.resource)
         return objects.get((namespace, name)) if objects else None
 
     def find_stored(self, kind: Kind, namespace: str, name: str) -> StoredObject | None:
-        """Return the object `name` as a value or JSON text (see `value_of`), None if missing."""
+        """Return the object `name` as a JSON value or text (see `value_of`).
+
+        None if it does not exist.
+        """
         return self._objects.get(kind.resource, _NONE).get((namespace, name))
 
     def stored_text(self, kind: Kind, obj: Json) -> bytes | None:
-        """Return the text of `obj`, None if it is not the stored object itself."""
+        """Return the JSON text of `obj`; None if `obj` is not the stored Python object itself."""
         meta = obj["metadata"]
         stored = self.find_stored(kind, meta.get("namespace", ""), meta["name"])
         return encode(obj) if stored is obj else None
 
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
-        """Yield the objects of `kind` (in one namespace, or in all) by namespace and name."""
+        """Yield the objects of `kind` by namespace and name.
+
+        `namespace` None means all namespaces.
+        """
         objects = self._objects.get(kind.resource, {})
         wanted = objects if namespace is None else [key for key in objects if key[0] == namespace]
         for key in sorted(wanted):
@@ -182,16 +188,17 @@ class Storage:
     def stored_items(
         self, kind: Kind, namespace: str | None = None
     ) -> Iterator[tuple[Key, StoredObject]]:
-        """Yield the objects of `kind` (in one namespace, or in all) as values or texts, unordered.
+        """Yield (key, JSON value or text) of the objects of `kind`, unordered.
 
-        Cheap if only some objects, or only their texts, are needed; see `value_of`.
+        `namespace` None means all namespaces. Use it if only some objects are needed as JSON
+        values; see `value_of`.
         """
         for key, kept in self._objects.get(kind.resource, {}).items():
             if namespace is None or key[0] == namespace:
                 yield key, kept
 
     def stored_pods_on(self, node: str) -> Iterator[tuple[Key, StoredObject]]:
-        """Yield the pods whose spec.nodeName is `node` (not empty), as in `stored_items`."""
+        """Yield (key, JSON value or text) of the pods on `node`, which is not empty."""
         if self._pods_by_node is None:
             self._pods_by_node = PodNodeIndex(self.stored_items(POD))
         for key in self._pods_by_node.on(node):
@@ -208,11 +215,11 @@ class Storage:
         return list(self._kinds.values())
 
     def put(self, kind: Kind, obj: Json, *, is_arranged: bool = False) -> Json:
-        """Store `obj` under the next version; return what was stored.
+        """Store `obj` under the next version; return the stored object.
 
-        `is_arranged` says that its fields are in order, as those of a copy of a stored object are.
+        `is_arranged` means that its fields are already in order, as in a copy of a stored object.
 
-        Raises ApiError 500 when there is no room, or when the object is too large.
+        Raises ApiError 500 if there is no disk space, or if the object is too large.
         """
         is_ending = bool(obj["metadata"].get("deletionTimestamp"))
         if self._is_exhausted if is_ending else self._is_full:
@@ -236,7 +243,7 @@ class Storage:
     def remove(self, kind: Kind, namespace: str, name: str) -> Json:
         """Remove an object; return its last version.
 
-        Raises KeyError when there is none, and ApiError 500 when there is no room.
+        Raises KeyError if the object does not exist, and ApiError 500 if there is no disk space.
         """
         if self._is_exhausted:
             raise no_space()
@@ -250,8 +257,8 @@ class Storage:
     def restore(self, objects: Iterable[tuple[Kind, Json]], version: int) -> None:
         """Load objects that already have versions into an empty storage.
 
-        `version` is the newest of them. Earlier changes are not in the log, so watches start here;
-        listeners are not called.
+        `version` is the newest of their versions. Earlier changes are not in the log, so watches
+        can only start at this version. Listeners are not called.
         """
         for kind, obj in objects:
             meta = obj["metadata"]
@@ -261,26 +268,26 @@ class Storage:
         self._log.clear()
 
     def restore_texts(self, texts: Iterable[tuple[Kind, Key, bytes]], version: int) -> None:
-        """Load objects given as JSON texts; see `restore`."""
+        """Load objects from JSON texts; see `restore`."""
         self.restore(((kind, msgspec.json.decode(text)) for kind, _, text in texts), version)
 
     def restore_deferred(self, objects: Iterable[Deferred], version: int) -> None:
-        """Load objects whose values may be made later; see `restore`."""
+        """Load objects; a subclass may build their values later. See `restore`."""
         self.restore(((one.kind, one.value) for one in objects), version)
 
     def resume(self, changes: Iterable[StoredChange]) -> None:
         """Load the log of an earlier storage; the newest change comes last.
 
-        Versions are consecutive, up to that of the restored objects.
+        Versions are consecutive and end with the version of the restored objects.
         """
         self._log.extend(changes)
         if self._log:
             self._oldest = self._log[0].version - 1
 
     def changes_since(self, version: int) -> list[StoredChange]:
-        """Return the changes after `version`, in order; () if there are no later changes.
+        """Return the changes after `version`, in order; [] if there are none.
 
-        Raises ApiError 410 when the log no longer contains them all.
+        Raises ApiError 410 if the log no longer contains all of them.
         """
         if version < self._oldest:
             raise expired(version, self._oldest)
@@ -299,7 +306,7 @@ class Storage:
     def _require_space(self, change: StoredChange) -> None:
         """Refuse a change that is too large to store; this class accepts every size.
 
-        Raises ApiError 500.
+        Raises ApiError 500 in subclasses.
         """
 
     def _record(self, change: StoredChange) -> None:

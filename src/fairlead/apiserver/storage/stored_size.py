@@ -1,7 +1,8 @@
 """The size of an object as etcd would store it, and the limits of etcd and its client.
 
 Upstream stores built-in kinds as protobuf and custom resources as JSON. The size of the protobuf
-message is computed from the object and its schema, without encoding it; tags count two bytes.
+message is computed from the object and its schema, without encoding it. Each tag counts as two
+bytes.
 
 upstream: etcd's server/etcdserver/v3_server.go:processInternalRaftRequestOnce,
 etcd's client/v3/options.go:defaultMaxCallSendMsgSize
@@ -28,7 +29,10 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def require_storable(kind: Kind, obj: Json, text: bytes) -> None:
-    """Refuse an object that etcd would refuse; `text` is its JSON. Raises ApiError 500."""
+    """Refuse an object that etcd would refuse.
+
+    `text` is the JSON text of `obj`. Raises ApiError 500.
+    """
     if len(text) <= OBJECT_BYTES_MAX:  # The protobuf message is shorter.
         return
     size = stored_size(kind, obj, text)
@@ -40,13 +44,13 @@ def require_storable(kind: Kind, obj: Json, text: bytes) -> None:
 
 
 def stored_size(kind: Kind, obj: Json, text: bytes) -> int:
-    """Return the bytes that etcd would store for `obj`, whose JSON is `text`."""
+    """Return the number of bytes that etcd would store for `obj`, whose JSON text is `text`."""
     schema = None if kind.is_custom else schema_of(kind.stored_as, kind.kind)
     return len(text) if schema is None else _size(schema, obj)
 
 
 def _size(schema: Schema, value: Any) -> int:
-    """Return the size of a value in protobuf; a value that does not fit its type counts as JSON."""
+    """Return the size of a value in protobuf, or its size as JSON if it does not match its type."""
     match schema.type, value:
         case Type.OBJECT, dict():
             fields = schema.fields
@@ -79,5 +83,5 @@ def _size(schema: Schema, value: Any) -> int:
 
 
 def _framed(size: int) -> int:
-    """Return `size` with a tag and a length, which takes several bytes unless `size` is small."""
+    """Return `size` plus the sizes of a protobuf tag and of the encoded length."""
     return size + _TAG_BYTES + (size > 0x7F) + (size > 0x3FFF) + (size > 0x1FFFFF)

@@ -3,21 +3,21 @@
     storage --change--> record --(writer thread, batches)--> SqliteLog, fsync --> settled
 
 Changes are recorded in order and written by one thread: all changes that arrive during one
-transaction are written in the next one (group commit), so writers share the cost of an fsync.
-`settle` returns when everything recorded before is on disk. A server that acknowledges writes only
-after `settle` never loses an acknowledged write.
+transaction are written in the next transaction (group commit), so writers share the cost of an
+fsync. `settle` returns when all previously recorded changes are on disk. A server that acknowledges
+writes only after `settle` never loses an acknowledged write.
 
 A failed write is retried until it succeeds. The writer thread also watches the free disk space:
-`has_room` turns false before the disk is full, so that all accepted changes can still be written,
-and reads continue. Deletions are accepted longer, from a reserve (`disk_reserve`), and free the
-space of the deleted objects:
+`has_room` returns False before the disk is full, so that all accepted changes can still be written.
+Reads are always possible. Deletions are accepted longer, because disk space is reserved for them
+(`disk_reserve`), and they free the space of the deleted objects:
 
     free disk space      writes     deletions
     32 MiB and more      yes        yes
     4 MiB and more       no         yes; the log of changes is dropped, and the file shrinks
     less                 no         yes, after a reserve of 24 MiB is released; then no
 
-A start releases another reserve, for what it has to write.
+A start releases another reserve for its own writes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ START_RESERVE_SUFFIX: Final = ".reserve-for-start"
 
 
 class WriteAheadLog:
-    """The write-ahead log at `path`. Single writer, like its storage."""
+    """The write-ahead log at `path`; like its storage, it supports only one writer."""
 
     def __init__(
         self,
@@ -63,8 +63,8 @@ class WriteAheadLog:
     ) -> None:
         """Open or create the file. Raises SqliteLogError.
 
-        With `synced`, writes survive power failures. `clock` gives the time for `last_time` (ns
-        since 1970), `free_bytes` the free space on the disk, None if it is unknown.
+        With `synced`, writes survive power failures. `clock` returns the time for `last_time` in ns
+        since 1970. `free_bytes` returns the free space on the disk, or None if it is unknown.
         """
         self._deletion_reserve = DiskReserve(path.with_suffix(DELETION_RESERVE_SUFFIX))
         self._start_reserve = DiskReserve(path.with_suffix(START_RESERVE_SUFFIX))
@@ -91,16 +91,16 @@ class WriteAheadLog:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nothing was ever written."""
+        """Return whether no change has been recorded, in this run or before."""
         return self._recorded == 0 and self._file.is_empty
 
     @property
     def last_time(self) -> int:
-        """Return the time of the last write, by the clock of that run; 0 if unknown."""
+        """Return the time of the last write in ns since 1970, 0 if unknown."""
         return self._file.time
 
     def loss(self) -> str:
-        """Return a description of acknowledged writes that the file has lost, "" if there are none.
+        """Return a description of acknowledged writes that the file has lost, otherwise "".
 
         Raises SqliteLogError.
         """
@@ -125,9 +125,9 @@ class WriteAheadLog:
     # --- the present -----------------------------------------------------------------------
 
     def begin(self, storage: Storage) -> None:
-        """Write the contents of `storage` into an empty file, then each change from now on.
+        """Write the contents of `storage` if the file is empty, then record each later change.
 
-        While there is no room, `storage` refuses changes. Raises SqliteLogError.
+        `storage` refuses changes while there is no disk space. Raises SqliteLogError.
         """
         if self.is_empty:
             self._file.write_all(storage)
@@ -141,7 +141,7 @@ class WriteAheadLog:
         self._writer.start()
 
     def has_room(self) -> bool:
-        """Return whether there is disk space for further changes."""
+        """Return whether there is disk space for more changes."""
         return not self._is_short and not self._failure
 
     def has_room_to_delete(self) -> bool:
@@ -165,7 +165,7 @@ class WriteAheadLog:
             self._changed.notify()
 
     async def settle(self) -> None:
-        """Wait until everything recorded is on disk. Raises ApiError 500 if writing fails."""
+        """Wait until all recorded changes are on disk. Raises ApiError 500 if writing fails."""
         if self._durable >= self._recorded and not self._failure:
             return
         loop = asyncio.get_running_loop()
@@ -179,7 +179,7 @@ class WriteAheadLog:
         await written
 
     def close(self) -> None:
-        """Write what is pending and close the file."""
+        """Write the pending changes and close the file."""
         with self._changed:
             self._is_closing = True
             self._changed.notify()
@@ -189,7 +189,10 @@ class WriteAheadLog:
         self._file.close()
 
     def copy_to(self, path: Path) -> None:
-        """Write a consistent copy of the file to `path`, from any thread. Raises SqliteLogError."""
+        """Write a consistent copy of the file to `path`; any thread may call this.
+
+        Raises SqliteLogError.
+        """
         with self._writing:
             self._file.copy_to(path)
 
@@ -223,7 +226,10 @@ class WriteAheadLog:
         return True
 
     def _write_rows(self, rows: Sequence[Row]) -> None:
-        """Write changes; if disk space is short, these are deletions, and the file shrinks."""
+        """Write changes.
+
+        If disk space is short, they are deletions, and the file is shrunk afterwards.
+        """
         time = None if self._clock is None else self._clock()
         self._file.write(rows, time, keeps_log=not self._is_short)
         self._advance_mark()
@@ -236,7 +242,7 @@ class WriteAheadLog:
             self._file.shrink()
 
     def _advance_mark(self) -> None:
-        """Set the high-water mark to the newest change; an older mark does no harm."""
+        """Set the high-water mark to the newest change; a mark that stays older does no harm."""
         with suppress(OSError):
             self._mark.write(self._file.mark)
 
@@ -264,7 +270,7 @@ class WriteAheadLog:
         _tell(ready, is_written=True)
 
     def _fail(self, why: str) -> None:
-        """Fail all waiting callers; the rows stay pending and are retried."""
+        """Fail all callers that wait in `settle`; the rows stay pending and are retried."""
         with self._changed:
             self._failure = why
             waiting, self._waiting = self._waiting, []
@@ -272,7 +278,7 @@ class WriteAheadLog:
 
 
 def _tell(waiting: Sequence[Waiter], *, is_written: bool) -> None:
-    """Resolve the futures of waiting callers; wakes each event loop once."""
+    """Resolve the futures of the waiting callers, waking each event loop only once."""
     loops: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
     for _, loop, written in waiting:
         loops.setdefault(loop, []).append(written)

@@ -1,8 +1,8 @@
 """Checks types: finds the type of each node, the overloads that it may call, and type errors.
 
-A call is well typed if its arguments fit one overload of its function. Arguments whose type is
-known only at run time may fit several; the result is then their common type, or dyn. The cost
-estimate uses the overloads found here.
+A call is well typed if its arguments fit one overload of its function. If the type of an argument
+is known only at run time, several overloads may fit; the result then has their common type, or dyn.
+The cost estimate uses the overloads found here.
 
 upstream: cel-go's checker/checker.go, errors.go
 """
@@ -67,9 +67,9 @@ _OPTIONAL_FIELD: Final = "_?._"
 
 @dataclass(slots=True)
 class Checked:
-    """A checked expression: the type and the possible overloads of each node, by its id.
+    """A checked expression: the type and the possible overloads of each node, by node id.
 
-    `problems` are type errors, each with the position of a character; `variables` are the variables
+    `problems` are type errors, each with its position in characters; `variables` are the variables
     that the expression uses.
     """
 
@@ -88,7 +88,7 @@ class Checked:
 def checked(tree: Tree, variables: Mapping[str, CelType], fields: Fields) -> Checked:
     """Check an expression over `variables`; `fields` are the fields of the structured types.
 
-    Problems are ordered by position.
+    `problems` of the result are ordered by position.
     """
     checker = _Checker(tree, dict(variables), fields)
     checker.check(tree.root)
@@ -111,7 +111,7 @@ class _Checker:
     scope: dict[str, CelType] = field(default_factory=dict)
 
     def check(self, node: Node) -> CelType:
-        """Return the type of a node; its parts are checked first."""
+        """Return the type of a node, after checking the nodes below it."""
         type_ = self.types[node.id] = self._type(node)
         return type_
 
@@ -162,7 +162,7 @@ class _Checker:
         return BOOL if node.is_test else self.bound.filled(type_)
 
     def _field(self, node: Node, operand: Node, name: str, *, is_optional: bool = False) -> CelType:
-        """Return the type of a field of `operand`."""
+        """Return the type of the field `name` of `operand`."""
         whole, was_optional = unwrapped(self.bound.filled(self.check(operand)))
         found = DYN
         if whole.name == "map":
@@ -214,7 +214,7 @@ class _Checker:
     def _resolved(
         self, node: Call, name: str, given: Sequence[Node], *, is_member: bool = False
     ) -> CelType:
-        """Return the result type of a call of `name`."""
+        """Return the result type of a call of the function `name`."""
         if name in _LOGICAL:
             return self._logical(node)
         types = [self.types[one.id] for one in given]
@@ -235,7 +235,7 @@ class _Checker:
         return result
 
     def _fitting(self, one: Signature, types: list[CelType]) -> CelType | None:
-        """Return the result type of the overloads that accept these types; None if none does."""
+        """Return the result type of the overload `one`; None if it does not accept `types`."""
         taken, result = _instance(one, self.bound)
         return self.bound.filled(result) if self.bound.fit(types, taken) else None
 
@@ -271,7 +271,7 @@ class _Checker:
         return inner
 
     def _joined(self, before: CelType | None, type_: CelType) -> CelType:
-        """Return the item type of a list whose items have these two types."""
+        """Return the item type of a list that contains items of the types `before` and `type_`."""
         if before is None:
             return type_
         return most_general(before, type_) if self.bound.fit([before], [type_]) else DYN
@@ -318,7 +318,7 @@ class _Checker:
             return self.bound.filled(self.check(node.result))
 
     def _names(self, node: Comprehension, ranged: CelType) -> dict[str, CelType]:
-        """Return the types of the loop variables of a loop over `ranged`."""
+        """Return the types of the variables in a loop over the type `ranged`."""
         if ranged.name == "list":
             first, second = (INT if node.second else ranged.parameters[0]), ranged.parameters[0]
         elif ranged.name == "map":
@@ -348,7 +348,7 @@ class _Checker:
 
 
 def _instance(one: Signature, bound: TypeSubstitution) -> tuple[list[CelType], CelType]:
-    """Return the types of the overload `one`, with new names for its type parameters."""
+    """Return (argument types, result type) of the overload `one`, with new type parameters."""
     fresh: dict[CelType, CelType] = {}
     for type_ in (*one.taken, one.result):
         _rename(type_, fresh, bound)

@@ -1,10 +1,11 @@
-"""The declared functions, with the types that their overloads take and return.
+"""The declared functions, with the argument types and result types of their overloads.
 
     .name: identity(types…) result; identity(types…) result
 
-A function whose name begins with a dot is called on a value, whose type comes first. `?(A)` is an
-optional value; `$` stands for `kubernetes.`, `%` for `kubernetes.authorization.`. Checker and cost
-estimate use these overloads; `library` implements them.
+A function whose name begins with a dot is called on a value; the type of this value comes first.
+`?(A)` is an optional value. `$` is an abbreviation of `kubernetes.`, and `%` of
+`kubernetes.authorization.`. The checker and the cost estimate use these overloads; `library`
+implements them.
 
 upstream: cel-go's common/stdlib, ext; apiserver/pkg/cel/library
 """
@@ -286,7 +287,7 @@ url: string_to_url(string) $URL
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """An overload of a function, for the checker."""
+    """An overload of a function, as the checker uses it."""
 
     id: str
     taken: tuple[CelType, ...]

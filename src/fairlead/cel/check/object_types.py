@@ -1,4 +1,4 @@
-"""The object types of mutations: `Object` and its fields, and operations of JSON patches.
+"""The object types of mutations: `Object` with its fields, and JSON patch operations.
 
     Object{spec: Object.spec{replicas: 3}}
     JSONPatch{op: "remove", path: "/spec"}
@@ -20,27 +20,27 @@ _OPERATION: Final = {
 
 
 class _AnyFields(dict[str, CelType]):
-    """The fields of a type that accepts every field name, with fields of any type."""
+    """The fields of a type that accepts every field name; every field has the type dyn."""
 
     def __contains__(self, name: object) -> bool:
-        """Return True: every name is a field."""
+        """Return True, because the type has every field."""
         return True
 
     def get(self, name: str, otherwise: object = None) -> CelType:
-        """Return the type of any field: dyn."""
+        """Return dyn, the type of every field."""
         del name, otherwise
         return DYN
 
 
 class ObjectTypes(dict[str, Mapping[str, CelType]]):
-    """Types with fields, including the types of mutations: `Object`, `Object.spec`, `JSONPatch`."""
+    """Types with fields, including those of mutations: `Object`, `Object.spec` and `JSONPatch`."""
 
     def __contains__(self, name: object) -> bool:
-        """Return whether a type has this name."""
+        """Return whether there is a type called `name`."""
         return self.get(str(name)) is not None
 
     def get(self, name: str, otherwise: object = None) -> Mapping[str, CelType] | None:  # type: ignore[override]
-        """Return the fields of a type."""
+        """Return the fields of the type `name`; None if there is no such type."""
         del otherwise
         if name == "Object" or name.startswith("Object."):
             return _AnyFields()

@@ -39,12 +39,12 @@ _PLAIN: Final = frozenset(
 
 
 class TypeSizeError(Exception):
-    """A type consists of too many other types."""
+    """A type contains too many other types."""
 
 
 @dataclass(frozen=True, slots=True)
 class CelType:
-    """A type: its name and the parameters of lists, maps, optional values and types.
+    """A type: its name, and the type parameters of a list, map, optional value or type.
 
     `size` counts the types in a type. It is bounded, because each `.map(x, {x: x})` doubles the
     type of its operand. Creating a larger type raises TypeSizeError. `is_type_parameter` means that
@@ -70,7 +70,7 @@ class CelType:
 
     @property
     def is_open(self) -> bool:
-        """Whether the type is known only at run time, so that it fits every type."""
+        """Whether the type is known only at run time, so that it fits every other type."""
         return self.name in ("dyn", "any", "error")
 
     @property
@@ -85,7 +85,7 @@ class CelType:
 
     @property
     def full_name(self) -> str:
-        """The name in messages about results, which use the full names of time types."""
+        """The name of the type in messages about results, with the full names of time types."""
         return _written(
             self, _LONG.get(self.name, self.name), [one.full_name for one in self.parameters]
         )
@@ -110,12 +110,12 @@ BYTES: Final = CelType("bytes")
 
 
 def list_of(item: CelType) -> CelType:
-    """Return the type of lists of `item`."""
+    """Return the type of lists whose items have the type `item`."""
     return CelType("list", (item,))
 
 
 def map_of(key: CelType, value: CelType) -> CelType:
-    """Return the type of maps from `key` to `value`."""
+    """Return the type of maps from the type `key` to the type `value`."""
     return CelType("map", (key, value))
 
 
@@ -126,7 +126,7 @@ def optional_of(value: CelType) -> CelType:
 
 @lru_cache(maxsize=512)
 def parse_type(text: str) -> CelType:
-    """Parse a type: `map(string, list(int))`."""
+    """Parse the text of a type, such as `map(string, list(int))`."""
     return _read(iter(_TOKEN.findall(text)))[0]
 
 
@@ -136,7 +136,7 @@ def parse_types(text: str) -> tuple[CelType, ...]:
 
 
 def _read(tokens: Iterator[str]) -> tuple[CelType, str]:
-    """Parse a type; return it and the token after it."""
+    """Parse a type; return (the type, the token after it)."""
     name, after = next(tokens), next(tokens, "")
     if after != "(":
         return CelType(name), after
@@ -153,10 +153,10 @@ def unwrapped(type_: CelType) -> tuple[CelType, bool]:
 
 
 class TypeSubstitution:
-    """The types assigned to type parameters so far."""
+    """The types that have been assigned to type parameters."""
 
     def __init__(self, known: dict[CelType, CelType] | None = None) -> None:
-        """Start with `known`, the types of some parameters."""
+        """Start with `known`, the types of some type parameters."""
         self._known = dict(known or {})
         # parameters bound by the last `fit`
         self._replaced: list[tuple[CelType, CelType | None]] = []
@@ -168,9 +168,9 @@ class TypeSubstitution:
         return CelType(f"_var{self._made - 1}")
 
     def fit(self, given: Sequence[CelType], wanted: Sequence[CelType]) -> bool:
-        """Return whether each given type fits the wanted one.
+        """Return whether each of the `given` types fits the `wanted` type at its position.
 
-        If all fit, the parameters are bound.
+        If all of them fit, the type parameters are bound.
         """
         self._replaced.clear()
         if len(given) == len(wanted) and all(map(self._fits, given, wanted)):
@@ -183,7 +183,10 @@ class TypeSubstitution:
         return False
 
     def filled(self, type_: CelType, *, is_final: bool = False) -> CelType:
-        """Return a type with its parameters replaced; `is_final` makes unknown parameters dyn."""
+        """Return `type_` with its type parameters replaced.
+
+        `is_final` replaces unknown ones by dyn.
+        """
         if type_.is_ground:
             return type_
         if type_.is_type_parameter:
@@ -196,7 +199,7 @@ class TypeSubstitution:
         return type_ if is_same else CelType(type_.name, inner)
 
     def final(self, type_: CelType, known: dict[int, CelType]) -> CelType:
-        """Return `filled(type_, is_final=True)`; `known` has the results so far, by identity.
+        """Return `filled(type_, is_final=True)`; `known` caches the results by Python identity.
 
         The type of a list contains the type object of its items. So filling the types of all nodes
         takes time linear in their number, regardless of their sizes.
@@ -236,7 +239,7 @@ class TypeSubstitution:
         return all(map(self._fits, one.parameters, other.parameters))
 
     def _substitutes(self, type_: CelType, parameter: CelType) -> tuple[bool, bool]:
-        """Return whether a type fits a parameter, and whether the parameter was bound before."""
+        """Return (whether a type fits a parameter, whether the parameter was already bound)."""
         if type_ == parameter:
             return True, True
         known = self._known.get(parameter)
@@ -270,7 +273,7 @@ class TypeSubstitution:
 
 
 def most_general(one: CelType, other: CelType) -> CelType:
-    """Return the more general of two types that fit each other."""
+    """Return the more general one of two types that fit each other."""
     return one if _is_more_general(one, other) else other
 
 

@@ -28,7 +28,7 @@ Result = tuple[Estimate, Estimate | None]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An argument, or the target, of a call."""
+    """An argument of a call, or its target, with its type and size."""
 
     path: tuple[str, ...]
     type_: CelType
@@ -38,21 +38,21 @@ class Operand:
 
     @property
     def size(self) -> Estimate:
-        """The size of the operand; unknown if nothing limits it."""
+        """The size of the operand; UNKNOWN if nothing limits it."""
         if self.known_size is not None:
             return self.known_size
         return (self.size_of(self.path) if self.path else None) or UNKNOWN
 
     @property
     def item(self) -> tuple[CelType, Estimate] | None:
-        """The type and the size of the items; None if there are none."""
+        """The type and the size of the operand's items; None if it has no items."""
         if not self.type_.parameters:
             return None
         told = self.size_of((*self.path, "@items")) if self.path else None
         return self.type_.parameters[0], told or UNKNOWN
 
     def number(self, otherwise: int) -> int:
-        """Return the number if the operand is a literal; otherwise `otherwise`."""
+        """Return the value of the operand if it is an integer literal, otherwise `otherwise`."""
         node = self.node
         is_number = isinstance(node, Literal) and node.type_name == "int" and node.value >= 0
         return node.value if is_number and isinstance(node, Literal) else otherwise
@@ -61,7 +61,7 @@ class Operand:
 def call_cost(
     function: str, overload: str, target: Operand | None, arguments: list[Operand]
 ) -> Result:
-    """Return the cost of a call, excluding its arguments, and the size of its result."""
+    """Return (cost, result size) of a call; the cost excludes the evaluation of its arguments."""
     every = arguments if target is None else [target, *arguments]
     own = _BY_OVERLOAD.get(overload) or _LISTS.get(_sorting(overload))
     if own is not None:
@@ -137,7 +137,7 @@ def _replace(every: list[Operand]) -> Result:
 
 
 def _longest(size: Estimate, old: Estimate, new: Estimate) -> tuple[int, int]:
-    """Return the maximal number of replacements in a text, and the size of the rest."""
+    """Return (largest number of replacements, size of the text that is not replaced)."""
     if old.low == 0:
         return min(size.high + 1, ENDLESS), size.high
     if new.high <= old.low:
@@ -221,7 +221,7 @@ def _sets(every: list[Operand], factor: float = 1) -> Result:
 
 
 def _plain(overload: str, every: list[Operand]) -> Result:
-    """Return the cost of a function of the CEL standard library."""
+    """Return (cost, result size) of a function of the CEL standard library."""
     if overload in ("add_string", "add_bytes"):
         made = every[0].size.plus(every[1].size)
         return made.scaled(TRAVERSAL), made

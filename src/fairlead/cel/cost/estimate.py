@@ -1,6 +1,6 @@
 """Ranges of sizes and costs.
 
-The greatest number means no limit; adding to it or multiplying it does not change it.
+The largest number means that there is no limit; adding to it or multiplying it does not change it.
 
 upstream: cel-go's checker/cost.go, common/cost
 """
@@ -20,24 +20,24 @@ class Estimate(NamedTuple):
     high: int
 
     def plus(self, other: Estimate) -> Estimate:
-        """Return the sum of both."""
+        """Return the sum of two estimates."""
         return Estimate(_kept(self.low + other.low), _kept(self.high + other.high))
 
     def times(self, other: Estimate) -> Estimate:
-        """Return the product of both."""
+        """Return the product of two estimates."""
         return Estimate(_kept(self.low * other.low), _kept(self.high * other.high))
 
     def scaled(self, factor: float) -> Estimate:
-        """Return a multiple, rounded up."""
+        """Return the estimate multiplied by `factor`, rounded up."""
         return Estimate(_scaled(self.low, factor), _scaled(self.high, factor))
 
     def union(self, other: Estimate) -> Estimate:
-        """Return the range that includes both."""
+        """Return the smallest range that includes both estimates."""
         return Estimate(min(self.low, other.low), max(self.high, other.high))
 
 
 def fixed(number: int) -> Estimate:
-    """Return the estimate of a known number: `low` and `high` are equal."""
+    """Return the estimate of a known number, where `low` equals `high`."""
     return Estimate(number, number)
 
 

@@ -1,13 +1,13 @@
 """Estimates the cost of an expression from the possible sizes of its values.
 
-`SizeOf` returns the size of the value at a path that starts with a variable: `self`, `items`,
-`@items`, `name` is the name of any item of `self.items`. Worked example: `self.names.all(n, n ==
-'web-1')` with at most 5 names of at most 20 characters.
+`SizeOf` returns the size of the value at a path that starts with a variable. For example, the path
+(`self`, `items`, `@items`, `name`) is the name of any item of `self.items`. Worked example:
+`self.names.all(n, n == 'web-1')` with at most 5 names of at most 20 characters.
 
     self.names                    2         a variable and a field
     each round, 0 to 5 times:
       @not_strictly_false(@result)  2       the loop's condition: a variable and a call
-      @result && …                  1 .. 3  the left side, then perhaps the right one:
+      @result && …                  1 .. 3  the left side, then perhaps the right side:
         n == 'web-1'                     2  a variable; ceil(0.1 * 5), for the shorter text
     @result                       1         the result
                                   3 .. 28   that is 2 + 0 * 3 + 1 and 2 + 5 * 5 + 1
@@ -60,7 +60,7 @@ class _Within:
 
 @dataclass(frozen=True, slots=True)
 class _Local:
-    """A loop variable: the path of its values, and their sizes."""
+    """A loop variable: the path of its values, and the size of these values."""
 
     path: Path
     size: Estimate | None = None
@@ -82,7 +82,7 @@ class _Estimate:
     locals: dict[str, list[_Local]] = field(default_factory=dict)
 
     def cost(self, node: Node) -> Estimate:
-        """Return the cost of a node and its parts."""
+        """Return the cost of a node and of all nodes below it."""
         match node:
             case Literal():
                 return NOTHING
@@ -139,7 +139,7 @@ class _Estimate:
         return before.plus(total)
 
     def _indexed(self, node: Call, overload: str, size: Estimate | None) -> Estimate | None:
-        """Return the size of the item if the node is an index expression; otherwise `size`."""
+        """Return the size of the item if `node` is an index expression, otherwise `size`."""
         if overload not in ("index_list", "index_map"):
             return size
         whole = node.arguments[0]
@@ -156,7 +156,7 @@ class _Estimate:
         arguments: list[Operand],
         costs: list[Estimate],
     ) -> tuple[Estimate, Estimate | None]:
-        """Return the cost of a call of one overload, and the size of its result, if known."""
+        """Return (cost, result size) of a call of one overload; the size is None if unknown."""
         if overload in ("logical_or", "logical_and"):
             return Estimate(costs[0].low, costs[0].plus(costs[1]).high), None
         if overload == "conditional":
@@ -230,7 +230,7 @@ class _Estimate:
         return cost
 
     def _push_names(self, node: Comprehension) -> tuple[str, ...]:
-        """Declare the variables of a loop; return their names."""
+        """Add the variables of a loop to the known names; return their names."""
         within, path = self._within(node.range), self._path(node.range)
         is_list = within.is_list if within else self._type(node.range).name == "list"
         keys = within.key if within else None
@@ -274,7 +274,7 @@ class _Estimate:
         return self._size(node) or UNKNOWN
 
     def _size(self, node: Node) -> Estimate | None:
-        """Return the size of a node's value; None if unknown."""
+        """Return the size of a node's value; None if it is unknown."""
         found = self.sizes.get(node.id) or _written_size(node)
         if found is not None:
             return found
@@ -320,7 +320,7 @@ def _is_scalar(type_: CelType) -> bool:
 
 
 def _written_size(node: Node) -> Estimate | None:
-    """Return the size of a literal."""
+    """Return the size of a literal; None for other nodes."""
     match node:
         case Literal(value=str() | bytes() as value):
             return fixed(len(value))

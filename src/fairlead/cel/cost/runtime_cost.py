@@ -37,11 +37,11 @@ _CHARACTERS_A_STEP: Final = 16
 
 
 class OutOfBudgetError(Exception):
-    """A cost budget is used up."""
+    """The cost budget is used up."""
 
 
 class CostBudget:
-    """The cost units left for one request: for all CEL evaluations, or for one kind of check.
+    """The remaining cost units of one request, for all CEL evaluations or for one kind of check.
 
     The cost of some checks is a product of several sizes, each of which is within its own limit.
     The meaning of a unit depends on the budget.
@@ -54,14 +54,14 @@ class CostBudget:
         self.left = units
 
     def take(self, units: int) -> None:
-        """Spend units. Raises OutOfBudgetError if fewer are left."""
+        """Spend `units`. Raises OutOfBudgetError if fewer units are left."""
         self.left -= units
         if self.left < 0:
             raise OutOfBudgetError
 
 
 class CostTracker:
-    """The cost of one evaluation so far.
+    """The cost of one evaluation.
 
     Nodes of fixed cost add to `cost` directly. The cost is compared with the limit only at nodes
     that repeat or whose cost depends on sizes, so that only a few nodes run between two
@@ -75,13 +75,13 @@ class CostTracker:
         self.cost, self.limit, self.strained = 0, limit, 0
 
     def charge(self, units: int) -> None:
-        """Add to the cost. Raises CostLimitError."""
+        """Add `units` to the cost. Raises CostLimitError."""
         self.cost += units
         if self.cost > self.limit:
             raise CostLimitError
 
     def strain(self, steps: int) -> None:
-        """Add steps for which upstream does not charge. Raises CostLimitError."""
+        """Add steps of work that upstream's units do not count. Raises CostLimitError."""
         self.strained += steps
         if self.strained > STRAIN_MAX:
             raise CostLimitError
@@ -91,17 +91,17 @@ class CostTracker:
         self.strain(steps * work_of(value, STRAIN_MAX // steps))
 
     def write(self, characters: int) -> None:
-        """Charge for a string of this length before it is built. Raises CostLimitError."""
+        """Charge for a string of `characters` before it is built. Raises CostLimitError."""
         self.strain(characters // _CHARACTERS_A_STEP)
 
 
 def size_of(value: Any) -> int:
-    """Return the size of a value for costs; 1 for values without a size."""
+    """Return the size of a value for cost computations; 1 for values without a size."""
     if isinstance(value, str | bytes | list | dict):
         return len(value)
     return getattr(value, "size", 1)
 
 
 def reading(value: Any, factor: float = TEXT_COST) -> int:
-    """Return the cost of reading a value once."""
+    """Return the cost of reading a value once; each unit of its size costs `factor`."""
     return ceil(size_of(value) * factor)

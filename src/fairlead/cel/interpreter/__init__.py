@@ -1,1 +1,1 @@
-"""Evaluates syntax trees. Nodes become closures, which charge the cost tracker as they run."""
+"""Evaluates syntax trees. Each node becomes a closure, which adds its cost to the cost tracker."""

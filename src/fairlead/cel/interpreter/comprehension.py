@@ -1,7 +1,8 @@
-"""Evaluates loops over lists and maps: the expansions of `all`, `exists`, `map` and others.
+"""Evaluates loops over lists and maps: the expansions of `all`, `exists`, `map` and other macros.
 
-In upstream's tree a loop has an accumulator, which each round replaces. Only macros create loops.
-Their few shapes are recognised and evaluated without an accumulator, at the same cost:
+In upstream's tree a loop has an accumulator, whose value each round replaces. Only macros create
+loops, and they create only a few shapes of loops. These shapes are recognised and evaluated without
+an accumulator, at the same cost:
 
     accumulator && test, || test                      `_quantified`: ends at the first decisive item
     accumulator + [value], test ? … : accumulator     `_collected`: appends to one list
@@ -10,7 +11,7 @@ Their few shapes are recognised and evaluated without an accumulator, at the sam
     a loop over [] that names a value                 `_bound`
 
 An error in one round does not end a loop: a later round may decide the result, or fail with another
-error. If no round decides it, the error that the accumulator would hold is raised.
+error. If no round decides the result, the error that the accumulator would contain is raised.
 
 upstream: cel-go's interpreter/interpretable.go:evalFold
 """
@@ -54,7 +55,7 @@ _GO_NAMES: Final = {
 
 
 def compiled_comprehension(node: Comprehension, scope: Scope, compile_: Compile) -> Evaluate:
-    """Return the closure of a loop; `compile_` creates the closures of its parts."""
+    """Return the closure of a loop; `compile_` creates the closures of the nodes below it."""
     if _is_bind(node):
         inner = scope.with_names(node.accumulator)
         slot = inner.slot(node.accumulator) or 0
@@ -92,7 +93,7 @@ def _is_quantifier(node: Comprehension) -> bool:
 
 
 def _addition(node: Comprehension) -> tuple[Node | None, ListLiteral | Call | None]:
-    """Return the test of a round, and the list or the call that adds to the accumulator.
+    """Return (test of a round, list or call that adds to the accumulator); each may be None.
 
     `exists_one` adds a number, for which neither a list nor a call is returned.
     """
@@ -153,7 +154,7 @@ def _bound(slot: int, initial: Evaluate, result: Evaluate) -> Evaluate:
 
 
 def _quantified(rounds: _Rounds, test: Evaluate, *, is_all: bool) -> Evaluate:
-    """Return the closure of `all` (one false decides it) or of `exists` (one true decides it)."""
+    """Return the closure of `all`, decided by a false item, or `exists`, by a true item."""
     cost = _ALL_COST if is_all else _EXISTS_COST
 
     def quantified(run: Run) -> bool:
@@ -178,7 +179,7 @@ def _quantified(rounds: _Rounds, test: Evaluate, *, is_all: bool) -> Evaluate:
 
 
 def _collected(rounds: _Rounds, test: Evaluate | None, value: Evaluate) -> Evaluate:
-    """Return the closure of a list of `value`, for the items that pass the test."""
+    """Return the closure that makes a list of `value` for each item that passes the test."""
 
     def collected(run: Run) -> list[Any]:
         found: list[Any] = []
@@ -207,7 +208,7 @@ def _is_passed(answer: Any) -> bool:
 
 
 def _inserted(rounds: _Rounds, test: Evaluate | None, new: list[Evaluate]) -> Evaluate:
-    """Return the closure of a map; each round adds one entry, or all entries of another map."""
+    """Return the closure that makes a map; each round adds one entry, or all entries of a map."""
 
     def inserted(run: Run) -> dict[Any, Any]:
         found: dict[Any, Any] = {}

@@ -1,7 +1,7 @@
-"""Evaluates trees, and meters the cost at the same time.
+"""Evaluates trees, and measures the cost at the same time.
 
 A tree is compiled once to closures, one for each node, and evaluated many times. A closure takes
-the `Run` of one evaluation, adds what its node costs to the run's tracker, and returns a value of
+the `Run` of one evaluation, adds the cost of its node to the run's tracker, and returns a value of
 the language (`value`) or raises CelError, which is the language's error value. Where the
 language absorbs errors, a closure catches them:
 
@@ -18,7 +18,7 @@ CostLimitError is never absorbed. Worked example, `has(self.a) && self.a > 2` fo
         2             2           0
 
 so 4 units, the maximum of the estimate for this expression. Names are resolved when the tree is
-compiled: loop variables to positions in `Run.slots`, others to keys of `Run.known`.
+compiled: loop variables to positions in `Run.slots`, other variables to keys of `Run.known`.
 
 upstream: cel-go's interpreter/{planner,interpretable,attributes}.go
 """
@@ -63,7 +63,7 @@ Functions = Mapping[tuple[str, bool], Overloads]
 
 
 def overloads_of(functions: tuple[Function, ...]) -> Functions:
-    """Return the functions, keyed by name and by whether they are called on a value."""
+    """Return the functions, keyed by (name, whether they are called on a value)."""
     found: dict[tuple[str, bool], list[Function]] = {}
     for one in functions:
         found.setdefault((one.name, one.is_member), []).append(one)
@@ -71,14 +71,14 @@ def overloads_of(functions: tuple[Function, ...]) -> Functions:
 
 
 class Planner:
-    """Compiles trees over the same variables and functions to closures."""
+    """Compiles trees to closures; all trees use the same variables and functions."""
 
     def __init__(self, variables: frozenset[str], functions: Functions) -> None:
-        """Store the variables (names may contain dots) and the functions."""
+        """Store the functions and the variables, whose names may contain dots."""
         self._variables, self._functions = variables, functions
 
     def compile(self, node: Node, scope: Scope) -> Evaluate:
-        """Return the closure of a node in which the names of `scope` stand for slots."""
+        """Return the closure of a node; the loop variables in `scope` are read from slots."""
         match node:
             case Literal():
                 return _constant(_value_of(node))
@@ -139,7 +139,7 @@ class Planner:
         return self._function(node, given, scope)
 
     def _function(self, node: Call, given: list[Evaluate], scope: Scope) -> Evaluate:
-        """Return the closure of a call; a function's name may have dots, as in `sets.contains`."""
+        """Return the closure of a call; a function name may contain dots, as in `sets.contains`."""
         if node.target is None:
             return self._called((node.function, False), given)
         whole = f"{self._qualified(node.target, scope)}.{node.function}"
@@ -167,7 +167,7 @@ class Planner:
         return _list_of_present(items, node.optional) if node.optional else _list_of(items)
 
     def _map(self, node: MapLiteral, scope: Scope) -> Evaluate:
-        """Return the closure of a map, or of an object, which only mutations have."""
+        """Return the closure of a map, or of an object; only mutations create objects."""
         if not node.entries and not node.type_name:
             return lambda _: {}
         entries = tuple(
@@ -187,7 +187,7 @@ _ESCAPES: Final = {"__dot__": ".", "__dash__": "-", "__slash__": "/", "__undersc
 
 
 def unescaped(name: str) -> str:
-    """Return the field name that an escaped identifier stands for.
+    """Return the field name for an escaped identifier.
 
     upstream: apiserver/pkg/cel/escaping.go
     """
@@ -205,7 +205,10 @@ def _value_of(node: Literal) -> Any:
 
 
 def _is_made(node: Node) -> bool:
-    """Return whether `node` is computed: as in upstream, selecting from it costs one more unit."""
+    """Return whether `node` is computed.
+
+    As in upstream, selecting a field from a computed node costs one more unit.
+    """
     if isinstance(node, Call):
         return node.function not in ("_[_]", "_?._", "_[?_]", "_?_:_")
     return not isinstance(node, Identifier | Select)
@@ -326,9 +329,9 @@ def _logical(one: Evaluate, other: Evaluate, *, decisive: bool) -> Evaluate:
 
 
 def _answer(other: Evaluate, run: Run) -> Any:
-    """Return the second operand after an error in the first.
+    """Return the second operand after an error in the first operand.
 
-    Returns None if the second operand is an error, too: the first error is reported.
+    Returns None if the second operand is an error too; then the first error is reported.
     """
     try:
         return other(run)
@@ -423,7 +426,7 @@ def _list_of(items: tuple[Evaluate, ...]) -> Evaluate:
 
 
 def _list_of_present(items: tuple[Evaluate, ...], optional: tuple[int, ...]) -> Evaluate:
-    """Return the closure of a list; optional items are left out if they are absent."""
+    """Return the closure of a list literal; optional items are left out if they are absent."""
 
     def made(run: Run) -> list[Any]:
         run.cost += _LIST_COST

@@ -1,4 +1,4 @@
-"""The operators, and reading fields and items.
+"""The operators, and access to fields and items.
 
 An operator is a function that creates the closure of a call from the closures of its operands.
 Integers have 64 bits; overflow is an error. Division truncates towards zero.
@@ -81,35 +81,35 @@ def _comparison(compare: Callable[[Any, Any], bool]) -> Make:
 
 
 def checked_int(number: int) -> int:
-    """Return a number if it fits into a signed 64-bit integer. Raises CelError otherwise."""
+    """Return `number` if it fits into a signed 64-bit integer, otherwise raise CelError."""
     if INT_MIN <= number <= INT_MAX:
         return number
     raise CelError("integer overflow")
 
 
 def checked_uint(number: int) -> Uint:
-    """Return a number if it fits into an unsigned 64-bit integer. Raises CelError otherwise."""
+    """Return `number` if it fits into an unsigned 64-bit integer, otherwise raise CelError."""
     if 0 <= number <= UINT_MAX:
         return Uint(number)
     raise CelError("unsigned integer overflow")
 
 
 def checked_duration(nanos: int) -> Duration:
-    """Return the duration of `nanos` if it fits into 64 bits. Raises CelError otherwise."""
+    """Return the duration of `nanos` if it fits into 64 bits, otherwise raise CelError."""
     if INT_MIN <= nanos <= INT_MAX:
         return Duration(nanos)
     raise CelError("duration overflow")
 
 
 def checked_timestamp(nanos: int) -> Timestamp:
-    """Return the instant `nanos` if it is in the years 1 to 9999. Raises CelError otherwise."""
+    """Return the timestamp `nanos` if it is in the years 1 to 9999, otherwise raise CelError."""
     if TIMESTAMP_MIN <= nanos <= TIMESTAMP_MAX:
         return Timestamp(nanos)
     raise CelError("timestamp overflow")
 
 
 def sum_of(one: Any, other: Any) -> Any:
-    """Return `one + other` for all types except lists and strings, whose cost varies."""
+    """Return `one + other` for all types except lists and strings, which have a variable cost."""
     match one, other:
         case Duration(), Duration():
             return checked_duration(one.nanos + other.nanos)
@@ -200,7 +200,7 @@ def _modulo(one: int, other: int) -> int:
 
 
 def _plain(operate: Callable[[Any, Any], Any]) -> Make:
-    """Return a function that creates the closure of an operator that costs one unit."""
+    """Return a function that creates the closure of an operator with a cost of one unit."""
 
     def made(one: Evaluate, other: Evaluate) -> Evaluate:
         def operation(run: Run) -> Any:
@@ -238,7 +238,7 @@ def _logical_not(one: Evaluate) -> Evaluate:
 
 
 def _not_strictly_false(one: Evaluate) -> Evaluate:
-    """Return the closure of `@not_strictly_false`: false for false, true for everything else."""
+    """Return the closure of `@not_strictly_false`: only the value false gives false."""
 
     def not_strictly_false(run: Run) -> bool:
         run.cost += 1
@@ -275,7 +275,10 @@ _ABSENT: Final = object()
 
 
 def _found(whole: dict[Any, Any], key: Any) -> Any:
-    """Return the value of a key; numbers of different types can be equal, but never to a bool."""
+    """Return the value of `key` in a map.
+
+    Numbers of different types can be equal, but not to a bool.
+    """
     if type(key) is str:
         return whole.get(key, whole.default if type(whole) is DefaultMap else _ABSENT)
     if type(key) not in (int, Uint, float, bool):
@@ -289,7 +292,7 @@ def _found(whole: dict[Any, Any], key: Any) -> Any:
 
 
 def element(whole: Any, key: Any) -> Any:
-    """Return the field, item or entry `whole[key]`."""
+    """Return `whole[key]`: a field, an item of a list or an entry of a map."""
     if isinstance(whole, dict):
         found = _found(whole, key)
         if found is _ABSENT:
@@ -306,7 +309,10 @@ def element(whole: Any, key: Any) -> Any:
 
 
 def optional_element(whole: Any, key: Any) -> OptionalValue:
-    """Return `whole[?key]` or `whole.?key` as an optional value, absent if there is no such key."""
+    """Return `whole[?key]` or `whole.?key` as an optional value.
+
+    It is absent without such a key.
+    """
     if type(whole) is OptionalValue:
         if not whole.is_present:
             return NONE

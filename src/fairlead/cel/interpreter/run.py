@@ -29,7 +29,7 @@ Evaluate = Callable[[Run], Any]
 
 
 class Scope:
-    """The variables of the loops around a node, and their slots."""
+    """The loop variables that a node can use, and their slots."""
 
     __slots__ = ("_counter", "_names")
 
@@ -46,16 +46,16 @@ class Scope:
         return self._counter[0]
 
     def slot(self, name: str) -> int | None:
-        """Return the slot of a name; None if the name is not a loop variable."""
+        """Return the slot of the loop variable `name`; None if there is no such loop variable."""
         return self._names.get(name)
 
     def with_names(self, *names: str) -> Scope:
-        """Return the scope inside a loop with these variables; each has a new slot."""
+        """Return the scope inside a loop with the variables `names`; each has a new slot."""
         slots = range(self._counter[0], self._counter[0] + len(names))
         self._counter[0] += len(names)
         return Scope({**self._names, **dict(zip(names, slots, strict=True))}, self._counter)
 
 
 def raised(problem: CelError) -> CelError:
-    """Return an error value without its earlier traceback, to raise it again."""
+    """Return a copy of an error without its traceback, so that it can be raised again."""
     return CelError(problem.message)

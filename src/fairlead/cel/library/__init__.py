@@ -1,4 +1,4 @@
-"""The functions that every expression can call, by topic: each module's `FUNCTIONS`."""
+"""The functions that every expression can call; each module lists its functions in `FUNCTIONS`."""
 
 from __future__ import annotations
 

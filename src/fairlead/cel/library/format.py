@@ -21,7 +21,7 @@ _PRINT_STEPS: Final = 120  # for each value inside a list or a map
 
 
 def formatted(tracker: CostTracker, text: str, values: list[Any]) -> str:
-    """Return a text with its clauses replaced by values. Raises ValueError."""
+    """Return a text with its clauses replaced by `values`. Raises ValueError."""
     return "".join(_pieces(tracker, text, values))
 
 
@@ -49,7 +49,7 @@ def _pieces(tracker: CostTracker, text: str, values: list[Any]) -> Iterator[str]
 
 
 def _precision_at(text: str, at: int) -> tuple[int, int]:
-    """Return the precision in a clause, and the position after it."""
+    """Return (the precision in a clause, the position after it)."""
     if text[at] != ".":
         return _PRECISION, at
     end = at + 1
@@ -126,7 +126,7 @@ def _hexadecimal(value: Any, clause: str) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as `%s` prints it."""
+    """Return `value` as `%s` prints it."""
     match value:
         case None:
             return "null"
@@ -157,7 +157,7 @@ def _container_text(value: list[Any] | dict[Any, Any]) -> str:
 
 
 def _inner(value: Any) -> str:
-    """Return a value as text inside a list or a map."""
+    """Return `value` as text inside a list or a map."""
     match value:
         case str():
             return json.dumps(value, ensure_ascii=False)

@@ -33,14 +33,14 @@ Interface = IPv4Interface | IPv6Interface
 
 @dataclass(frozen=True, slots=True)
 class IP:
-    """An address."""
+    """An IP address."""
 
     address: Address
     type_name: ClassVar[str] = "net.IP"
 
     @property
     def size(self) -> int:
-        """The number of bytes."""
+        """The number of bytes of the address."""
         return len(self.address.packed)
 
 
@@ -53,7 +53,7 @@ class CIDR:
 
     @property
     def size(self) -> int:
-        """The number of bytes of the prefix."""
+        """The number of bytes of the prefix, rounded up."""
         return ceil(self.interface.network.prefixlen / 8)
 
 
@@ -97,7 +97,7 @@ def _property(of: Callable[[Address], bool]) -> Callable[[IP], bool]:
 
 
 def _contains(one: CIDR, other: IP | str) -> bool:
-    """Return whether an address is in a range."""
+    """Return whether an IP address is in a CIDR."""
     address = _address(other) if isinstance(other, str) else other.address
     return address in one.interface.network
 

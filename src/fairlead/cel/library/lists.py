@@ -1,4 +1,4 @@
-"""Functions on lists, and on lists as sets.
+"""Functions on lists, including functions that treat lists as sets.
 
 upstream: cel-go's ext/{lists,sets}.go, apiserver/pkg/cel/library/lists.go
 """
@@ -113,7 +113,7 @@ def _flat_cost(items: list[Any], depth: int = 1) -> int:
 
 
 def _distinct(tracker: CostTracker, items: list[Any]) -> list[Any]:
-    """Return the items without those that equal an earlier item."""
+    """Return the items without repetitions."""
     kinds = {type(one) for one in items}
     if len(kinds) == 1 and kinds <= _HASHED:
         return list(dict.fromkeys(items))
@@ -131,7 +131,7 @@ def _sorted(items: list[Any]) -> list[Any]:
 
 
 def _sorted_by(items: list[Any], keys: list[Any]) -> list[Any]:
-    """Return the items in the order of their keys."""
+    """Return the items sorted by the keys at the same positions."""
     if len(items) != len(keys):
         expected = "expected a list of the same size as the associated keys list"
         sizes = f"{len(items)} and {len(keys)} elements respectively"

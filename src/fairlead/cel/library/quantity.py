@@ -15,7 +15,7 @@ from fairlead.cel.value import INT_MAX, INT_MIN
 
 @dataclass(frozen=True, slots=True, order=True)
 class QuantityValue:
-    """A quantity in expressions; `1Gi` and `1024Mi` are equal."""
+    """A resource quantity in expressions; `1Gi` and `1024Mi` are equal."""
 
     nano: int
     type_name: ClassVar[str] = "kubernetes.Quantity"

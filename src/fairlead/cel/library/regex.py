@@ -34,8 +34,9 @@ _FOUND_STEPS: Final = 150  # for each of many matches
 def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
     """Compile a pattern that will be matched against `text`. Raises ValueError.
 
-    In the worst case, a match tries each state of the pattern at each character; upstream assumes a
-    quarter of the pattern's length as its number of states, regardless of repetitions.
+    In the worst case, a match tries each state of the pattern at each character. Upstream's
+    estimate of the number of states is a quarter of the pattern's length, regardless of
+    repetitions. So the work that upstream does not count is added to the tracker's strain.
     """
     states, made = _read(pattern)
     if states > len(pattern) + 1 or len(text) > 1_000:
@@ -47,7 +48,7 @@ def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
 
 @text_cache(maxsize=_PATTERNS_CACHED_MAX, characters_max=_CACHED_CHARACTERS_MAX)
 def _read(pattern: str) -> tuple[int, Any]:
-    """Return the maximal number of states of a pattern, and the pattern or its error."""
+    """Return (largest number of states, compiled pattern or Go's error message)."""
     try:
         return _states_of(pattern), compiled_pattern(pattern)
     except ValueError as cause:
@@ -55,13 +56,13 @@ def _read(pattern: str) -> tuple[int, Any]:
 
 
 def pattern_problem(said: str) -> str:
-    """Return Go's message for an invalid pattern, translated from RE2's."""
+    """Return Go's message for an invalid pattern, translated from RE2's message."""
     what, _, where = said.partition(": ")
     return f"error parsing regexp: {_MESSAGES.get(what, what)}: `{where}`"
 
 
 def _states_of(pattern: str) -> int:
-    """Return the maximal number of states of a pattern; `a{9}` counts nine times."""
+    """Return the largest number of states of a pattern; `a{9}` counts nine times."""
     times = 1
     for low, high in _REPEATED.findall(pattern):
         times *= max(int((high or low or "1")[:6]), 1)
@@ -69,7 +70,7 @@ def _states_of(pattern: str) -> int:
 
 
 def is_found(tracker: CostTracker, text: str, pattern: str) -> bool:
-    """Return whether a text has a match."""
+    """Return whether `text` contains a match of `pattern`."""
     return compiled(tracker, text, pattern).search(text) is not None
 
 
@@ -79,7 +80,7 @@ def _first_found(tracker: CostTracker, text: str, pattern: str) -> str:
 
 
 def _all_found(tracker: CostTracker, text: str, pattern: str, limit: int = -1) -> list[str]:
-    """Return at most `limit` matches, or all if `limit` is negative."""
+    """Return the matches in `text`, at most `limit` of them unless `limit` is negative."""
     found = []
     matches = _legal(tracker, text, pattern).finditer(text)
     for one in islice(matches, limit if limit >= 0 else None):

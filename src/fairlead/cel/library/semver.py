@@ -20,19 +20,19 @@ _FORM: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_LABELS}))?(?:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Semver:
-    """A version, stored as its sort key; build metadata is not part of it."""
+    """A semantic version, stored as its sort key, which does not include build metadata."""
 
     key: tuple[Any, ...]
     type_name: ClassVar[str] = "kubernetes.Semver"
 
 
 def version_value(text: str) -> Semver:
-    """Parse a version. Raises ValueError."""
+    """Parse a semantic version. Raises ValueError."""
     return Semver(_version_key(text))
 
 
 def _version_key(text: str) -> tuple[Any, ...]:
-    """Return the sort key of a version (semver.org, 11): a pre-release precedes its release."""
+    """Return the sort key of a version (semver.org, 11): a pre-release sorts before its release."""
     matched = _FORM.fullmatch(text)
     if matched is None:
         raise ValueError(_no_version(text))
@@ -45,7 +45,7 @@ def _version_key(text: str) -> tuple[Any, ...]:
 
 
 def _no_version(text: str) -> str:
-    """Return why a text is not a semantic version."""
+    """Return the error text for a text that is not a semantic version."""
     parts = text.split(".", 2)
     if len(parts) < 3:
         return "No Major.Minor.Patch elements found"

@@ -50,7 +50,7 @@ def _unconverted(value: Any, wanted: str) -> ValueError:
 
 
 def to_bool(value: bool | str) -> bool:  # noqa: FBT001 - the language has no keywords
-    """Return `bool(value)`."""
+    """Convert a value as CEL's `bool(value)` does."""
     if type(value) is bool:
         return value
     if value in _TRUE or value in _FALSE:
@@ -59,7 +59,7 @@ def to_bool(value: bool | str) -> bool:  # noqa: FBT001 - the language has no ke
 
 
 def to_int(value: Any) -> int:
-    """Return `int(value)`. A double is truncated, a timestamp becomes seconds."""
+    """Convert a value as CEL's `int(value)` does; a timestamp becomes seconds."""
     match value:
         case Timestamp():
             return value.seconds
@@ -78,7 +78,7 @@ def to_int(value: Any) -> int:
 
 
 def to_uint(value: Any) -> Uint:
-    """Return `uint(value)`."""
+    """Convert a value as CEL's `uint(value)` does."""
     match value:
         case float():
             if not isfinite(value) or not 0 <= value < UINT_MAX:
@@ -93,7 +93,7 @@ def to_uint(value: Any) -> Uint:
 
 
 def to_double(value: Any) -> float:
-    """Return `double(value)`."""
+    """Convert a value as CEL's `double(value)` does."""
     if not isinstance(value, str):
         return float(value)
     found = float(value) if _REAL.fullmatch(value) else None
@@ -104,7 +104,7 @@ def to_double(value: Any) -> float:
 
 
 def to_string(value: Any) -> str:
-    """Return `string(value)`."""
+    """Convert a value as CEL's `string(value)` does."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -120,12 +120,12 @@ def to_string(value: Any) -> str:
 
 
 def to_bytes(value: str | bytes) -> bytes:
-    """Return `bytes(value)`."""
+    """Convert a value as CEL's `bytes(value)` does."""
     return value.encode() if isinstance(value, str) else value
 
 
 def to_duration(value: Any) -> Duration:
-    """Return `duration(value)`."""
+    """Convert a value as CEL's `duration(value)` does; an integer is in nanoseconds."""
     if isinstance(value, Duration):
         return value
     if isinstance(value, int):
@@ -137,7 +137,7 @@ def to_duration(value: Any) -> Duration:
 
 
 def to_timestamp(value: Any) -> Timestamp:
-    """Return `timestamp(value)`."""
+    """Convert a value as CEL's `timestamp(value)` does; an integer is in seconds since 1970."""
     if isinstance(value, Timestamp):
         return value
     if isinstance(value, int):
@@ -152,7 +152,7 @@ def to_timestamp(value: Any) -> Timestamp:
 
 
 def _local(value: Timestamp, zone: str) -> datetime:
-    """Return a timestamp in a time zone: a name like `Europe/Paris`, or an offset like `-07:30`."""
+    """Return a timestamp's local time in `zone`, such as `Europe/Paris` or `-07:30`."""
     at, matched = value.as_datetime, _OFFSET.fullmatch(zone)
     if matched is None:
         try:

@@ -70,7 +70,10 @@ def _replaced(tracker: CostTracker, text: str, old: str, new: str, limit: int = 
 
 
 def _split(tracker: CostTracker, text: str, separator: str, limit: int = -1) -> list[str]:
-    """Return the parts between separators; the last part contains the rest after `limit` parts."""
+    """Return the parts between separators, at most `limit` parts unless `limit` is negative.
+
+    The last part contains the rest of the text.
+    """
     if not limit:
         return []
     tracker.strain(text.count(separator))
@@ -95,7 +98,7 @@ def _quote(text: str) -> str:
 
 
 def _escaped_key(key: str) -> str:
-    """Return a key as a part of a JSON pointer."""
+    """Return `key` escaped for a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")
 
 

@@ -1,4 +1,4 @@
-"""URLs that are absolute, or absolute paths.
+"""URLs: absolute URLs, or absolute paths.
 
 upstream: apiserver/pkg/cel/library/urls.go, Go's net/url:ParseRequestURI
 """
@@ -22,7 +22,7 @@ _CODE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
 def uri_problem(text: str) -> str:
-    """Return why a text is not a URL; "" if it is one."""
+    """Return the error text if `text` is not a URL, otherwise ""."""
     try:
         _parts(text)
     except ValueError as cause:
@@ -31,7 +31,7 @@ def uri_problem(text: str) -> str:
 
 
 def _parts(text: str) -> tuple[str, str, str, str]:
-    """Return scheme, host with port, path and query of a URL. Raises ValueError."""
+    """Return (scheme, host with port, path, query) of a URL. Raises ValueError."""
     matched = _FORM.fullmatch(text)
     if matched is None or not text or _CONTROL.search(text):
         raise ValueError(_no_url(text))
@@ -43,7 +43,7 @@ def _parts(text: str) -> tuple[str, str, str, str]:
 
 
 def _no_url(text: str) -> str:
-    """Return the message of Go's parser for a text that is not a URL."""
+    """Return the error message of Go's parser for a text that is not a URL."""
     why = "invalid URI for request" if text else "empty url"
     if _CONTROL.search(text) and " " not in text:
         why = "net/url: invalid control character in URL"
@@ -55,19 +55,19 @@ def _no_url(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class URL:
-    """A URL as text, which `url()` has already parsed."""
+    """A URL as text that `url()` has already parsed."""
 
     text: str
     type_name: ClassVar[str] = "kubernetes.URL"
 
     @property
     def size(self) -> int:
-        """The number of characters."""
+        """The number of characters of the URL."""
         return len(self.text)
 
     @property
     def host_and_port(self) -> tuple[str, str]:
-        """The host without brackets, and the port, which may be empty."""
+        """The host without brackets, and the port, which is "" if there is none."""
         matched = _HOST.fullmatch(_parts(self.text)[1])
         name, port = matched.groups() if matched else ("", "")
         return name.strip("[]"), port or ""

@@ -1,1 +1,1 @@
-"""Parses the text of an expression to a syntax tree, and expands macros."""
+"""Parses the text of an expression into a syntax tree, and expands macros."""

@@ -1,8 +1,8 @@
-"""Splits the text of an expression into tokens, and reads literals.
+"""Splits the text of an expression into tokens, and decodes literals.
 
 Upstream's lexer is generated from a grammar and takes the longest token at each position. If no
 token fits, the lexer reports and skips all characters up to and including the first character that
-cannot continue a token. So the messages depend on how far a token matched.
+cannot continue a token. So the messages depend on the length of the partial match.
 
 upstream: cel-go's parser/gen/CEL.g4, parser/unescape.go
 """
@@ -71,10 +71,9 @@ _NAMED_KINDS: Final = frozenset({FLOAT, INT, UINT, STRING, BYTES, IDENTIFIER, ES
 
 @dataclass(frozen=True, slots=True)
 class LexicalToken:
-    """A token: its kind, its text, and its start.
+    """A token: its kind, its text, and its start in characters.
 
-    `kind` is the punctuation or keyword itself, or one of the names above; `start` counts
-    characters.
+    `kind` is the punctuation or keyword itself, or one of the constants above.
     """
 
     kind: str
@@ -83,9 +82,9 @@ class LexicalToken:
 
 
 def tokens_of(expression: str, report: Callable[[int, str], None]) -> list[LexicalToken]:
-    """Return the tokens, the last of which is END.
+    """Return the tokens of `expression`, followed by END.
 
-    `report` receives the characters that belong to no token.
+    `report` is called with the position and the message of each invalid token.
     """
     found: list[LexicalToken] = []
     at = 0
@@ -104,7 +103,7 @@ def tokens_of(expression: str, report: Callable[[int, str], None]) -> list[Lexic
 
 
 def _unknown(expression: str, at: int, report: Callable[[int, str], None]) -> int:
-    """Report characters that begin no token; return the position after these characters."""
+    """Report characters that do not begin a token; return the position after these characters."""
     matched = _BEGINNING.match(expression, at)
     end = (matched.end() if matched else at) + 1
     shown = "".join(_SHOWN.get(one, one) for one in expression[at:end])
@@ -134,7 +133,7 @@ def _characters(literal: str) -> list[str]:
 
 
 def _body(literal: str) -> tuple[str, bool]:
-    """Return the text between the quotes, and whether the literal is raw."""
+    """Return (the text between the quotes, whether the literal is raw)."""
     is_raw = literal[0] in "rR"
     text = literal[is_raw:].replace("\r\n", "\n").replace("\r", "\n")
     width = 3 if text[:3] in ('"""', "'''") and len(text) >= 6 else 1
@@ -163,7 +162,7 @@ def _bytes(matched: re.Match[str]) -> bytes:
 
 
 def shown_kind(kind: str) -> str:
-    """Return a kind of token as upstream prints it: punctuation and keywords in quotes."""
+    """Return a token kind as upstream prints it: punctuation and keywords are quoted."""
     return kind if kind in _NAMED_KINDS else f"'{kind}'"
 
 
@@ -174,7 +173,7 @@ def shown_token(token: LexicalToken) -> str:
 
 
 def shown_kinds(kinds: set[str] | frozenset[str]) -> str:
-    """Return the kinds of tokens as upstream lists them."""
+    """Return the names of token kinds as upstream lists them."""
     if kinds == {END}:
         return END
     shown = [shown_kind(kind) for kind in _ORDER if kind in kinds]

@@ -1,4 +1,4 @@
-"""Expands macros: calls that become a loop over a list or a map, or a test of a field.
+"""Expands macros: calls that become a loop over a list or a map, or a test for a field.
 
     list.all(x, test)      a fold that starts with true and repeats `accumulator && test`
     list.map(x, value)     a fold that starts with [] and repeats `accumulator + [value]`
@@ -30,10 +30,10 @@ _TARGET, _SORTED = "@target", "@__sortBy_input__"
 
 
 class MacroError(ValueError):
-    """Invalid arguments of a macro; `node` is the position of the problem."""
+    """The arguments of a macro are invalid; `node` is the node with the error."""
 
     def __init__(self, node: Node, why: str) -> None:
-        """Store the problem; `why` is what the compiler prints."""
+        """`why` is the message that the compiler prints."""
         super().__init__(why)
         self.node = node
 
@@ -46,25 +46,25 @@ class NodeFactory:
         self.places: dict[int, int] = {}
 
     def id_at(self, place: int) -> int:
-        """Return the id of a new node at this position."""
+        """Create an id for a node at the position `place`."""
         number = len(self.places) + 1
         self.places[number] = place
         return number
 
     def literal(self, place: int, kind: str, value: Any) -> Literal:
-        """Return a constant node."""
+        """Return a new literal node."""
         return Literal(self.id_at(place), kind, value)
 
     def call(self, place: int, function: str, *arguments: Node) -> Call:
-        """Return the call of a function or an operator."""
+        """Return a new call of a function or an operator."""
         return Call(self.id_at(place), function, None, arguments)
 
 
 class _Expansion:
-    """Creates the nodes of one macro, all at the position of its call."""
+    """Creates the nodes for one macro call, all at the position of the call."""
 
     def __init__(self, call: Call, factory: NodeFactory) -> None:
-        """Expand `call`, the call of the macro."""
+        """Expand the macro call `call`."""
         self.arguments = call.arguments
         self._target = call.target
         self._factory = factory
@@ -78,31 +78,31 @@ class _Expansion:
         return self._target
 
     def literal(self, kind: str, value: Any) -> Literal:
-        """Return a constant."""
+        """Return a new literal node."""
         return self._factory.literal(self._place, kind, value)
 
     def name(self, name: str = ACCUMULATOR) -> Identifier:
-        """Return a variable."""
+        """Return a new variable node; by default it is the accumulator."""
         return Identifier(self._factory.id_at(self._place), name)
 
     def call(self, function: str, *arguments: Node) -> Call:
-        """Return a call."""
+        """Return a new call of a function or an operator."""
         return self._factory.call(self._place, function, *arguments)
 
     def member_call(self, function: str, target: Node, *arguments: Node) -> Call:
-        """Return a call of a function on the value `target`."""
+        """Return a new call of a function on the value `target`."""
         return Call(self._factory.id_at(self._place), function, target, arguments)
 
     def list(self, *items: Node) -> ListLiteral:
-        """Return a list of `items`."""
+        """Return a new list of `items`."""
         return ListLiteral(self._factory.id_at(self._place), items, ())
 
     def map(self) -> MapLiteral:
-        """Return a map without entries."""
+        """Return a new map without entries."""
         return MapLiteral(self._factory.id_at(self._place), "", ())
 
     def select_test(self, operand: Node, field: str) -> Select:
-        """Return the test whether `operand` has `field`."""
+        """Return a new test whether `operand` has the field `field`."""
         return Select(self._factory.id_at(self._place), operand, field, is_test=True)
 
     def fold(
@@ -144,7 +144,7 @@ class _Expansion:
 
 
 def expanded(call: Call, factory: NodeFactory, *, has_bindings: bool) -> Node:
-    """Return the expansion of a macro call, and any other call unchanged. Raises MacroError."""
+    """Return the expansion of a macro call; return any other call unchanged. Raises MacroError."""
     count = len(call.arguments)
     if call.target is None:
         is_test = call.function == "has" and count == 1
@@ -215,7 +215,7 @@ def _exists_one(of: _Expansion) -> Node:
 
 
 def _collected(of: _Expansion, names: tuple[Node, ...], test: Node | None, value: Node) -> Node:
-    """Return a list of `value` for the items that pass the test."""
+    """Return a loop that makes a list of `value` for each item that passes the test."""
     step: Node = of.call("_+_", of.name(), of.list(value))
     if test is not None:
         step = of.call("_?_:_", test, step, of.name())
@@ -238,7 +238,7 @@ def _transform_list(of: _Expansion) -> Node:
 
 
 def _inserted(of: _Expansion, names: tuple[str, ...], test: list[Node], *new: Node) -> Node:
-    """Return a map of entries for the items that pass the test."""
+    """Return a loop that makes a map of entries for each item that passes the test."""
     step: Node = of.call(MAP_INSERT, of.name(), *new)
     if test:
         step = of.call("_?_:_", test[0], step, of.name())
@@ -265,7 +265,7 @@ def _opt_flat_map(of: _Expansion) -> Node:
 
 
 def _mapped_optional(of: _Expansion, wrap: Callable[[Node], Node]) -> Node:
-    """Return the value computed from the content of an optional value.
+    """Return the node that computes a value from the content of an optional value.
 
     The optional value is evaluated once.
     """

@@ -1,4 +1,4 @@
-"""Parses the text of an expression to a tree, by recursive descent.
+"""Parses the text of an expression into a tree, by recursive descent.
 
     expr      or ["?" or ":" expr]
     or, and   and {"||" and}, relation {"&&" relation}
@@ -8,11 +8,11 @@
     member    primary {"." name | ".?" name | "." name "(" args ")" | "[" expr "]"}
     primary   name | name "(" args ")" | "(" expr ")" | list | map | object | literal
 
-Upstream's parser is generated, and its error messages depend on how such a parser recovers. Three
-recoveries are reproduced: a superfluous token before the expected one is dropped (`extraneous
-input`), a missing token is inserted if the next one may follow it (`missing ')' at`), and an
-operand that cannot begin is skipped (`mismatched input`). Any other error ends parsing, where
-upstream might report more.
+Upstream's parser is generated, and its error messages depend on its recovery from errors. Three
+kinds of recovery are reproduced. A superfluous token before the expected token is dropped
+(`extraneous input`). A missing token is inserted if the next token may follow it (`missing ')'
+at`). A token that cannot begin an operand is skipped (`mismatched input`). Any other error ends
+parsing, where upstream might report more errors.
 
 upstream: cel-go's parser/{parser,helper}.go, parser/gen/CEL.g4; antlr's DefaultErrorStrategy
 """
@@ -73,13 +73,13 @@ _TOO_DEEP: Final = "expression recursion limit exceeded"
 
 
 class _StopParsingError(Exception):
-    """An error from which this parser does not recover."""
+    """Ends the parsing after an error from which this parser does not recover."""
 
 
 def parsed(expression: str, *, has_bindings: bool = True) -> Tree:
     """Return the tree of an expression. Raises ExpressionError.
 
-    Only some of Kubernetes' expressions may use the macro `cel.bind`.
+    `has_bindings` permits the macro `cel.bind`, which only some expressions of Kubernetes may use.
     """
     size = len(expression)
     if size > CHARACTERS_MAX:
@@ -97,7 +97,7 @@ def parsed(expression: str, *, has_bindings: bool = True) -> Tree:
 
 
 class _TooDeepError(Exception):
-    """An expression is nested more deeply than the limit."""
+    """The expression is nested more deeply than the limit."""
 
 
 def _without_place(why: str) -> ExpressionError:
@@ -105,10 +105,10 @@ def _without_place(why: str) -> ExpressionError:
 
 
 class _Parser:
-    """The state of one run: the tokens, the position of the next one, and the problems."""
+    """A parser of one expression: its tokens, the position of the next token, and the problems."""
 
     def __init__(self, expression: str, *, has_bindings: bool) -> None:
-        """Begin with the first token."""
+        """Start at the first token of `expression`."""
         self.problems: list[tuple[int, str]] = []
         self.factory = NodeFactory()
         self._has_bindings = has_bindings
@@ -121,7 +121,7 @@ class _Parser:
         self._is_recovering = False
 
     def whole(self) -> Node | None:
-        """Return the expression; None if it cannot be parsed."""
+        """Return the root of the whole expression; None if it cannot be parsed."""
         try:
             root = self._expr()
             self._take(END)
@@ -146,9 +146,9 @@ class _Parser:
         return token
 
     def _take(self, kind: str, *also: str) -> LexicalToken:
-        """Consume and return the next token, which must be of this kind.
+        """Consume and return the next token, which must have the kind `kind`.
 
-        `also` are kinds of tokens that may stand here in place of `kind`.
+        `also` are the kinds of tokens that are also valid here, for error messages.
         """
         if self._kind == kind:
             return self._next()
@@ -192,7 +192,10 @@ class _Parser:
     # Rules of the grammar.
 
     def _expr(self, *also: str) -> Node:
-        """Parse an expression; `also` are tokens that could begin another construct here."""
+        """Parse an expression.
+
+        `also` are kinds of tokens that are also valid here, for error messages.
+        """
         self._descend()
         node = self._binary(0, also)
         if self._kind == "?":
@@ -206,9 +209,9 @@ class _Parser:
         return node
 
     def _binary(self, loosest: int, also: tuple[str, ...] = ()) -> Node:
-        """Parse the operators of level `loosest` and those of higher precedence.
+        """Parse the operators of the level `loosest` and the operators of higher precedence.
 
-        Chains of `&&` and of `||` become balanced trees; others are left-associative.
+        Chains of `&&` and of `||` become balanced trees; other operators are left-associative.
         """
         node, before = self._unary(also), self._depth
         while True:
@@ -266,10 +269,12 @@ class _Parser:
         return self.factory.call(place, f"{sign}_", node)
 
     def _skipped_operand(self, also: tuple[str, ...]) -> Node | None:
-        """Return a placeholder for an operand that cannot begin here; None if it can.
+        """Report a token that cannot begin an operand.
 
-        Before that, one superfluous token is dropped, or all tokens up to one that may follow an
-        operand.
+        Return a placeholder for the operand, or None.
+
+        If an operand begins at the token after it, only one token is dropped, and None is returned.
+        Otherwise all tokens before a token that may follow an operand are skipped.
         """
         here, wanted = self._tokens[self._at], _OPERAND | set(also)
         if self._kind_after() in wanted:
@@ -326,7 +331,7 @@ class _Parser:
         return self.factory.call(place, function, operand, index)
 
     def _called(self, name: str, target: Node | None) -> Node:
-        """Parse a call, whose next token is the opening bracket; macros are expanded."""
+        """Parse a call from its opening parenthesis, and expand it if it is a macro."""
         place, arguments = self._next().start, []
         with self._inside(")", ","):
             if self._kind != ")":
@@ -360,7 +365,7 @@ class _Parser:
                 return self._literal()
 
     def _name(self) -> Node:
-        """Parse a variable, or the name of a global function or of an object's type."""
+        """Parse a variable, a call of a global function, or an object."""
         start, dot = self._tokens[self._at].start, ""
         if self._kind == ".":
             dot = self._next().text
@@ -375,7 +380,7 @@ class _Parser:
         return Identifier(self.factory.id_at(start), dot + token.text)
 
     def _object_type(self, first: str) -> str:
-        """Return the name of an object type, if names with dots before a brace follow."""
+        """Return the name of an object type if names with dots and a brace follow, otherwise ""."""
         at, names = self._at, [first]
         while self._tokens[at].kind == "." and self._tokens[at + 1].kind == IDENTIFIER:
             names.append(self._tokens[at + 1].text)
@@ -431,7 +436,7 @@ class _Parser:
         return MapEntry(self.factory.id_at(colon.start), key, value, is_optional)
 
     def _is_continued(self) -> bool:
-        """Return whether another entry follows, and consume the comma before it."""
+        """Return whether another entry follows; if so, consume the comma before it."""
         if self._kind == "," and self._kind_after() not in ("}", ","):
             self._next()
             return True

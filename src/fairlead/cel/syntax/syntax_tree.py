@@ -31,7 +31,7 @@ class Identifier:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A selected field, `operand.field`; with `is_test`, a test whether the field exists."""
+    """A selected field `operand.field`, or with `is_test` a test whether the field exists."""
 
     id: int
     operand: Node
@@ -51,7 +51,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ListLiteral:
-    """A list; items at the indexes in `optional` may be absent."""
+    """A list literal; the items at the indexes in `optional` may be absent."""
 
     id: int
     items: tuple[Node, ...]
@@ -70,7 +70,7 @@ class MapEntry:
 
 @dataclass(frozen=True, slots=True)
 class MapLiteral:
-    """A map, or an object if it has a type name."""
+    """A map literal, or an object if it has a type name."""
 
     id: int
     type_name: str
@@ -79,7 +79,7 @@ class MapLiteral:
 
 @dataclass(frozen=True, slots=True)
 class Comprehension:
-    """A fold over `range`; its items are called `name`, or `name` and `second`."""
+    """A loop over `range`; its variables are `name`, or `name` and `second`."""
 
     id: int
     name: str
@@ -104,7 +104,7 @@ class Tree:
 
 
 def nodes(root: Node) -> Iterator[Node]:
-    """Yield a node and all nodes below it."""
+    """Yield `root` and all nodes below it."""
     due: list[Node] = [root]
     while due:
         node = due.pop()

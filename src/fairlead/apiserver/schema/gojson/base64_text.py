@@ -16,10 +16,10 @@ _QUANTUM: Final = 4
 
 
 class IllegalBase64Error(ValueError):
-    """A text that is not base64."""
+    """The text is not base64."""
 
     def __init__(self, at: int) -> None:
-        """Describe an error at `at`, an offset in bytes."""
+        """`at` is the offset of the error in bytes."""
         super().__init__(f"illegal base64 data at input byte {at}")
         self.at = at
 
@@ -51,7 +51,7 @@ def _illegal_at(text: bytes) -> int:
 
 
 def _illegal_after(text: bytes, at: int, missing: int) -> int:
-    """Return the offset of the error after a padding character; `missing` more should follow."""
+    """Return the offset of the error if `missing` more padding characters must follow at `at`."""
     for _ in range(missing):
         at = _past_line_ends(text, at)
         if at == len(text):

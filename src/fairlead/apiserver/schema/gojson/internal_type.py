@@ -79,7 +79,7 @@ _EMPTY: Final[dict[Type, Any]] = {
 
 
 def as_internal(schema: Schema, value: Any) -> Any:
-    """Return `value`, JSON with its defaults, as upstream's internal type prints it."""
+    """Return `value`, JSON with its defaults, as upstream prints its internal type."""
     match value:
         case None:
             return None
@@ -123,7 +123,7 @@ def _security_context(spec: Json, context: Json) -> Json:
 
 
 def _zero(field: Field) -> Any:
-    """Return the zero value of a field."""
+    """Return the value that an absent field is printed with."""
     if field.zero in (Zero.KEEP, Zero.NULL):
         return None
     if field.schema.type is Type.OBJECT and field.zero is Zero.EMIT:
@@ -144,7 +144,7 @@ def _declared() -> dict[str, tuple[tuple[str, str], ...]]:
 
 @cache
 def _names(schema: Schema) -> tuple[tuple[str, str], ...]:
-    """Return the Go names of a type's fields, with their JSON names."""
+    """Return (Go name, JSON name) of each field of a type."""
     declared = _declared().get(schema.long_name)
     if declared is None:
         return tuple((_name(key), key) for key in schema.fields)

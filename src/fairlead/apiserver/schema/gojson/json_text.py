@@ -1,4 +1,4 @@
-"""Parses JSON texts and keeps repeated members; the last one counts.
+"""Parses JSON texts and keeps repeated members; the last value of a repeated member is used.
 
 upstream: sigs.k8s.io/json, which is case-sensitive and reports duplicates,
 encoding/json/scanner.go
@@ -45,20 +45,21 @@ codecs.register_error(_EACH_BYTE, _replaced)
 
 
 class JsonError(ValueError):
-    """A text that is not JSON, with Go's message."""
+    """The text is not JSON; the message is Go's."""
 
 
 class Repeating(dict[str, Any]):
-    """An object that repeats a member; `pairs` has all members in order."""
+    """An object in which a member occurs twice; `pairs` contains all members in order."""
 
     pairs: list[tuple[str, Any]]
 
 
 def parse_json(text: bytes | str) -> Any:
-    """Return the value; objects that repeat members are `Repeating`. Raises JsonError.
+    """Return the value of a JSON text; objects that repeat members are `Repeating`.
 
-    Lone surrogates and invalid UTF-8 bytes become U+FFFD, so the value can be encoded again.
-    Numbers beyond a double's range, and values nested beyond DEPTH_MAX, are refused.
+    Lone surrogates and invalid UTF-8 bytes become U+FFFD, so the value can be encoded again. Raises
+    JsonError for invalid JSON, for numbers beyond a double's range, and for values nested deeper
+    than DEPTH_MAX.
     """
     raw: bytes | str = text
     if isinstance(text, bytes):
@@ -83,7 +84,7 @@ def parse_json(text: bytes | str) -> Any:
 
 
 def parse_plain(text: bytes) -> Any:
-    """Return the value of a compact text, which most clients send; NOT_PLAIN for other texts.
+    """Return the value of a compact text, the form that most clients send; otherwise NOT_PLAIN.
 
     A text is compact if encoding its value gives the same text again.
     """
@@ -190,13 +191,13 @@ _STRUCTURE: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{\]}]', re.DOTALL)
 
 
 class _FoundError(Exception):
-    """Carries the syntax error that was found."""
+    """The syntax error that was found."""
 
 
 def json_problem(cause: json.JSONDecodeError, text: str) -> str:
     """Return Go's message about `text`, which Python's decoder rejected.
 
-    In `text`, invalid UTF-8 bytes are surrogates (`surrogateescape`).
+    Invalid UTF-8 bytes are surrogates in `text` (`surrogateescape`).
     """
     try:
         _Scanner(text, cause.pos).after(cause.msg)
@@ -205,14 +206,20 @@ def json_problem(cause: json.JSONDecodeError, text: str) -> str:
 
 
 class _Scanner:
-    """Continues Go's scan where Python's decoder stopped; `_at` is the next offset."""
+    """Continues Go's scan at the position where Python's decoder stopped.
+
+    `_at` is the next offset.
+    """
 
     def __init__(self, text: str, start: int) -> None:
         self._text = text + " "
         self._at = start
 
     def after(self, expected: str) -> NoReturn:
-        """Find the error, given what Python's decoder expected. Raises _FoundError."""
+        """Find the syntax error and raise it as _FoundError.
+
+        `expected` is the message of Python's decoder.
+        """
         if expected == "Unterminated string starting at":
             self._pass_over(_STRING)
             self._string()
@@ -246,7 +253,7 @@ class _Scanner:
         self._refuse("looking for beginning of value")
 
     def _string(self) -> NoReturn:
-        """Scan a string from an illegal escape or control character."""
+        """Scan a string from an illegal escape or control character to the error."""
         if self._character() != "\\":
             if self._at == len(self._text) - 1:
                 raise _FoundError(END)
@@ -260,7 +267,7 @@ class _Scanner:
         raise _FoundError(END)
 
     def _step_back(self) -> None:
-        """Step back to the beginning of an escape."""
+        """Move back to the backslash of an escape, if the decoder stopped inside it."""
         start = self._text.rfind("\\", 0, self._at + 1)
         if "u" in self._text[start : self._at + 1]:
             self._at = start
@@ -309,7 +316,7 @@ class _Scanner:
         return self._text[self._at]
 
     def _container(self) -> str:
-        """Return whether the innermost list or object is still open."""
+        """Return Go's name for a part of the innermost list or object that is still open."""
         depth: list[str] = []
         for found in _STRUCTURE.finditer(self._text, 0, self._at):
             match found[0]:

@@ -1,7 +1,7 @@
 """Timestamps as Go's time.Parse reads them, and its error messages.
 
 `parse_timestamp` accepts most timestamps. Go also accepts hours of one digit, a comma before the
-fraction, and zone offsets of up to 24 hours and 60 minutes. Go reports the first wrong part from
+fraction, and zone offsets of up to 24 hours and 60 minutes. Go reports the first invalid part from
 left to right, except for the day of the month, which it checks last.
 
 upstream: time.Parse; apimachinery/pkg/apis/meta/v1/{time,micro_time}.go
@@ -38,7 +38,7 @@ _ZONE: Final = re.compile(r"Z|[+-][0-9]{2}:[0-9]{2}")
 
 
 class InstantError(ValueError):
-    """A text that is not a timestamp, with Go's message."""
+    """The text is not a timestamp; the message is Go's."""
 
 
 def read_time(text: str) -> int:
@@ -58,7 +58,7 @@ def read_micro_time(text: str) -> int:
 
 
 class _Reading:
-    """Parses one text part by part; `_rest` is the text that is not parsed yet."""
+    """Parses one text part by part; `_rest` is the text that has not been parsed."""
 
     def __init__(self, text: str, layout: str) -> None:
         self._text = text

@@ -58,7 +58,7 @@ resource.v1.DeviceClassConfiguration DeviceConfiguration of opaque
 
 
 def go_type(schema: Schema) -> str:
-    """Return the Go type, such as `int32`, `[]v1.Container` or `map[string]string`."""
+    """Return the Go type of `schema`, such as `int32`, `[]v1.Container` or `map[string]string`."""
     if schema.type is Type.OBJECT:
         return schema.short_name
     if schema.items is None:
@@ -68,9 +68,9 @@ def go_type(schema: Schema) -> str:
 
 
 def declared_type(owner: Schema, field: str, depth: int, schema: Schema) -> str:
-    """Return the Go type of a value in a field of `owner`, `depth` lists and maps below it.
+    """Return the Go type of a value in the field `field` of `owner`.
 
-    `schema` is the schema of the value.
+    The value is inside `depth` lists and maps; `schema` is the schema of the value.
     """
     name = _declared_types().get(owner.long_name, {}).get(field, "")
     for _ in range(depth):
@@ -84,7 +84,7 @@ def declared_type(owner: Schema, field: str, depth: int, schema: Schema) -> str:
 
 
 def embedded_in(owner: Schema, field: str) -> str:
-    """Return the embedded struct that a field of `owner` belongs to; "" for its own fields."""
+    """Return the embedded struct that declares `field` of `owner`; "" if `owner` declares it."""
     for name, (is_of, fields) in _embedded().get(owner.long_name, {}).items():
         if (field in fields) is is_of:
             return name
@@ -93,7 +93,7 @@ def embedded_in(owner: Schema, field: str) -> str:
 
 @cache
 def _declared_types(version: str = VERSION) -> Mapping[str, Mapping[str, str]]:
-    """Return the named types of fields, by owner and field."""
+    """Return the Go type names of fields with named types, by owner and field."""
     path = files("fairlead.apiserver.schema").joinpath("data", f"{version}-types.txt")
     lines = (line.split() for line in path.read_text().splitlines())
     return {owner: dict(row.split("=") for row in rows) for owner, *rows in lines}
