@@ -1,7 +1,7 @@
 """Karpenter: the controllers of Karpenter as one controller of the engine.
 
-    batch         a pod becomes unschedulable; after one second without another such pod, or after
-                  ten seconds at most, a provisioning pass runs
+    provisioning  a pass for pending pods and for pods on Nodes that are being removed; its Batcher
+                  decides when (provisioning/batcher)
     NodeClaims    launch, conditions, drain and removal (nodeclaim/lifecycle)
     disruption    a loop every ten seconds, if something has changed (disruption/loop)
 
@@ -25,10 +25,12 @@ from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.context import KarpenterContext, pod_ref
 from fairlead.engine.autoscaling.karpenter.disruption.loop import DisruptionController
 from fairlead.engine.autoscaling.karpenter.history import KarpenterHistory
+from fairlead.engine.autoscaling.karpenter.labels import DISRUPTED_TAINT
 from fairlead.engine.autoscaling.karpenter.nodeclaim.lifecycle import NodeClaimLifecycle
 from fairlead.engine.autoscaling.karpenter.nodeclaim.lifetime import is_pod_event
 from fairlead.engine.autoscaling.karpenter.overlay import OverlaidTypes
 from fairlead.engine.autoscaling.karpenter.pod import is_provisionable
+from fairlead.engine.autoscaling.karpenter.provisioning.batcher import Batcher
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
 from fairlead.engine.autoscaling.karpenter.served_resources import (
     OWN_KINDS,
@@ -43,7 +45,7 @@ from fairlead.engine.core.command import (
     PatchObject,
     PatchStatus,
 )
-from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import KARPENTER, Issuer
 from fairlead.engine.core.stimulus import (
@@ -55,7 +57,6 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 
-_RETRIGGER_NS: Final[DurationNs] = seconds(10)
 _PROVISIONED: Final = "Provisioned"
 
 
@@ -85,10 +86,7 @@ class Karpenter:
         self._disruption = DisruptionController(
             self._context, self._claims, self._provisioner, config.options, start=start
         )
-        # when the first and the last new pod arrived
-        self._batch: tuple[Instant, Instant] | None = None
-        self._retry_at: Instant | None = None
-        self._pending: set[str] = set()
+        self._batcher = Batcher(config.options)
 
     @property
     def history(self) -> KarpenterHistory:
@@ -144,6 +142,7 @@ class Karpenter:
             self._see_pod(obj, now)
         elif isinstance(obj, Node):
             self._claims.see_node(obj, now)
+            self._see_taints(obj, now)
         elif isinstance(obj, Unstructured):
             self._see_resource(obj, now)
         else:
@@ -173,14 +172,25 @@ class Karpenter:
         if is_pod_event(old, pod):
             self._claims.note_pod_event(pod.spec.node_name, now)
         if is_provisionable(pod):
-            if pod.key not in self._pending:
-                self._pending.add(pod.key)
-                first = self._batch[0] if self._batch is not None else now
-                self._batch = first, now
+            self._batcher.add(pod.key, now)
         else:
-            self._pending.discard(pod.key)
+            self._discard_trigger(pod.key, now)
         if old is None or old.spec != pod.spec or old.status.phase != pod.status.phase:
             self._change(now)
+
+    def _see_taints(self, node: Node, now: Instant) -> None:
+        """Let a pass run for the pods on a Node that is being disrupted or deleted."""
+        # upstream: provisioning/controller.go:NodeController.Reconcile
+        if any(taint.key == DISRUPTED_TAINT for taint in node.spec.taints):
+            self._batcher.add(node.metadata.name, now)
+        else:
+            self._discard_trigger(node.metadata.name, now)
+
+    def _discard_trigger(self, trigger: str, now: Instant) -> None:
+        """Remove a trigger of passes; without triggers, passes renew no nominations."""
+        if self._batcher.discard(trigger):
+            self.cluster.release_nominations(self._batcher.renewed(now))
+            self._disruption.change(now)
 
     def _forget(self, obj: ApiObject, now: Instant) -> None:
         if isinstance(obj, Unstructured):
@@ -188,9 +198,10 @@ class Karpenter:
             return
         self.cluster.remove(obj, now)
         if isinstance(obj, Pod):
-            self._pending.discard(obj.key)
+            self._discard_trigger(obj.key, now)
             self._claims.note_pod_event(obj.spec.node_name, now)
         if isinstance(obj, Node):
+            self._discard_trigger(obj.metadata.name, now)
             self._claims.lose_node(obj, now)
         self._change(now)
 
@@ -211,8 +222,7 @@ class Karpenter:
     def _change(self, now: Instant) -> None:
         """Record a change of the cluster, so that the loops run again."""
         self._disruption.change(now)
-        if self._pending and self._retry_at is None and self._batch is None:
-            self._retry_at = now + _RETRIGGER_NS
+        self._batcher.change(now)
         self._claims.change(now)
 
     # --- when ----------------------------------------------------------------------------------
@@ -221,24 +231,16 @@ class Karpenter:
         """Return the time at which any part of Karpenter next has work; None if no part has any."""
         due = (
             self._claims.next_due(),
-            self._batch_due(),
+            self._batcher.due(),
             self._context.offerings.next_expiry(),
             self._disruption.next_due(),
             None if self._context.served is None else self._context.served.next_due(),
         )
         return min((one for one in due if one is not None), default=None)
 
-    def _batch_due(self) -> Instant | None:
-        """Return the time at which the batch window closes or pending pods are retried."""
-        if self._batch is None:
-            return self._retry_at
-        first, last = self._batch
-        options = self._options
-        return min(last + seconds(options.batch_idle_s), first + seconds(options.batch_max_s))
-
     def is_waiting(self) -> bool:
         """Return whether work in progress will change the cluster."""
-        return self._claims.is_waiting() or self._batch is not None or self._disruption.is_waiting()
+        return self._claims.is_waiting() or self._batcher.is_open or self._disruption.is_waiting()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Do all work that is due at `now`: machines first, then provisioning, then disruption."""
@@ -248,7 +250,7 @@ class Karpenter:
             self._context.commands.extend(self._context.served.repeated(now))
         self._claims.repeat_failed_writes(now)
         self._claims.create_ready_nodes(now)
-        batch_due = self._batch_due()
+        batch_due = self._batcher.due()
         if batch_due is not None and batch_due <= now:
             self._provision(now)
         self._claims.update_conditions(now)
@@ -260,11 +262,14 @@ class Karpenter:
     # --- provisioning ----------------------------------------------------------------------------
 
     def _provision(self, now: Instant) -> None:
-        self._batch = self._retry_at = None
+        self.cluster.release_nominations(self._batcher.renewed(now))
+        self._batcher.start_pass(now)
         result = self._provisioner.provision(now)
-        for node in result.existing:
-            if node.pods:
-                self.cluster.nominate(node.state.key, now)
+        nominated = [node.state.key for node in result.existing if node.pods]
+        for key in nominated:
+            self.cluster.nominate(key, now)
+        if self._batcher.has_triggers:
+            self.cluster.hold_nominations(nominated)
         for request in sorted(result.requests, key=lambda one: min(one.pods)):
             name = self._claims.create(request, _PROVISIONED, now)
             for key in request.pods:

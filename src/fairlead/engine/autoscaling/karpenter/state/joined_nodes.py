@@ -14,14 +14,15 @@ upstream: pkg/controllers/state/cluster.go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Final
-
 from fairlead.api.objects import Node
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
 from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
-from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.core.instant import Instant
 
 # upstream: pkg/controllers/state/cluster.go:nominationWindow, twice the longest batch
 NOMINATION_NS: Final[DurationNs] = 20 * NANOSECONDS_PER_SECOND
@@ -37,6 +38,7 @@ class JoinedNodes:
         self.marked: set[str] = set()
         self.nominated_until: dict[str, Instant] = {}
         self._first_end: Instant | None = None  # of a nomination
+        self._held: set[str] = set()
         self._known: dict[str, StateNode] = {}
         self._list: list[StateNode] = []
         self._names: list[tuple[str | None, str | None]] = []  # of each entry's NodeClaim and Node
@@ -85,6 +87,17 @@ class JoinedNodes:
         until = self.nominated_until[key] = now + NOMINATION_NS
         self._stale.add(key)
         self._first_end = until if self._first_end is None else min(self._first_end, until)
+
+    def hold_nominations(self, keys: Iterable[str]) -> None:
+        """Nominate nodes until `release_nominations` is called."""
+        self._held.update(keys)
+        self._stale.update(self._held)
+
+    def release_nominations(self, renewed: Instant) -> None:
+        """Let the held nominations end one nomination window after `renewed`."""
+        held, self._held = self._held, set()
+        for key in held:
+            self.nominate(key, renewed)
 
     # --- the list ------------------------------------------------------------------------------
 
@@ -137,7 +150,8 @@ class JoinedNodes:
         node = None if node_name is None else self._nodes[node_name]
         bare = StateNode(claim, node)
         key = bare.key
-        nominated, marked = key in self.nominated_until, key in self.marked
+        nominated = key in self._held or key in self.nominated_until
+        marked = key in self.marked
         known = self._known.get(key)
         if (
             known is not None

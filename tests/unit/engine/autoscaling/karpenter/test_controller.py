@@ -1,4 +1,4 @@
-"""Karpenter in an API server that refuses writes, and after a restart."""
+"""Karpenter: drains that are blocked, an API server that refuses writes, and restarts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import pytest
 
 from fairlead.api.codec import decode
 from fairlead.engine.autoscaling.karpenter.controller import Karpenter
-from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject, PatchStatus
+from fairlead.engine.core.command import (
+    CreateObject,
+    DeleteObject,
+    EvictPod,
+    PatchObject,
+    PatchStatus,
+)
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -67,6 +73,21 @@ def pool(**status):
     return decode({**manifest, "status": status})
 
 
+def pod(node_name="m"):
+    return decode(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p", "namespace": "ns", "uid": "pod-p"},
+            "spec": {
+                "nodeName": node_name,
+                "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}],
+            },
+            "status": {"phase": "Running"},
+        }
+    )
+
+
 class Controller:
     """Karpenter, and the commands that it has sent since the last look."""
 
@@ -74,6 +95,7 @@ class Controller:
         self.now_s = 0
         self.karpenter = Karpenter(karpenter_config(("a",)), seed=1, start=START)
         self.commands = []
+        self.history = []
         self.tell(ObjectsLoaded(objects))
 
     def tell(self, stimulus):
@@ -90,6 +112,27 @@ class Controller:
             self.commands += self.karpenter.handle_deadline(START + seconds(self.now_s))
         self.now_s = until_s
 
+    def run_with_nodes(self, until_s):
+        """Run until `until_s`, store each Node that registers, and refuse each eviction."""
+        while self.now_s < until_s:
+            self.run(self.now_s + 5)
+            done, self.commands = self.commands, []
+            for command in done:
+                self.history.append(command)
+                if isinstance(command, CreateObject) and command.target.kind == "Node":
+                    created = command.manifest
+                    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+                    size = {"capacity": SIZE, "allocatable": SIZE}
+                    spec = {**created["spec"], "taints": []}
+                    made = {**created, "spec": spec, "status": {**ready, **size}}
+                    self.tell(ObjectChanged(decode(made)))
+                elif isinstance(command, EvictPod):
+                    self.refuse(command, FailureReason.TOO_MANY_REQUESTS)
+
+    def count(self, kind, target):
+        """Return how many commands of a type about a kind `run_with_nodes` has seen."""
+        return sum(isinstance(c, kind) and c.target.kind == target for c in self.history)
+
     def sent(self, kind, target):
         """Return the commands of a type about a kind, and forget all."""
         found = [c for c in self.commands if isinstance(c, kind) and c.target.kind == target]
@@ -104,6 +147,37 @@ def deleted():
     controller.run(1)
     controller.tell(ObjectChanged(claim(deletionTimestamp="2026-01-01T00:00:01Z")))
     return controller
+
+
+@pytest.fixture
+def blocked(deleted):
+    """A Node whose deletion waits for a pod that cannot be evicted."""
+    deleted.tell(ObjectChanged(pod()))
+    deleted.tell(ObjectChanged(node(TAINT)))
+    return deleted
+
+
+def test_a_pod_on_a_disrupted_node_gets_a_new_node_before_it_is_evicted(blocked):
+    blocked.run_with_nodes(120)
+    assert any(isinstance(one, EvictPod) for one in blocked.history)
+    assert blocked.count(CreateObject, "NodeClaim") == 1
+    assert blocked.count(CreateObject, "Node") == 1
+
+
+def test_an_empty_node_is_kept_while_a_blocked_pod_is_expected_there(blocked):
+    blocked.run_with_nodes(3600)
+    assert blocked.count(CreateObject, "NodeClaim") == 1
+    assert blocked.count(DeleteObject, "NodeClaim") == 0
+
+
+def test_an_empty_node_is_removed_after_the_blocked_pod_has_ended(blocked):
+    blocked.run_with_nodes(3600)
+    blocked.tell(ObjectDeleted(pod()))
+    blocked.tell(ObjectDeleted(node(TAINT)))
+    blocked.run_with_nodes(3608)  # a nomination lasts 20 s and was renewed every 10 s
+    assert blocked.count(DeleteObject, "Node") == 0
+    blocked.run_with_nodes(3700)
+    assert blocked.count(DeleteObject, "Node") == 1
 
 
 def test_a_refused_deletion_of_a_node_is_repeated(deleted):

@@ -1,0 +1,85 @@
+"""When provisioning passes run: the batch window and what triggers it.
+
+    trigger          pod that is provisionable, or Node with the taint karpenter.sh/disrupted
+    window           opens at a new trigger; closes after an idle second, or ten seconds in all
+    repetition       while a trigger is left, a pass runs 10 s after a change
+
+Upstream repeats passes every 10 s while a trigger is left. Without a change, a pass has the result
+of the last pass, so it does not run here; the nominations that it would renew are kept (`renewed`).
+
+upstream: pkg/controllers/provisioning/{batcher,controller}.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+
+_RETRIGGER_NS: Final[DurationNs] = seconds(10)
+
+
+class Batcher:
+    """Collects triggers and decides when the next provisioning pass runs."""
+
+    def __init__(self, options: KarpenterOptions) -> None:
+        self._options = options
+        self._triggers: set[str] = set()
+        # the instants of the first and the last new trigger
+        self._window: tuple[Instant, Instant] | None = None
+        self._retry_at: Instant | None = None
+        self._last_pass: Instant | None = None
+
+    @property
+    def has_triggers(self) -> bool:
+        """Whether upstream would repeat passes."""
+        return bool(self._triggers)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether new triggers wait for a pass."""
+        return self._window is not None
+
+    def add(self, trigger: str, now: Instant) -> None:
+        """Open or extend the window if `trigger` is new.
+
+        A trigger is the key of a pod (`namespace/name`) or the name of a Node.
+        """
+        if trigger not in self._triggers:
+            self._triggers.add(trigger)
+            first = now if self._window is None else self._window[0]
+            self._window = first, now
+
+    def discard(self, trigger: str) -> bool:
+        """Remove a trigger, and return whether it was the last one; an open window stays open."""
+        if trigger not in self._triggers:
+            return False
+        self._triggers.remove(trigger)
+        return not self._triggers
+
+    def change(self, now: Instant) -> None:
+        """Schedule another pass after a change of the cluster, if a trigger is left."""
+        if self._triggers and self._retry_at is None and self._window is None:
+            self._retry_at = now + _RETRIGGER_NS
+
+    def due(self) -> Instant | None:
+        """Return the instant of the next pass, None if no pass is due."""
+        if self._window is None:
+            return self._retry_at
+        first, last = self._window
+        options = self._options
+        return min(last + seconds(options.batch_idle_s), first + seconds(options.batch_max_s))
+
+    def start_pass(self, now: Instant) -> None:
+        """Close the window, because a pass runs."""
+        self._window = self._retry_at = None
+        self._last_pass = now
+
+    def renewed(self, now: Instant) -> Instant:
+        """Return the instant of the last pass, counting those that upstream repeats every 10 s.
+
+        `now` is the instant at which the triggers or the cluster have changed.
+        """
+        since = now if self._last_pass is None else self._last_pass
+        return now - (now - since) % _RETRIGGER_NS
