@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeGuard
-
-from fairlead.api.objects import (
-    ApiObject,
-    DaemonSet,
-    Job,
-    Node,
-    OwnerReference,
-    ReplicaSet,
-    ReplicationController,
-    StatefulSet,
-)
-from fairlead.engine.core.command import Command, ObjectRef
+from typing import Any
+from typing import Final
+from typing import TypeGuard
+from fairlead.api.objects import ApiObject
+from fairlead.api.objects import DaemonSet
+from fairlead.api.objects import Job
+from fairlead.api.objects import Node
+from fairlead.api.objects import OwnerReference
+from fairlead.api.objects import ReplicaSet
+from fairlead.api.objects import ReplicationController
+from fairlead.api.objects import StatefulSet
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.workloads.daemon_set.rule import DaemonSetRule
 from fairlead.engine.workloads.identity import failed_create
 from fairlead.engine.workloads.job.rule import JobRule
@@ -89,6 +89,10 @@ class OwnerRules:
             if isinstance(before, JobRule):
                 return before.changed(owner)
             return JobRule.of(owner, pods, is_tracked=self.tracks_jobs).changed(owner)
+        if isinstance(owner, StatefulSet):
+            # its status names the revisions, even while it is being deleted
+            history = self.histories.of(pods.key, owner)
+            history.resolve(owner, pods.pods.values())
         if owner.metadata.deletion_timestamp:
             return NoOpRule()
         if read_template(owner.spec.template) is None:
@@ -98,7 +102,6 @@ class OwnerRules:
                 return ReplicaSetRule(owner.spec.replicas, owner.spec.template)
             case StatefulSet():
                 history = self.histories.of(pods.key, owner)
-                history.resolve(owner, pods.pods.values())
                 return StatefulSetRule.of(
                     owner, history, heeds_max_unavailable=self.heeds_max_unavailable
                 )

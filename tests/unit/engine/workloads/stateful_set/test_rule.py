@@ -145,6 +145,19 @@ def status(world):
     return world.get("StatefulSet", "db")["status"]
 
 
+def test_a_new_process_keeps_the_revisions_of_a_stateful_set_that_is_being_deleted(
+    new_world, build
+):
+    """Its ControllerRevisions may be gone already, because the garbage collector runs first."""
+    controller = Workloads(environment=served_environment())
+    ending = stateful_set(build, 1)
+    ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    ending["status"] = {"currentRevision": "db-1", "updateRevision": "db-1", "replicas": 1}
+    world = new_world(controller).load(ending)
+    assert status(world)["currentRevision"] == "db-1"
+    assert status(world)["updateRevision"] == "db-1"
+
+
 def finish_deletion(world):
     """Every terminating pod goes, and its successor runs."""
     world.runs = True
