@@ -126,16 +126,19 @@ class FinalState:
     # --- workloads ----------------------------------------------------------------------------
 
     def _check_owners(self) -> None:
-        """Check that no object exists without its owner, except pods that nothing can end.
+        """Check that no object exists without its owner, except what waits to be deleted.
 
-        A deleted pod stays until the kubelet of its node confirms that it has ended. If the node
-        stopped for good, that is never, unless the Node is deleted or tainted as out of service.
+        A deleted NodeClaim stays until its Node is drained; another check finds the pods that block
+        the drain. A deleted pod stays until the kubelet of its node confirms that it has ended. If
+        the node stopped for good, that is never, unless the Node is deleted or tainted as out of
+        service.
         upstream: pkg/controller/podgc/gc_controller.go: gcTerminating, isPodTerminating
         """
         uids = {obj["metadata"]["uid"] for obj in self._objects.values()}
         for obj in self._objects.values():
             owners = obj["metadata"].get("ownerReferences", ())
-            if owners and not is_volatile(obj) and not self._waits_for_kubelet(obj):
+            is_waiting = self._waits_for_kubelet(obj) or _is_draining(obj)
+            if owners and not is_volatile(obj) and not is_waiting:
                 is_owned = any(one["uid"] in uids for one in owners)
                 self._require(is_owned, obj, "outlives its owner")
 
@@ -211,9 +214,10 @@ class FinalState:
             self._require(is_claimed or is_kept, volume, "outlives its claim")
 
     def _check_node_claims(self) -> None:
-        """NodeClaims have Nodes and the other way round; no node is empty, or disrupted for ever.
+        """Check that NodeClaims have Nodes, and Nodes of NodePools have NodeClaims and pods.
 
-        A drain waits for pods that are protected by do-not-disrupt or a disruption budget.
+        A drain waits for pods that are protected by do-not-disrupt or a disruption budget. An empty
+        Node is kept while a pod is expected there: a pending pod, or one of a Node that is drained.
         """
         claims = {one["metadata"]["name"]: one for one in self._kinds["NodeClaim"]}
         for name, held in claims.items():
@@ -221,6 +225,9 @@ class FinalState:
             self._require(node is not None, held, "has no Node")
             is_blocked = bool(self._movable_pods(name))
             self._require(is_blocked or not _is_ending(held), held, "does not end")
+        is_expecting = any(_is_ending(one) for one in claims.values()) or any(
+            not pod["spec"].get("nodeName") for pod in self._pods
+        )
         pools = {one["metadata"]["name"]: one for one in self._kinds["NodePool"]}
         for name, node in self._nodes.items():
             pool = pools.get(node["metadata"].get("labels", {}).get(NODE_POOL, ""))
@@ -232,7 +239,12 @@ class FinalState:
             keys = [one["key"] for one in node["spec"].get("taints", ())]
             is_left = DISRUPTED_TAINT in keys and not _is_ending(claim)
             self._require(not is_left, node, "has the taint of a disruption that has ended")
-            is_kept = _is_ending(claim) or not _is_ready(node) or bool(self._movable_pods(name))
+            is_kept = (
+                _is_ending(claim)
+                or not _is_ready(node)
+                or bool(self._movable_pods(name))
+                or is_expecting
+            )
             self._require(is_kept, node, "is empty, and Karpenter keeps it")
 
     def _movable_pods(self, node: str) -> list[Json]:
@@ -391,6 +403,10 @@ def _essence(obj: Json) -> Json:
         for one in sorted(status.get("conditions", ()), key=itemgetter("type"))
     ]
     return {**obj, "metadata": meta, "status": {**status, "conditions": conditions}}
+
+
+def _is_draining(obj: Json) -> bool:
+    return obj["kind"] == "NodeClaim" and _is_ending(obj)
 
 
 def _is_ending(obj: Json) -> bool:
