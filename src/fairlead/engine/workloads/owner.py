@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-from typing import Final
-from typing import TypeGuard
-from fairlead.api.objects import ApiObject
-from fairlead.api.objects import DaemonSet
-from fairlead.api.objects import Job
-from fairlead.api.objects import Node
-from fairlead.api.objects import OwnerReference
-from fairlead.api.objects import ReplicaSet
-from fairlead.api.objects import ReplicationController
-from fairlead.api.objects import StatefulSet
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.command import ObjectRef
+from typing import Any, Final, TypeGuard
+
+from fairlead.api.objects import (
+    ApiObject,
+    DaemonSet,
+    Job,
+    Node,
+    OwnerReference,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+)
+from fairlead.engine.core.command import Command, ObjectRef
 from fairlead.engine.workloads.daemon_set.rule import DaemonSetRule
 from fairlead.engine.workloads.identity import failed_create
 from fairlead.engine.workloads.job.rule import JobRule

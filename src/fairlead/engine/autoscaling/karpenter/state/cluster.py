@@ -8,29 +8,29 @@ upstream: pkg/controllers/state/cluster.go
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from typing import Any
-from typing import Final
-from fairlead.api.objects import ApiObject
-from fairlead.api.objects import CSINode
-from fairlead.api.objects import DaemonSet
-from fairlead.api.objects import Namespace
-from fairlead.api.objects import Node
-from fairlead.api.objects import PersistentVolume
-from fairlead.api.objects import PersistentVolumeClaim
-from fairlead.api.objects import Pod
-from fairlead.api.objects import PodDisruptionBudget
-from fairlead.api.objects import StorageClass
-from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
-from fairlead.engine.autoscaling.karpenter.apis import NodeOverlay
-from fairlead.engine.autoscaling.karpenter.apis import NodePool
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from fairlead.api.objects import (
+    ApiObject,
+    CSINode,
+    DaemonSet,
+    Namespace,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    StorageClass,
+)
+from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
 from fairlead.engine.autoscaling.karpenter.labels import INITIALIZED
 from fairlead.engine.autoscaling.karpenter.pdb import PodBudgets
 from fairlead.engine.autoscaling.karpenter.pod import has_required_anti_affinity
-from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requirements
-from fairlead.engine.autoscaling.karpenter.scheduling.requirements import label_requirements
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
+    Requirements,
+    label_requirements,
+)
 from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import ConsolidationMemory
 from fairlead.engine.autoscaling.karpenter.state.joined_nodes import JoinedNodes
 from fairlead.engine.autoscaling.karpenter.state.running_pods import RunningPods

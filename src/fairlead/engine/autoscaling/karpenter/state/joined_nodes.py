@@ -14,15 +14,14 @@ upstream: pkg/controllers/state/cluster.go
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
+
 from fairlead.api.objects import Node
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
 from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
-from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import DurationNs, Instant
 
 # upstream: pkg/controllers/state/cluster.go:nominationWindow, twice the longest batch
 NOMINATION_NS: Final[DurationNs] = 20 * NANOSECONDS_PER_SECOND
