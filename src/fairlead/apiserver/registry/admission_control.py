@@ -1,9 +1,9 @@
-"""AdmissionControl: runs the admission plugins of one store over a request.
+"""AdmissionControl: runs the admission plugins of one store for each request.
 
 Its methods are generators, because a plugin may call webhooks (see `admission.suspension`).
 
-Mutating plugins run first. If a webhook changed the object, they run once more (reinvocation).
-Validating plugins get the object that will be stored.
+Mutating plugins run first. If a webhook or policy changed the object, the mutating plugins run once
+more (reinvocation). Validating plugins receive the object that will be stored.
 
 upstream: apiserver/pkg/admission/{chain,reinvocation}.go
 """
@@ -42,7 +42,7 @@ _CONFIGURATIONS: Final = (
 
 
 class AdmissionControl:
-    """The plugins of one store, in the order in which they run.
+    """The admission plugins of one store, in the order in which they run.
 
     `complete` sets the defaults of an object that a plugin has changed.
     """
@@ -53,7 +53,7 @@ class AdmissionControl:
         storage: Storage,
         complete: Callable[[Kind, Json], Json],
     ) -> None:
-        """Keeps the order of `plugins`, except that those that only validate run last."""
+        """`plugins` run in the given order, except that the plugins that only validate run last."""
         self._storage = storage
         self._complete = complete
         self._validating = tuple(one for one in plugins if getattr(one, "CHECKS_ONLY", False))
@@ -70,14 +70,20 @@ class AdmissionControl:
         subresource: str = "",
         write: Write = PLAIN,
     ) -> AdmissionAttributes:
-        """Return the admission attributes of a request; only clients' requests are reinvoked."""
+        """Return the admission attributes of a request.
+
+        Plugins can run a second time only for a request of a client.
+        """
         reinvocation = None
         if write.user is not None:
             reinvocation = ReinvocationContext(partial(self._complete, kind))
         return AdmissionAttributes(operation, kind, obj, old, subresource, write, reinvocation)
 
     def mutate(self, attributes: AdmissionAttributes) -> WebhookCalls[AdmissionAttributes]:
-        """Return `attributes` with the object that the mutating plugins return. Raises ApiError."""
+        """Return `attributes` with the object as the mutating plugins have changed it.
+
+        Raises ApiError.
+        """
         reinvocation = attributes.reinvocation
         for number in range(ROUNDS_MAX):
             if reinvocation is not None:
@@ -93,14 +99,14 @@ class AdmissionControl:
         return attributes
 
     def validate(self, attributes: AdmissionAttributes) -> WebhookCalls[None]:
-        """Run the validating plugins. Raises ApiError."""
+        """Run the validating plugins. Raises ApiError if one of them refuses the object."""
         for plugin in self._validating:
             checked = plugin.admit(attributes, self._storage)
             if not isinstance(checked, dict):
                 yield from checked
 
     def check_count(self, attributes: AdmissionAttributes) -> None:
-        """Run only the plugins that count pods, on a new pod. Raises ApiError."""
+        """Run only the plugins that count pods, for a new pod. Raises ApiError."""
         for plugin in self._counting:
             plugin.admit(attributes, self._storage)
 
@@ -115,7 +121,7 @@ class AdmissionControl:
         subresource: str = "",
         write: Write = PLAIN,
     ) -> WebhookCalls[Json]:
-        """Run all plugins on `obj` and return the result. Raises ApiError."""
+        """Run all plugins and return the object as they have changed it. Raises ApiError."""
         attributes = self.attributes(
             operation, kind, obj, old=old, subresource=subresource, write=write
         )
@@ -125,5 +131,5 @@ class AdmissionControl:
 
 
 def judges_users(storage: Storage) -> bool:
-    """Return whether any webhook is configured or policy bound, because those see the user."""
+    """Return whether any webhook or policy binding exists; both can read the requesting user."""
     return any(map(storage.count, _CONFIGURATIONS))

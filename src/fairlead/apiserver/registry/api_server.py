@@ -1,4 +1,4 @@
-"""API_SERVER: the registry of a server that clients write to.
+"""API_SERVER: the registry of a server that has clients.
 
 Objects are decoded by the schemas of their types and get all defaults.
 """
@@ -39,7 +39,7 @@ def decode(kind: Kind, obj: Json) -> Json:
 
 
 def default(kind: Kind, obj: Json) -> Json:
-    """Return `obj`, which is decoded, with its defaults. Raises ApiError 400."""
+    """Return `obj`, which has been decoded, with its defaults. Raises ApiError 400."""
     schema = _schema(kind)
     if schema is not None:
         try:
@@ -51,7 +51,10 @@ def default(kind: Kind, obj: Json) -> Json:
 
 
 def normalize(kind: Kind, old: Json | None, new: Json) -> Json:
-    """Return `new`, derived from `old`, with the empty fields that its type always encodes."""
+    """Return `new` with the empty fields that its type always encodes.
+
+    `new` was derived from the stored object `old`; None means that the object is new.
+    """
     schema = _schema(kind)
     if schema is None:
         return new
@@ -63,7 +66,7 @@ def normalize(kind: Kind, old: Json | None, new: Json) -> Json:
 
 @lru_cache(maxsize=256)
 def zero_status(kind: Kind) -> Any:
-    """Return the status of an object before the first status write; None if it has no status."""
+    """Return the status that a new object has by default; None if its kind has no status."""
     schema = _schema(kind)
     return None if schema is None else completed(schema, empty(schema)).get("status")
 

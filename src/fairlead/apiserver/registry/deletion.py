@@ -1,13 +1,15 @@
 """Deletion: the options of a request, the garbage collector's finalizers and graceful deletion.
 
-Foreground deletion (wait for dependents) and Orphan (keep dependents) each add a finalizer, which
-the garbage collector removes when it is done.
+Foreground deletion (wait for dependents) and Orphan (keep dependents) each add a finalizer. The
+garbage collector removes the finalizer when it has processed the dependents.
 
-An object that is deleted gracefully is first marked with deletionTimestamp. A pod on a node gets
-the instant by which it should have stopped; its kubelet removes it by deleting it with a grace
-period of 0. Pods without a node, finished pods and pods deleted with 0 are removed at once. A
-second deletion can only shorten the remaining time. Finalizers keep an object of any kind until the
-last one is removed; without finalizers, objects of other kinds are removed immediately.
+An object that is deleted gracefully is first marked with deletionTimestamp. For a pod on a node,
+this is the time by which the pod should have stopped; the kubelet then removes the pod by deleting
+it with a grace period of 0. Pods without a node, finished pods and pods that are deleted with a
+grace period of 0 are removed immediately. A second deletion can only shorten the remaining time.
+
+An object of any kind with finalizers is removed when its last finalizer is removed. An object of
+another kind without finalizers is removed immediately.
 
 upstream: apiserver/pkg/registry/rest/delete.go:BeforeDelete, registry/generic/registry/store.go:
 Delete, deletionFinalizersForGarbageCollection
@@ -36,10 +38,10 @@ _FINALIZERS: Final = {"Foreground": FOREGROUND, "Orphan": ORPHAN}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """The DeleteOptions of a request; None (or "" for `policy`) means the object's own default.
+    """The DeleteOptions of a request; for a field that is None or "", the object's default applies.
 
     `policy` is Foreground, Background or Orphan. `uid` and `resource_version` are preconditions:
-    None matches any object, "" matches none.
+    None matches every object, and "" matches no object.
     """
 
     grace_period_s: int | None = None
@@ -49,7 +51,10 @@ class Deletion:
 
 
 def with_garbage_finalizer(strategy: ResourceStrategy, obj: Json, deletion: Deletion) -> Json:
-    """Return `obj` with the finalizer of its propagation policy, and without the opposite one."""
+    """Return `obj` with the finalizer of its propagation policy, Foreground or Orphan.
+
+    The finalizer of the other policy is removed. Background deletion removes both finalizers.
+    """
     meta = obj["metadata"]
     before = meta.get("finalizers", [])
     policy = deletion.policy or _default_policy(strategy, before)
@@ -77,9 +82,9 @@ def _default_policy(strategy: ResourceStrategy, finalizers: list[str]) -> str:
 def marked_for_deletion(
     strategy: ResourceStrategy, obj: Json, now: int, grace_period_s: int | None
 ) -> Json:
-    """Return `obj` marked for deletion; `obj` itself if nothing changes.
+    """Return `obj` marked for deletion, or `obj` itself if nothing changes.
 
-    If `grace_period_s` is None, the object's own grace period applies.
+    If `grace_period_s` is None, the grace period of the object applies.
     """
     if grace_period_s is not None and grace_period_s < 0:
         grace_period_s = 1
@@ -94,9 +99,10 @@ def marked_for_deletion(
 
 
 def mark_for_deletion(obj: Json, now: int, grace_period_s: int) -> Json:
-    """Return `obj` with deletionTimestamp, and with a higher generation so that controllers react.
+    """Return `obj` with a deletionTimestamp and an incremented generation.
 
-    A grace period may be of any length; the timestamp is at most the last that can be written.
+    The deletionTimestamp is `grace_period_s` after `now` (ns since 1970), but at most the last time
+    that a timestamp can represent.
     """
     gone_at = min(now + grace_period_s * NANOSECONDS_PER_SECOND, LAST_INSTANT)
     meta = {
@@ -110,14 +116,14 @@ def mark_for_deletion(obj: Json, now: int, grace_period_s: int) -> Json:
 
 
 def may_remove(strategy: ResourceStrategy, obj: Json) -> bool:
-    """Return whether `obj`, which is being deleted, can be removed now."""
+    """Return whether `obj`, which is marked for deletion, can be removed now."""
     if obj["metadata"].get("finalizers"):
         return False
     return strategy.holds_deleted is None or not strategy.holds_deleted(obj)
 
 
 def _shortened(obj: Json, _: int, grace_period_s: int | None) -> Json:
-    """Return `obj`, already marked for deletion, with the new grace period if that is shorter."""
+    """Return the terminating `obj`, with a grace period of at most `grace_period_s`."""
     meta = obj["metadata"]
     left_s = meta.get("deletionGracePeriodSeconds")
     if grace_period_s is None or left_s is None or grace_period_s >= left_s:
@@ -133,7 +139,7 @@ def _shortened(obj: Json, _: int, grace_period_s: int | None) -> Json:
 
 
 def require_no_new_finalizers(kind: Kind, old: Json, new: Json) -> None:
-    """Refuse new finalizers on an object that is being deleted. Raises ApiError 422."""
+    """Refuse finalizers that are added to an object that is being deleted. Raises ApiError 422."""
     # upstream: apimachinery/pkg/api/validation/objectmeta.go:ValidateNoNewFinalizers
     before, meta = old["metadata"], new["metadata"]
     if not before.get("deletionTimestamp"):

@@ -1,4 +1,4 @@
-"""Sources of uids and generated names, which are random and therefore come from the world."""
+"""IdSource: uids and generated names. They are random, so the world supplies them."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ class IdSource(Protocol):
 
 
 def generated_name(prefix: str, suffix: str) -> str:
-    """Return the name for `generateName: prefix`."""
+    """Return a name for an object whose `generateName` is `prefix`."""
     return prefix[: GENERATED_NAME_MAX - SUFFIX_LENGTH] + suffix

@@ -1,21 +1,21 @@
 """PodCopies: creates a pod as a copy of an earlier pod of the same workload.
 
-The pods of a workload have equal manifests apart from their names. Admission, defaults, validation
-and managed fields turn equal manifests into equal pods, apart from what each pod has of its own:
+The pods of a workload have equal manifests except for their names. Admission, defaults, validation
+and managed fields turn equal manifests into equal pods, except for a few strings of each pod:
 
     own strings     metadata.name, uid, creationTimestamp and the times of managedFields;
                     the random name of the volume with the service account token
     shared          everything else
 
-So a pod goes through all stages of `Store.create` once, and later pods are copies with strings of
-their own. A copy is the pod that the stages would make, because a template is used only
+So the first pod goes through all stages of `Store.create`, and later pods are copies with their own
+strings. A copy equals the pod that the stages would create, because a template is only used
 
-- for the same manifest, user and field manager, and for a name that is a valid DNS label
-- until an object changes that admission could read: any object but the kinds in _UNREAD
+- for an equal manifest, user and field manager, and for a name that is a valid DNS label
+- until an object changes that admission could read, which is any kind outside _UNREAD
 
-and because no template is made while webhooks, policies or quotas are configured (they may look at
-each pod), for a pod that names its node, and for a pod with conditions, which have times.
-Plugins that count pods (`COUNTS_PODS`) check each copy.
+No template is made while webhooks, policies or quotas are configured, because they may read each
+pod. No template is made for a pod that states its node, or for a pod with conditions, which have
+times. Plugins that count pods (`COUNTS_PODS`) check each copy.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ _decode: Final = msgspec.json.Decoder().decode
 
 
 class Recording:
-    """Records what the stages say about a pod while they handle `write`."""
+    """Records the warnings and audit annotations that the stages issue for a pod during `write`."""
 
     def __init__(self, write: Write) -> None:
-        """`self.write` is `write`, recorded."""
+        """`self.write` is a copy of `write` that records warnings and annotations."""
         self._client = write
         self.warnings: list[str] = []
         self.annotations: dict[str, str] = {}
@@ -77,7 +77,10 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """How copies of a stored pod are made, and what was said when it was created."""
+    """A function that copies a stored pod, and the warnings and annotations of its creation.
+
+    `copy` takes the strings of the new pod. `has_volume` is True if these include a volume name.
+    """
 
     copy: Callable[[Sequence[str]], Json]
     has_volume: bool
@@ -86,10 +89,10 @@ class _Template:
 
 
 class PodCopies:
-    """The templates of the pods in one store."""
+    """Creates pods of one store as copies of templates."""
 
     def __init__(self, storage: Storage, admission: AdmissionControl, ids: IdSource) -> None:
-        """Start without templates; `ids` names new volumes, as ServiceAccount does."""
+        """`ids` generates the uids of copies and the names of their token volumes."""
         self._storage = storage
         self._admission = admission
         self._ids = ids
@@ -97,9 +100,9 @@ class PodCopies:
         storage.subscribe(self._see)
 
     def create(self, manifest: Mapping[str, Any], now: int, write: Write) -> Json | None:
-        """Store a copy for `manifest`, a pod; None if the pod must go through all stages.
+        """Store a copy for the pod `manifest`; None if the pod must go through all stages.
 
-        Raises ApiError if there are too many pods, or no space.
+        Raises ApiError if there are too many pods or the storage is full.
         """
         template = self._templates.get(_key(manifest, write)) if self._templates else None
         if template is None or write.dry_run:
@@ -122,11 +125,11 @@ class PodCopies:
         return self._storage.put(POD, pod, is_arranged=True)
 
     def record(self, write: Write) -> Recording:
-        """Record what the stages say about a pod that is not a copy."""
+        """Return a Recording for a pod that goes through all stages."""
         return Recording(write)
 
     def learn(self, manifest: Mapping[str, Any], recording: Recording, stored: Json) -> None:
-        """Make a template of `stored`, which went through all stages for `manifest`."""
+        """Make a template of `stored`, a pod that went through all stages for `manifest`."""
         write = recording.write
         if not self._is_typical(manifest, write, stored):
             return
@@ -142,10 +145,10 @@ class PodCopies:
         )
 
     def _is_typical(self, manifest: Mapping[str, Any], write: Write, stored: Json) -> bool:
-        """Return whether an equal manifest will always make an equal pod, but for its own strings.
+        """Return whether equal manifests always give equal pods, except for their own strings.
 
-        A node's answer depends on its labels and its pods; a client's duplicate owners cause
-        warnings that are not recorded.
+        This is False for requests of nodes, because NodeRestriction reads the node and its pods. It
+        is False for several owners, because duplicate owners cause warnings that are not recorded.
         """
         is_tracked_alike = write.track is None or write.manager is not None
         is_of_node = write.user is not None and _NODES in write.user.groups
@@ -166,14 +169,14 @@ class PodCopies:
 
 
 def _key(manifest: Mapping[str, Any], write: Write) -> bytes:
-    """Return everything on which the stages depend, except the name and stored objects."""
+    """Return a key of everything that the stages read, except the name and stored objects."""
     meta = manifest.get("metadata")
     nameless = {**meta, "name": ""} if isinstance(meta, dict) else meta
     return _encode(({**manifest, "metadata": nameless}, write.manager, write.user))
 
 
 def _token_volume(manifest: Mapping[str, Any], stored: Json) -> str:
-    """Return the name of the volume that ServiceAccount has added; "" for none."""
+    """Return the name of the volume that ServiceAccount has added; "" if it has added none."""
     sent = _encode(manifest)
     for volume in stored["spec"].get("volumes") or ():
         name: str = volume["name"]
@@ -183,7 +186,10 @@ def _token_volume(manifest: Mapping[str, Any], stored: Json) -> str:
 
 
 def _marked(stored: Json, volume: str) -> Json | None:
-    """Return `stored` with markers in place of the strings of its own; None if it has markers."""
+    """Return `stored` with a marker in place of each of the pod's own strings.
+
+    Returns None if `stored` already contains text that looks like a marker.
+    """
     if has_marks(_encode(stored)):
         return None
     meta = {

@@ -9,9 +9,9 @@ from fairlead.apiserver.registry.strategies.table import strategy_of
 
 
 def require(kind: Kind, obj: Json, *, uid: str | None, resource_version: str | None) -> None:
-    """Refuse to delete an object whose uid or version differs from the required value (None: any).
+    """Refuse a deletion if the object's uid or resourceVersion differs from the required value.
 
-    Raises ApiError 409.
+    None matches every object. Raises ApiError 409.
     """
     # upstream: apiserver/pkg/registry/rest/delete.go:BeforeDelete, which names the kind
     meta = obj["metadata"]
@@ -33,7 +33,7 @@ def require(kind: Kind, obj: Json, *, uid: str | None, resource_version: str | N
 
 
 def require_uid(kind: Kind, obj: Json, uid: str) -> None:
-    """Refuse to write to an object whose uid differs from `uid`; "" matches any uid.
+    """Refuse a write if the uid of the object differs from `uid`; "" matches every object.
 
     Raises ApiError 409.
     """

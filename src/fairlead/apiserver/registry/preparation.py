@@ -1,7 +1,7 @@
 """Sets the metadata and status that the server owns when an object is created or updated.
 
 The server sets uid, timestamps and generation. If status is a subresource, a new object does not
-keep the status that the client sent, and an update of the object does not change status.
+keep the status that the client sent, and an update of the whole object does not change its status.
 
 upstream: apiserver/pkg/registry/rest/{create,update}.go:BeforeCreate, BeforeUpdate
 """
@@ -54,7 +54,7 @@ def prepared_for_create(
 
 
 def prepared_for_update(kind: Kind, strategy: ResourceStrategy, old: Json, new: Json) -> Json:
-    """Return `new` with the server-owned metadata of `old` and the resulting generation."""
+    """Return `new` with the server-owned metadata of `old`, and with the resulting generation."""
     before = old["metadata"]
     ignored = (*_SERVERS_METADATA, "selfLink")
     meta = {key: value for key, value in new["metadata"].items() if key not in ignored}
@@ -72,7 +72,7 @@ def prepared_for_update(kind: Kind, strategy: ResourceStrategy, old: Json, new: 
 
 
 def prepared_for_status_update(strategy: ResourceStrategy, old: Json, new: Json) -> Json:
-    """Return `old` with the status of `new`, and with metadata that a status write may change."""
+    """Return `old` with the status of `new`, and the metadata that a status write may change."""
     before, after = old["metadata"], new["metadata"]
     written = strategy.metadata_with_status
     meta = {key: value for key, value in before.items() if key not in written}
@@ -88,7 +88,7 @@ def prepared_for_status_update(strategy: ResourceStrategy, old: Json, new: Json)
 
 
 def with_spec(old: Json, spec: Json) -> Json:
-    """Return `old` with `spec`, and with the next generation if `spec` differs."""
+    """Return `old` with `spec`; if `spec` differs, the generation is incremented."""
     if spec == old.get("spec"):
         return old
     meta = {**old["metadata"], "generation": old["metadata"].get("generation", 0) + 1}
@@ -114,9 +114,9 @@ def _with_null_list(obj: Json, path: FieldPath) -> Json:
 
 
 def with_mirrored_field(mirrored: MirroredField | None, obj: Json) -> Json:
-    """Return `obj` with a single field and the first item of its list made equal.
+    """Return `obj` with equal values in a single field and in the first item of a list.
 
-    The single field has precedence.
+    If both have a value, the value of the single field is used.
     """
     if mirrored is None:
         return obj

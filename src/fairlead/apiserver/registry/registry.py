@@ -1,9 +1,9 @@
-"""Registry: the strategies of all kinds, and how objects are decoded, defaulted and validated.
+"""Registry: the strategies of all kinds; functions that decode, default and validate objects.
 
 A store is composed with one registry. `api_server.API_SERVER` has all features that clients of an
-API server rely on. `simulation.SIMULATION` is smaller, because only controllers write objects in
-a simulation: it allocates nothing, gives no warnings, sets only the defaults that scheduling reads,
-and validates less.
+API server rely on. `simulation.SIMULATION` is smaller, because only controllers write objects in a
+simulation: it allocates no addresses, issues no warnings, sets only the defaults that scheduling
+reads, and validates less.
 
 upstream: runtime.Scheme for the functions, pkg/registry for the strategies
 """
@@ -22,7 +22,7 @@ from fairlead.apiserver.validation.validator import Validator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
-    """The functions on kinds that a store uses; each may raise ApiError."""
+    """The functions on kinds that a store uses. Each function may raise ApiError."""
 
     strategies: Mapping[str, ResourceStrategy]
     # The object decoded by its type: unknown fields dropped, values in canonical form.

@@ -1,7 +1,7 @@
 """ServedKinds: the built-in and custom kinds that a server serves, in discovery order.
 
-Groups are in the order of `kind_table.GROUP_VERSIONS`. Groups of custom resources come last,
-sorted by name; their versions are sorted from most to least stable.
+Groups are in the order of `kind_table.GROUP_VERSIONS`. The groups of custom resources come last,
+sorted by name. The versions of such a group are sorted from most to least stable.
 
 upstream: kube-aggregator/pkg/controllers/autoregister and
 pkg/controlplane/apiserver/aggregator.go:apiVersionPriorities
@@ -39,15 +39,15 @@ _RANK: Final = {group: rank for rank, group in enumerate(_GROUPS)}
 
 
 def built_in_kinds(gates: Collection[str]) -> tuple[Kind, ...]:
-    """Return the built-in kinds of a server on which the feature `gates` are on."""
+    """Return the built-in kinds of a server whose enabled feature gates are `gates`."""
     return tuple(kind for kind in _ALL if not kind.feature_gate or kind.feature_gate in gates)
 
 
 class ServedKinds:
-    """The served kinds by path and by type; `revision` grows with every change."""
+    """The served kinds by path and by type; `revision` is incremented at every change."""
 
     def __init__(self, kinds: Iterable[Kind] = BUILT_IN) -> None:
-        """Serve `kinds` from the start."""
+        """`kinds` are the built-in kinds."""
         self.revision = 0
         self._built_in = tuple(kinds)
         self._own = frozenset(kind.resource for kind in self._built_in)
@@ -55,11 +55,11 @@ class ServedKinds:
         self._index()
 
     def is_own(self, resource: str) -> bool:
-        """Return whether the resource is built in, not defined by a user."""
+        """Return whether the resource is built in rather than defined by a user."""
         return resource in self._own
 
     def define(self, name: str, kinds: Iterable[Kind]) -> None:
-        """Serve the versions of a custom resource; `name` is the name of its definition."""
+        """Serve `kinds`, the versions of a custom resource whose definition is called `name`."""
         self._defined[name] = tuple(kinds)
         self._index()
 
@@ -69,31 +69,31 @@ class ServedKinds:
             self._index()
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
-        """Return the kind at a path, None if none is served there."""
+        """Return the kind at a path; None if the server serves no kind there."""
         return self._by_path.get((group, version, plural))
 
     def of_type(self, api_version: str, kind: str) -> Kind | None:
-        """Return the kind called `kind` in `api_version`, None if it is not served."""
+        """Return the kind called `kind` in `api_version`; None if the server does not serve it."""
         return self._by_type.get((api_version, kind))
 
     def kind_of(self, obj: Mapping[str, Any]) -> Kind:
         """Return the kind of a JSON object.
 
-        If the kind is not served, returns a kind guessed from the object.
+        If the kind is not served, it is guessed from the object.
         """
         known = self._by_type.get((obj.get("apiVersion", ""), obj.get("kind", "")))
         return known or kind_of(obj)
 
     def groups(self) -> tuple[str, ...]:
-        """Return the groups in order of preference, the core group first."""
+        """Return the groups in order of preference, the core group ("") first."""
         return tuple(self._groups)
 
     def versions(self, group: str) -> tuple[str, ...]:
-        """Return the versions of a group, the preferred one first; [] if it is not served."""
+        """Return the versions of a group, the preferred version first; () for an unserved group."""
         return tuple(self._groups.get(group, ()))
 
     def kinds(self, group: str, version: str) -> tuple[Kind, ...]:
-        """Return the kinds of a group's version, keyed by name; {} if it is not served."""
+        """Return the kinds in a version of a group; () if the version is not served."""
         return self._groups.get(group, {}).get(version, ())
 
     def is_built_in(self, group: str) -> bool:
@@ -102,12 +102,12 @@ class ServedKinds:
         return any(not kind.is_custom for kinds in versions for kind in kinds)
 
     def all_kinds(self) -> tuple[Kind, ...]:
-        """Return every kind in every version, in order."""
+        """Return every kind in every version, in discovery order."""
         versions = (kinds for group in self._groups.values() for kinds in group.values())
         return tuple(kind for kinds in versions for kind in kinds)
 
     def _index(self) -> None:
-        """Rebuild all indexes, which is needed only when definitions change."""
+        """Rebuild all indexes. This is only needed when definitions change."""
         self.revision += 1
         kinds = [
             *self._built_in,

@@ -1,8 +1,8 @@
 """SIMULATION: the registry of a store that only the engine's controllers write to.
 
-It has the kinds that scheduling depends on. Objects are stored as controllers make them: nothing is
-allocated, there are no warnings, containers need neither names nor images, and only the defaults
-that scheduling reads are set.
+It has the kinds that scheduling depends on. Objects are stored as controllers make them: no
+addresses are allocated, there are no warnings, containers need neither names nor images, and only
+the defaults that scheduling reads are set.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ _COMPARED: Final = (POD.resource, PRIORITY_CLASS.resource)
 
 
 def _strategy(resource: str, served: ResourceStrategy) -> ResourceStrategy | None:
-    """Return the strategy of a kind in a simulation, built from the `served` strategy."""
+    """Return the strategy of `resource` in a simulation; None if a simulation has no such resource.
+
+    The strategy is derived from `served`, the strategy of an API server.
+    """
     if resource in scheduling.BATCH_STRATEGIES:  # custom resources exist only on an API server
         return None
     update = served.rules.update if resource in _COMPARED else None

@@ -1,15 +1,15 @@
-"""Loads a whole cluster that another API server has stored.
+"""Loads all objects of a cluster that another API server has stored.
 
-Objects keep their uids, versions, timestamps, status and priorities; only fields that a
-hand-written file leaves out are filled in. Numeric versions are kept; objects without a version get
-later ones.
+Objects keep their uids, versions, timestamps, status and priorities. Only the fields that a
+hand-written file leaves out are set. An object whose resourceVersion is missing or not a number
+gets a version that is higher than all others.
 
-The objects are returned in the order in which a new client would list them, whatever the order of
-the input: kind by kind, pods last, each by namespace and name.
+The objects are returned in the order in which a new client would list them, regardless of the input
+order: kind by kind, pods last, and sorted by namespace and name within a kind.
 
-An object is a JSON value, or a `DumpedObject`: the text of an object together with its typed view.
-A `DumpedObject` is stored without changes. Its text is decoded when the storage first reads it,
-which never happens for most objects of a dump.
+The input is a JSON value or a `DumpedObject`: the text of an object together with its typed view. A
+`DumpedObject` is stored without changes. Its text is decoded when the storage first reads it. Most
+objects of a dump are never read.
 
 upstream: client-go lists every kind in the order of its keys
 """
@@ -55,14 +55,14 @@ class DumpedValue(Protocol):
     def value_of(self, text: Text) -> Json | None:
         """Return the value of `text`; None if `text` must be decoded.
 
-        The value shares parts with other values and must not be changed.
+        The value shares parts with other values, so callers must not mutate it.
         """
 
 
 class DumpedObject(msgspec.Struct, frozen=True, gc=False):
-    """A dumped object in stored form (`StoredForm`): its view and its text.
+    """A dumped object in stored form (`StoredForm`): its typed view and its text.
 
-    `template` is set if many objects of the dump have similar texts.
+    `template` is not None if many objects of the dump have similar texts.
     """
 
     kind: Kind
@@ -72,7 +72,7 @@ class DumpedObject(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> Key:
-        """Namespace and name."""
+        """The namespace and name of the object."""
         meta = self.view.metadata
         return meta.namespace, meta.name
 
@@ -83,7 +83,7 @@ class DumpedObject(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def value(self) -> Json:
-        """The object as JSON, which is decoded anew at each call and must not be changed."""
+        """The object as JSON. It is decoded anew at each access; callers must not mutate it."""
         if self.template is not None:
             value = self.template.value_of(self.text)
             if value is not None:
@@ -92,12 +92,12 @@ class DumpedObject(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def managed_fields(self) -> tuple[Json, ...]:
-        """The managedFields in the text, which `value` leaves out."""
+        """The managedFields in `text`, which `value` does not contain."""
         return tuple(_decode(bytes(self.text))["metadata"].get("managedFields") or ())
 
 
 def value_of_text(kind: Kind, text: Text | bytes) -> Json:
-    """Return the value of the `text` of an object in stored form."""
+    """Return the JSON value of the `text` of an object in stored form, without managedFields."""
     data = bytes(text)
     obj = _decode(data)
     obj["metadata"].pop("managedFields", None)
@@ -108,7 +108,7 @@ def value_of_text(kind: Kind, text: Text | bytes) -> Json:
 
 @dataclass(slots=True)
 class _LoadedJson:
-    """An object that `as_stored` returned."""
+    """An object that `as_stored` has returned."""
 
     kind: Kind
     value: Json
@@ -141,10 +141,12 @@ def load(
     registry: Registry,
     admission: AdmissionControl,
 ) -> list[ApiObject]:
-    """Fill `storage` with `manifests` and the system priority classes; return views in order.
+    """Fill `storage` with `manifests` and the system priority classes.
 
-    Raises ApiError that names the object, if it is malformed, a duplicate, or refused by
-    `admission`. After an error the store must not be used any more.
+    Returns the views of the objects in listing order.
+
+    Raises ApiError if an object is malformed, a duplicate, or refused by `admission`; the error
+    names the object. After an error, the store must not be used.
     """
     loaded = [
         manifest
@@ -171,7 +173,7 @@ def load(
 def as_stored(
     manifest: Mapping[str, Any], now: int, ids: IdSource, registry: Registry
 ) -> tuple[Kind, Json]:
-    """Return `manifest` as a server would store it, without version. Raises ApiError."""
+    """Return (kind, `manifest` as a server would store it, without a version). Raises ApiError."""
     obj = without_nulls(dict(manifest))
     kind = kind_of(obj)
     rules = registry.rules(kind)
@@ -205,7 +207,10 @@ def _arrival(entry: Loaded) -> tuple[Any, ...]:
 
 
 def _refuse_duplicates(storage: Storage, loaded: Iterable[Loaded]) -> None:
-    """Refuse objects with equal names, which are adjacent because `loaded` is sorted."""
+    """Refuse objects that have the same kind, namespace and name. Raises ApiError.
+
+    `loaded` is sorted, so such objects are adjacent.
+    """
     before: tuple[str, Key] | None = None
     for entry in loaded:
         kind, key = entry.kind, entry.key
@@ -215,9 +220,9 @@ def _refuse_duplicates(storage: Storage, loaded: Iterable[Loaded]) -> None:
 
 
 def _give_versions(loaded: Iterable[Loaded], version: int) -> int:
-    """Gives each object without a version a version after all others.
+    """Sets the version of each object that has none, and returns the newest version.
 
-    Returns the newest version.
+    The new versions are higher than `version` and all versions in `loaded`.
     """
     kept = [(entry, entry.version) for entry in loaded]
     newest = max((own for _, own in kept if own is not None), default=0)
@@ -231,7 +236,10 @@ def _give_versions(loaded: Iterable[Loaded], version: int) -> int:
 
 
 def _admit(admission: AdmissionControl, loaded: Iterable[Loaded]) -> None:
-    """Admit the objects; objects in stored form need no admission."""
+    """Replace each pod with the pod that admission returns. Raises ApiError.
+
+    Objects in stored form have already been admitted.
+    """
     for entry in loaded:
         if isinstance(entry, _LoadedJson):
             admitted = admission.admit(Operation.LOAD, entry.kind, entry.value)

@@ -1,14 +1,14 @@
-"""Store: create, update, patch and delete, each as one numbered story.
+"""Store: create, update, patch and delete, each as a function with numbered steps.
 
 A write passes the stages of an API server: decoding and defaults, mutating admission, validation,
 the strategy of its kind, validating admission, storage. Each verb is one request, which is complete
-when the method returns. A write without changes stores nothing and keeps the version. Refusals
-raise `ApiError`. Returned objects are shared: callers must not mutate them.
+when the method returns. A write that changes nothing stores nothing and keeps the version. A
+refused request raises `ApiError`. Returned objects are shared, so callers must not mutate them.
 
-Webhooks suspend the verbs: `store.create.steps(...)` is a generator, see `admission.suspension`.
+Webhooks can suspend a verb: `store.create.steps(...)` is a generator (see `admission.suspension`).
 
 Selectors, tables and server-side apply belong to the endpoints, which read from a store and write
-through these verbs.
+with these verbs.
 
 upstream: apiserver/pkg/registry/generic/registry/store.go, registry/rest/{create,update,delete}.go
 """
@@ -71,10 +71,10 @@ IN_BACKGROUND: Final = Deletion(policy="Background")
 
 
 class Store:
-    """Stores objects by the API server's rules; `now` is always in ns since 1970.
+    """Stores objects by the API server's rules. Every argument `now` is in ns since 1970.
 
-    `storage` is the layer below, for subresources and watches; `admission` runs the plugins for
-    subresources that are not objects (a Binding, an Eviction).
+    `storage` is the lower layer, which subresources and watches use. `admission` runs the plugins
+    for subresources that are not objects (a Binding, an Eviction).
     """
 
     def __init__(
@@ -87,10 +87,10 @@ class Store:
         storage: Storage | None = None,
         copies_pods: bool = False,
     ) -> None:
-        """Start empty; `ids` names new objects, and the plugins of `admission` run in order.
+        """`ids` generates uids and names. The plugins in `admission` run in the given order.
 
-        If `storage` is given, `log_capacity` is ignored. With `copies_pods`, pods are created as
-        copies of equal pods, which is faster; see `PodCopies`.
+        If `storage` is given, `log_capacity` is ignored. With `copies_pods`, a pod is created as a
+        copy of an equal pod, which is faster (see `PodCopies`).
         """
         self.storage = Storage(log_capacity) if storage is None else storage
         self.ids = ids
@@ -106,13 +106,16 @@ class Store:
 
     @property
     def version(self) -> int:
-        """The version of the newest change of any object."""
+        """The version of the newest change in the store."""
         return self.storage.version
 
     # --- reading ---------------------------------------------------------------------------
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        """Return the object `name`, or None; `namespace` is "" for cluster-scoped kinds."""
+        """Return the object `name`; None if there is none.
+
+        For cluster-scoped kinds, `namespace` is "".
+        """
         return self.storage.find(kind, namespace, name)
 
     def get(self, kind: Kind, namespace: str, name: str) -> Json:
@@ -123,15 +126,21 @@ class Store:
         return found
 
     def list(self, kind: Kind, namespace: str | None = None) -> Objects:
-        """Return the objects of a kind in one or all namespaces, sorted by namespace and name."""
+        """Return the objects of a kind, sorted by namespace and name.
+
+        If `namespace` is None, the objects of all namespaces are returned.
+        """
         return list(self.storage.items(kind, namespace))
 
     def changes_since(self, version: int) -> Changes:
-        """Return the changes after `version`, in order. Raises ApiError 410 if some are lost."""
+        """Return the changes after `version`, oldest first.
+
+        Raises ApiError 410 if the change log no longer contains all of them.
+        """
         return self.storage.changes_since(version)
 
     def subscribe(self, listener: Callable[[StoredChange], None]) -> Callable[[], None]:
-        """Call `listener` with each change as it happens; calling the result unsubscribes it."""
+        """Call `listener` at each change; return a function that unsubscribes the listener."""
         return self.storage.subscribe(listener)
 
     # --- create ----------------------------------------------------------------------------
@@ -145,11 +154,11 @@ class Store:
         kind: Kind | None = None,
         write: Write = PLAIN,
     ) -> WebhookCalls[Json]:
-        """Store a new object and return what was stored.
+        """Store a new object and return the stored object.
 
         If `kind` is given, the manifest must have been decoded by the schema of that kind, and its
-        nulls are kept. Raises ApiError: 409 the name is taken, 422 or 400 invalid, 403 not
-        admitted.
+        nulls are kept. Raises ApiError 409 if the name is taken, 422 or 400 if the object is
+        invalid, and 403 if admission refuses it.
         """
         copies = self._copies
         if copies is None or not _is_pod(manifest):
@@ -166,7 +175,7 @@ class Store:
     def _create(
         self, manifest: Mapping[str, Any], now: int, kind: Kind | None, write: Write
     ) -> WebhookCalls[Json]:
-        """Take a new object through all stages; see `create`."""
+        """Take a new object through all stages, without copying pods; see `create`."""
         # 1. Find the kind, and decode the object.
         kind, obj = (kind, dict(manifest)) if kind else self._decoded(manifest)
         strategy = self.registry.strategy(kind)
@@ -235,11 +244,11 @@ class Store:
         write: Write = PLAIN,
         subresource: str = "",
     ) -> WebhookCalls[Json]:
-        """Store `new` in place of `old`, the newest version; return what was stored.
+        """Store `new` in place of `old`, the newest version; return the stored object.
 
-        `new` is decoded and complete; its status is ignored. A resourceVersion or uid in it is a
-        precondition. Raises ApiError: 409 another version or uid, 422 or 400 invalid, 403 not
-        admitted.
+        `new` is decoded and has its defaults; its status is ignored. If `new` has a resourceVersion
+        or uid, it must equal that of `old`. Raises ApiError 409 if it differs, 422 or 400 if the
+        object is invalid, and 403 if admission refuses it.
         """
         strategy = self.registry.strategy(kind)
         preparation = PreparationContext(self.storage, now, dry_run=write.dry_run)
@@ -278,10 +287,10 @@ class Store:
         write: Write = PLAIN,
         subresource: str = "status",
     ) -> WebhookCalls[Json]:
-        """Store the status of `new` in place of the status of `old`; ignore other changes.
+        """Store the status of `new` in place of the status of `old`; return the stored object.
 
-        `subresource` is the written subresource. Preconditions and refusals are the same as for
-        `update`.
+        Changes outside the status are ignored. `subresource` is the written subresource.
+        Preconditions and errors are the same as for `update`.
         """
         strategy = self.registry.strategy(kind)
         # 1. Let the subresource's strategy prepare it.
@@ -305,7 +314,7 @@ class Store:
         return self.commit(kind, old, new, write=write)
 
     def commit(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
-        """Store `new`, which passed all stages, in place of `old`; return what was stored.
+        """Store `new`, which has passed all stages, in place of `old`; return the stored object.
 
         Nothing is written if the stored form would not change. An object that is being deleted is
         removed when its last finalizer is removed. Raises SupersededError if `old` is no longer the
@@ -339,10 +348,10 @@ class Store:
         uid: str = "",
         write: Write = PLAIN,
     ) -> WebhookCalls[Json]:
-        """Merge `patch` (RFC 7386) into everything except status; return what was stored.
+        """Merge `patch` (RFC 7386) into everything except status; return the stored object.
 
-        A resourceVersion in the patch and a non-empty `uid` are preconditions. Raises ApiError 404,
-        and the errors of `update`.
+        A resourceVersion in the patch and a non-empty `uid` are preconditions. Raises ApiError 404
+        if the object does not exist, and the errors of `update`.
         """
         old = self.get(kind, namespace, name)
         require_uid(kind, old, uid)
@@ -363,11 +372,12 @@ class Store:
         resource_version: str = "",
         write: Write = PLAIN,
     ) -> WebhookCalls[Json]:
-        """Merge `fields` (RFC 7386) into status and `conditions` into status.conditions by type.
+        """Merge `fields` (RFC 7386) into status, and `conditions` into status.conditions by type.
 
-        A condition has type, status, reason and message; its lastTransitionTime becomes `now`
-        when its status changes. A non-empty `uid` or `resource_version` is a precondition. Raises
-        ApiError: 404, 409 another uid or version, 422 or 400 invalid.
+        A condition has type, status, reason and message; its lastTransitionTime becomes `now` when
+        its status changes. A non-empty `uid` or `resource_version` is a precondition. Raises
+        ApiError 404 if the object does not exist, 409 if a precondition fails, and 422 or 400 if
+        the status is invalid.
         """
         old = self.get(kind, namespace, name)
         require_uid(kind, old, uid)
@@ -403,9 +413,10 @@ class Store:
         *,
         write: Write = PLAIN,
     ) -> WebhookCalls[Json]:
-        """Delete an object, immediately or gracefully; return its last version so far.
+        """Delete an object, immediately or gracefully; return its last stored version.
 
-        Raises ApiError: 404, 409 another uid or version, 403 not admitted.
+        Raises ApiError 404 if the object does not exist, 409 if a precondition fails, and 403 if
+        admission refuses the deletion.
         """
         strategy = self.registry.strategy(kind)
         # 1. Preconditions and admission.
@@ -430,7 +441,7 @@ class Store:
     # --- the server's own writes -----------------------------------------------------------
 
     def write(self, kind: Kind, old: Json, new: Json) -> Json:
-        """Store `new`, which the server itself derived from `old`, the newest version."""
+        """Store `new`, which the server itself has derived from `old`, the newest version."""
         return self.storage.put(kind, self.registry.normalize(kind, old, new))
 
     # --- from elsewhere --------------------------------------------------------------------
@@ -438,10 +449,10 @@ class Store:
     def load(
         self, manifests: Iterable[Mapping[str, Any] | snapshot_load.DumpedObject], now: int
     ) -> Sequence[ApiObject]:
-        """Load a whole cluster as it was stored elsewhere; see `snapshot_load`.
+        """Load all objects of a cluster as another server has stored them; see `snapshot_load`.
 
-        Returns views of the objects in listing order. Listeners are not called, and watches start
-        after the load. Raises ApiError that names the object.
+        Returns views of the objects in listing order. Listeners are not called, and watches can
+        only start after the load. Raises ApiError, which names the object.
         """
         return snapshot_load.load(
             self.storage,
@@ -453,9 +464,10 @@ class Store:
         )
 
     def put_as_is(self, manifest: Mapping[str, Any], now: int) -> Json:
-        """Store an object as `load` would, replacing an existing object; return what was stored.
+        """Store an object as `load` would, and return the stored object.
 
-        Status, uid and priority are taken from the manifest. Raises ApiError when it is malformed.
+        An existing object is replaced. Status, uid and priority are taken from the manifest. Raises
+        ApiError if the manifest is malformed.
         """
         kind, obj = snapshot_load.as_stored(manifest, now, self.ids, self.registry)
         return self.storage.put(kind, obj)
@@ -463,26 +475,26 @@ class Store:
     def patch_as_is(
         self, kind: Kind, namespace: str, name: str, patch: Mapping[str, Any], now: int
     ) -> Json:
-        """Merge `patch` into the whole object, status included, and store it as `load` would.
+        """Merge `patch` into the whole object, including its status, and store it as `load` would.
 
-        Raises ApiError: 404, 422 or 400 malformed.
+        Raises ApiError 404 if the object does not exist, and 422 or 400 if the result is malformed.
         """
         return self.put_as_is(merge_patch(self.get(kind, namespace, name), patch), now)
 
     # --- stages ----------------------------------------------------------------------------
 
     def completed(self, kind: Kind, obj: Json) -> Json:
-        """Return `obj` decoded by its type, with its defaults. Raises ApiError 400."""
+        """Return `obj`, decoded by its type, with its defaults. Raises ApiError 400."""
         return self.registry.default(kind, self.registry.decode(kind, obj))
 
     def _decoded(self, manifest: Mapping[str, Any]) -> tuple[Kind, Json]:
-        """Return a manifest's kind, and the manifest decoded by its type. Raises ApiError 400."""
+        """Return (kind of `manifest`, `manifest` decoded by its type). Raises ApiError 400."""
         obj = without_nulls(dict(manifest))
         kind = kind_of(obj)
         return kind, self.registry.decode(kind, obj)
 
     def _named(self, kind: Kind, strategy: ResourceStrategy, obj: Json) -> Json:
-        """Return `obj`, with a generated name if it has generateName and no name."""
+        """Return `obj`; if it has a generateName and no name, it gets a generated name."""
         meta = obj.get("metadata", {})
         if not isinstance(meta, dict) or meta.get("name") or not meta.get("generateName"):
             return obj
@@ -496,7 +508,7 @@ class Store:
         return {**obj, "metadata": {**meta, "name": name}}
 
     def _require_newest(self, kind: Kind, old: Json) -> None:
-        """Refuse a write if `old` is not the newest version. Raises SupersededError."""
+        """Raise SupersededError if `old` is not the newest version of the object."""
         meta = old["metadata"]
         newest = self.storage.find(kind, meta.get("namespace", ""), meta["name"])
         if newest is old:
@@ -506,7 +518,7 @@ class Store:
 
 
 def _is_pod(manifest: Mapping[str, Any]) -> bool:
-    """Return whether `manifest`, which may be malformed, is that of a pod."""
+    """Return whether `manifest` is a pod. It may be malformed."""
     return manifest.get("kind") == POD.kind and manifest.get("apiVersion") == POD.api_version
 
 
@@ -516,7 +528,7 @@ def _begin_create(strategy: ResourceStrategy, obj: Json, preparation: Preparatio
 
 
 def _created(strategy: ResourceStrategy, obj: Json, preparation: PreparationContext) -> Json:
-    """Return a new object with the fields that the strategy sets."""
+    """Return a new object after its strategy has set fields."""
     if strategy.prepare_for_create is not None:
         obj = strategy.prepare_for_create(obj, preparation)
     return with_null_lists(strategy.null_when_empty, obj)
@@ -525,14 +537,17 @@ def _created(strategy: ResourceStrategy, obj: Json, preparation: PreparationCont
 def _updated(
     strategy: ResourceStrategy, old: Json, new: Json, preparation: PreparationContext
 ) -> Json:
-    """Return an updated object with the fields that the strategy sets or keeps."""
+    """Return an updated object after its strategy has set or restored fields."""
     if strategy.prepare_for_update is not None:
         new = strategy.prepare_for_update(old, new, preparation)
     return with_null_lists(strategy.null_when_empty, new)
 
 
 def _require_same_version(kind: Kind, old: Json, new: Json) -> None:
-    """Refuse a write meant for another object or version. Raises ApiError 409."""
+    """Refuse a write whose uid or resourceVersion differs from that of `old`.
+
+    Raises ApiError 409.
+    """
     before, meta = old["metadata"], new["metadata"]
     require_uid(kind, old, meta.get("uid", ""))
     if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
@@ -546,5 +561,5 @@ def _warn(strategy: ResourceStrategy, old: Json | None, new: Json, write: Write)
 
 
 def _is_version(text: str) -> bool:
-    """Return whether `text` is the version of an object: a number other than 0."""
+    """Return whether `text` is the resourceVersion of an object: a number other than 0."""
     return text.isascii() and text.isdecimal() and text.strip("0") != ""

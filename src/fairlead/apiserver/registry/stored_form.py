@@ -1,17 +1,17 @@
 """StoredForm: decides from a typed view whether loading would leave the object unchanged.
 
-Loading a dump (`snapshot_load`) completes and validates JSON values: defaults, label keys,
-priority, tolerations. Almost every object of a dump comes from an API server that has done all
-this. For such an object, the view decoded directly from the text equals the view that loading would
-produce, so no JSON value needs to be built until the object is read.
+Loading a dump (`snapshot_load`) sets defaults, label keys, priority and tolerations in JSON values,
+and validates these values. Almost every object of a dump comes from an API server that has already
+done this. The view that is decoded directly from the text of such an object equals the view that
+loading would produce, so no JSON value needs to be built until the object is read.
 
-The answer is True only if `snapshot_load.as_stored` and the admission plugins that act on loading
-would neither refuse the object nor change its view. In doubt the answer is False, and the object is
-loaded as JSON. A property test compares both methods.
+`has` returns True only if `snapshot_load.as_stored` and the admission plugins that run on loading
+would neither refuse the object nor change its view. If this is uncertain, `has` returns False, and
+the object is loaded as JSON. A property test compares both ways of loading.
 
-The pods of a workload have equal specs except for a few fields of their own. So the answer for the
-shared fields is cached by their encoded content, and equal parts of views become one object, which
-saves memory and lets later stages compare them by identity.
+The pods of a workload have equal specs except for a few fields. So the result for the shared fields
+is cached by their encoded content. Equal parts of views become one object, which saves memory and
+lets later stages compare them by identity.
 """
 
 from __future__ import annotations
@@ -95,10 +95,9 @@ _SURE_DIGITS: Final = 18  # numbers with that many digits fit into 64 bits
 
 
 class StoredForm:
-    """Finds which objects of one dump are in stored form."""
+    """Finds the objects of one dump that are in stored form."""
 
     def __init__(self) -> None:
-        """Starts without cached results."""
         # By encoded content; None for parts that loading would change or refuse.
         self._specs: dict[bytes, tuple[Any, ...] | None] = {}
         self._affinities: dict[bytes, Affinity | None] = {}
@@ -108,8 +107,8 @@ class StoredForm:
     def has(self, kind: Kind, view: ApiObject, like: Pod | None = None) -> bool:
         """Return whether `view`, decoded from an object of `kind`, is in stored form.
 
-        Equal parts of views are replaced by one object, so `view` must not be shared yet. Parts
-        that a pod shares with `like`, which is in stored form, are not checked again. Raises
+        Equal parts of views are replaced by one object, so `view` must not be shared yet. `like` is
+        a pod in stored form; parts that `view` shares with `like` are not checked again. Raises
         OverflowError for integers that do not fit into 64 bits.
         """
         match view:
@@ -137,7 +136,7 @@ class StoredForm:
         )
 
     def _has_metadata(self, kind: Kind, meta: ObjectMeta, like: ObjectMeta | None = None) -> bool:
-        """Return whether the metadata is valid and has the fields that the server sets."""
+        """Return whether the metadata is valid and has all fields that a server sets."""
         if not (meta.name and meta.uid and meta.creation_timestamp):
             return False
         if kind.namespaced != bool(meta.namespace) or not _is_version(meta.resource_version):
@@ -160,7 +159,7 @@ class StoredForm:
         return _is_time(meta.creation_timestamp) and _is_time(meta.deletion_timestamp)
 
     def _are_valid_labels(self, labels: dict[str, str]) -> bool:
-        """Return whether all labels are valid; pods of a workload differ in few of them."""
+        """Return whether all labels are valid. The labels of a workload's pods are mostly equal."""
         unknown = labels.items() - self._valid_labels
         if any(check_labels("", dict(unknown))):
             return False
@@ -184,7 +183,7 @@ class StoredForm:
         return is_like or self._has_shared(pod)
 
     def _has_shared(self, pod: Pod) -> bool:
-        """Return whether the fields that other pods may share are complete and valid."""
+        """Return whether the fields that a pod may share with other pods are complete and valid."""
         spec = pod.spec
         key = _ENCODE(_read_fields(spec))
         known = self._specs.get(key)
@@ -209,7 +208,7 @@ def _has_valid_owners(meta: ObjectMeta) -> bool:
 def _interned(
     known: dict[bytes, Part | None], part: Part, is_valid: Callable[[Part], bool]
 ) -> Part | None:
-    """Return the first part with the same content as `part`; None if it is not valid."""
+    """Return the first part in `known` that is equal to `part`; None if `part` is invalid."""
     key = _ENCODE(part)
     if key not in known:
         known[key] = part if is_valid(part) else None
@@ -217,7 +216,7 @@ def _interned(
 
 
 def _valid_affinity(affinity: Affinity) -> bool:
-    """Return whether an affinity is valid and has no label keys to merge into its selectors."""
+    """Return whether an affinity is valid and its terms have no label keys to merge."""
     pods = (affinity.pod_affinity, affinity.pod_anti_affinity)
     return not any(check_affinity("", affinity)) and not any(map(_has_label_keys, pods))
 
@@ -232,7 +231,7 @@ def _has_label_keys(affinity: PodAffinity | None) -> bool:
 
 
 def _holds_json(volume: Volume) -> bool:
-    """Return whether the view of a volume contains JSON, which may contain nulls."""
+    """Return whether the view of a volume contains raw JSON, which may contain nulls."""
     return (
         volume.ephemeral is not None
         or volume.azure_file is not None
@@ -241,7 +240,7 @@ def _holds_json(volume: Volume) -> bool:
 
 
 def _is_complete(spec: PodSpec) -> bool:
-    """Return whether defaults, label keys and admission would add nothing to `spec`."""
+    """Return whether defaults, label keys and admission would leave `spec` unchanged."""
     grace_s = spec.termination_grace_period_seconds
     return (
         grace_s is not None
@@ -276,12 +275,12 @@ def _is_complete_container(container: Container, *, is_on_host: bool) -> bool:
 
 
 def _are_texts(amounts: ResourceList) -> bool:
-    """Return whether all amounts are strings; a number may be too long to be stored."""
+    """Return whether all amounts are strings. A number may be too long to be stored."""
     return all(isinstance(amount, str) for amount in amounts.values())
 
 
 def _is_version(text: str) -> bool:
-    """Return whether loading keeps the resourceVersion `text`."""
+    """Return whether loading would keep the resourceVersion `text`."""
     if not text.isdecimal():
         return False
     is_short = len(text) <= _SURE_DIGITS and text.isascii()
@@ -289,7 +288,7 @@ def _is_version(text: str) -> bool:
 
 
 def _is_time(text: str) -> bool:
-    """Return whether `text` is a timestamp, or absent."""
+    """Return whether `text` is a timestamp or ""."""
     try:
         return not text or parse_timestamp(text) is not None
     except ValueError:

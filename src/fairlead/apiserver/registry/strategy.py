@@ -1,8 +1,8 @@
-"""ResourceStrategy: what is specific to one kind, in one place.
+"""ResourceStrategy: the rules that are specific to one kind.
 
-`store.Store` has the steps that all kinds share. A strategy contains what one kind adds to them, as
-data if possible and as functions otherwise. The defaults of all fields suit a kind without special
-rules, so such a kind needs no strategy of its own.
+`store.Store` has the steps that all kinds share. A strategy contains what one kind adds to these
+steps, as data if possible and as functions otherwise. The defaults of all fields suit a kind
+without special rules, so such a kind needs no strategy of its own.
 
 upstream: pkg/registry/<group>/<resource>/{strategy.go,storage/storage.go},
 apiserver/pkg/registry/rest/{create,update,delete}.go for the interfaces
@@ -31,7 +31,7 @@ FieldReader = Callable[[Json], str]
 
 
 def text_field(*path: str, absent: str = "") -> FieldReader:
-    """Return a function that reads the field at `path` as text; `absent` if it is missing."""
+    """Return a function that reads the field at `path` as text, or `absent` if it is missing."""
 
     def read(obj: Json) -> str:
         value: Any = obj
@@ -55,7 +55,7 @@ _NOT_SPEC: Final = ("apiVersion", "kind", "metadata", "status")
 
 
 class GarbageCollection(StrEnum):
-    """What happens to dependents if the DeleteOptions have no propagation policy.
+    """The default propagation policy of a kind, for DeleteOptions without a propagation policy.
 
     upstream: apiserver/pkg/registry/rest/delete.go:GarbageCollectionPolicy
     """
@@ -67,9 +67,9 @@ class GarbageCollection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PreparationContext:
-    """The state that a strategy may read while it prepares an object; `now` is in ns since 1970.
+    """The state that a strategy may read while it prepares an object.
 
-    If `dry_run` is set, the strategy must allocate nothing.
+    `now` is in ns since 1970. If `dry_run` is True, the strategy must not allocate anything.
     """
 
     storage: Storage
@@ -79,10 +79,10 @@ class PreparationContext:
 
 @dataclass(frozen=True, slots=True)
 class MirroredField:
-    """A value stored in a single field and in the first item of a list.
+    """A value that is stored both in a single field and in the first item of a list.
 
-    The single field has precedence. Both are fields of `part`; `key` is the item's field with the
-    value, "" if the item itself is the value.
+    If the two differ, the single field's value is used. `single` and `listed` are fields of `part`.
+    `key` is the field of the item that contains the value; "" if the item itself is the value.
     """
 
     part: str
@@ -104,8 +104,8 @@ def _spec(obj: Json) -> Json:
 class ResourceStrategy:
     """The rules of one kind, in the order in which a request applies them.
 
-    Functions receive JSON objects, which they must not mutate, and return new ones. They raise
-    ApiError.
+    Functions receive JSON objects and return new ones; they must not mutate the objects. They raise
+    ApiError to refuse a request.
     """
 
     # --- create ------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class ResourceStrategy:
     storage_prefix: str = ""
 
     def rules_of(self, kind: Kind) -> KindRules:
-        """Return the rules for the version of the request."""
+        """Return the validation rules for the version of `kind`."""
         return self.rules_in_version.get(kind.api_version, self.rules)
 
 

@@ -1,11 +1,13 @@
-"""Objects whose defaults exist only in memory: the next no-op update stores a new version.
+"""Objects whose defaults are not persisted: their next no-op update stores a new version.
 
 Upstream sets defaults when it decodes an object, before PrepareForCreate changes the object. This
-change can make further defaults necessary. Examples are the status of a claim after the sent status
-was cleared, and the labels of a Job, which default to the template's labels, after the server has
-added labels to the template. Every reader sees these defaults, because upstream also sets defaults
-when it reads from etcd, but etcd does not contain them. So an update without a visible change still
-changes what is stored, once: the object gets a new resourceVersion and watches send an event.
+change can make more defaults necessary. One example is the status of a claim after the client's
+status was cleared. Another example is a Job without labels. Its labels default to those of its
+template, and then the server adds labels to the template.
+
+Every reader sees these defaults, because upstream also sets defaults when it reads from etcd, but
+etcd does not contain them. So the first update without a visible change still changes the stored
+object: the object gets a new resourceVersion, and watches send an event.
 
 upstream: apiserver/pkg/storage/etcd3/store.go:GuaranteedUpdate compares what is stored;
 pkg/apis/core/v1/defaults.go:SetDefaults_PersistentVolumeClaim and pkg/registry/core/
@@ -23,14 +25,16 @@ _Key = tuple[str, str, str]
 
 
 class UnpersistedDefaults:
-    """The versions of objects with unpersisted defaults; only the store writes them."""
+    """Records the versions of objects whose defaults are not persisted.
+
+    Only the store changes it.
+    """
 
     def __init__(self) -> None:
-        """Starts without versions."""
         self._versions: dict[_Key, str] = {}
 
     def note(self, kind: Kind, strategy: ResourceStrategy, sent: Json, stored: Json) -> None:
-        """Records the new object `stored` if it has unpersisted defaults.
+        """Record the new object `stored` if some of its defaults are not persisted.
 
         `sent` is the client's object with its defaults.
         """
@@ -39,12 +43,12 @@ class UnpersistedDefaults:
             self._versions[_key(kind, stored)] = stored["metadata"]["resourceVersion"]
 
     def has(self, kind: Kind, obj: Json) -> bool:
-        """Return whether `obj`, the newest version, has defaults that are not stored."""
+        """Return whether `obj`, the newest version, has defaults that are not persisted."""
         version = self._versions.get(_key(kind, obj))
         return version is not None and version == str(obj["metadata"]["resourceVersion"])
 
     def forget(self, kind: Kind, obj: Json) -> None:
-        """Removes the record of `obj`, which is about to be written or removed."""
+        """Remove the record of `obj`, which is about to be written or removed."""
         self._versions.pop(_key(kind, obj), None)
 
 

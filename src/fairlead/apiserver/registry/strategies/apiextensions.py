@@ -24,7 +24,7 @@ from fairlead.apiserver.validation.meta.kind_rules import KindRules
 
 
 def new_definition(definition: Json, _: Storage) -> Json:
-    """Complete and validate a new definition; return what to store. Raises ApiError 422."""
+    """Return a new definition with its defaults, after validating it. Raises ApiError 422."""
     completed = with_stored_versions(definition)
     found = causes(completed, ExpressionLengthBudget())
     _require_valid(completed, (*found, *_conversion_causes(completed)))
@@ -32,7 +32,7 @@ def new_definition(definition: Json, _: Storage) -> Json:
 
 
 def changed_definition(old: Json, new: Json, _: Storage) -> Json:
-    """Complete and validate an updated definition; return what to store. Raises ApiError 422."""
+    """Return an updated definition with its defaults, after validating it. Raises ApiError 422."""
     completed = with_stored_versions(new)
     length_budget = None if _schemas(old) == _schemas(completed) else ExpressionLengthBudget()
     found = (*causes(completed, length_budget), *changed_causes(old, completed))
@@ -43,10 +43,10 @@ def changed_definition(old: Json, new: Json, _: Storage) -> Json:
 
 
 def _conversion_causes(definition: Json) -> Iterator[Cause]:
-    """Yield an error if objects would have to be converted by a webhook.
+    """Yield an error if a webhook would have to convert the definition's objects.
 
-    Differs from upstream, which calls the webhook. Without conversion, clients of the other
-    versions would get, and store, objects with the wrong fields.
+    Differs from upstream, which calls the webhook. Without conversion, clients of other versions
+    than the storage version would read and write objects with wrong fields.
     """
     spec = definition["spec"]
     versions = spec.get("versions") or ()
@@ -57,7 +57,10 @@ def _conversion_causes(definition: Json) -> Iterator[Cause]:
 
 
 def _schemas(definition: Json) -> list[Any]:
-    """Return the schemas of all versions; if unchanged, their rules are not validated again."""
+    """Return the schemas of all versions.
+
+    If they do not change, their rules are not validated again.
+    """
     return [version.get("schema") for version in definition["spec"].get("versions") or ()]
 
 

@@ -45,7 +45,7 @@ _TWO_TARGETS: Final = "may not set both a target raw value and a target utilizat
 
 
 def check_autoscaler(obj: Json) -> Causes:
-    """Yield the errors of a HorizontalPodAutoscaler of either version."""
+    """Yield the errors of a HorizontalPodAutoscaler in version v1 or v2."""
     spec = obj["spec"]
     least, most = spec.get("minReplicas", 1), spec.get("maxReplicas", 0)
     yield from check_fields("spec", _SPEC, spec, "minReplicas")

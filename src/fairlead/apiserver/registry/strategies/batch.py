@@ -1,4 +1,4 @@
-"""The strategies of the group batch; a Job gets its own selector and labels.
+"""The strategies of the group batch. The server adds labels and a selector to each Job.
 
 upstream: pkg/registry/batch/{job,cronjob}/strategy.go
 """
@@ -43,7 +43,7 @@ _ORPHANED_PODS: Final = (
 
 
 def _new_job(job: Json, _: PreparationContext) -> Json:
-    """Return `job` with generated labels and selector, unless it has `manualSelector`."""
+    """Return `job` with generated labels and selector, unless `manualSelector` is set."""
     # upstream: job/strategy.go:generateSelector
     meta, spec = job["metadata"], job["spec"]
     if spec.get("manualSelector"):
@@ -77,7 +77,7 @@ def _new_job(job: Json, _: PreparationContext) -> Json:
 
 
 def _own_causes(job: Json) -> Causes:
-    """Yield the errors of the labels and selector that the server has added to `job`."""
+    """Yield the errors of the labels and selector that the server adds to `job`."""
     # upstream: pkg/apis/batch/validation/validation.go:validateGeneratedSelector
     spec = job["spec"]
     labels = spec["template"]["metadata"]["labels"]
@@ -96,7 +96,7 @@ def _refuse(job: Json, causes: Causes) -> None:
 
 
 def _has_unpersisted_labels(sent: Json, stored: Json) -> bool:
-    """Return whether a Job's labels come from its template and the server added labels to them."""
+    """Return whether the client sent a Job without labels and the stored Job has labels."""
     had, has = (obj["metadata"].get("labels") for obj in (sent, stored))
     return bool(has) and not had
 

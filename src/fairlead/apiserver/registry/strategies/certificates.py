@@ -1,4 +1,4 @@
-"""The strategy of CertificateSigningRequests: what approvers and signers may change.
+"""The strategy of CertificateSigningRequests, and the fields that approvers and signers may change.
 
 upstream: pkg/registry/certificates/certificates/strategy.go:csrStatusStrategy, csrApprovalStrategy,
 pkg/apis/certificates/validation/validation.go,
@@ -90,7 +90,7 @@ def _check_signer(field: str, name: str) -> Causes:
 
 
 def _csr_problem(text: str) -> str:
-    """Return why a PEM certificate request is invalid; "" if it is valid."""
+    """Return the error text of an invalid PEM certificate request; "" if it is valid."""
     # upstream: validation.go:validateCSR, pkg/apis/certificates/helpers.go:ParseCSR
     content = _decoded(text)
     if _HEAD not in content:
@@ -113,7 +113,7 @@ def _decoded(text: str) -> bytes:
 
 
 def check_signed(old: Json, new: Json) -> Causes:
-    """Yield the errors of a signer's update of the status from `old` to `new`."""
+    """Yield the errors of a status update by a signer, from `old` to `new`."""
     yield from _check_state(old, new)
     had, has = _rows(old), _rows(new)
     for verdict in _VERDICTS:
@@ -204,7 +204,7 @@ _CONDITIONS: Final = "conditions"
 
 
 def _prepare_status(old: Json, new: Json, timestamp: str) -> Json:
-    """Return `new` with the times of its conditions; approvals and denials cannot change."""
+    """Return `new` with timed conditions, and with the approvals and denials of `old`."""
     status = new.get("status") or {}
     rows = status.get(_CONDITIONS) or []
     for verdict in VERDICTS:
@@ -213,7 +213,7 @@ def _prepare_status(old: Json, new: Json, timestamp: str) -> Json:
 
 
 def _prepare_approval(old: Json, new: Json, timestamp: str) -> Json:
-    """Return `new` with the status of `old`, except its conditions and their times."""
+    """Return `new` with the status of `old`, except for its conditions, which come from `new`."""
     rows = _timed(_rows(old), _rows(new), timestamp)
     return {**new, "status": _with_rows(old.get("status") or {}, rows)}
 
@@ -228,7 +228,10 @@ def _with_rows(status: Json, rows: list[Json]) -> Json:
 
 
 def _with_verdicts(before: list[Json], rows: list[Json], verdict: str) -> list[Json]:
-    """Return `rows` with the approvals and denials of `before`, if both are equally long."""
+    """Return `rows` with its conditions of type `verdict` replaced by those of `before`.
+
+    If their numbers differ, `rows` is returned unchanged.
+    """
     # upstream: strategy.go:preserveConditionInstances
     had = [row for row in before if row.get("type") == verdict]
     if len(had) != sum(row.get("type") == verdict for row in rows):
@@ -238,7 +241,7 @@ def _with_verdicts(before: list[Json], rows: list[Json], verdict: str) -> list[J
 
 
 def _timed(before: list[Json], rows: list[Json], timestamp: str) -> list[Json]:
-    """Return `rows` with the times of their last update and transition."""
+    """Return the conditions `rows` with lastUpdateTime and lastTransitionTime set."""
     # upstream: strategy.go:populateConditionTimestamps
     since: dict[tuple[str, str], str] = {}
     for row in before:

@@ -50,7 +50,7 @@ _TWO_FAMILIES: Final = (
 
 
 def check_ip_address(obj: Json) -> Causes:
-    """Yield the errors of an IPAddress, whose name must be the address in canonical form."""
+    """Yield the errors of an IPAddress. Its name must be an address in canonical form."""
     yield from check_strict_ip("metadata.name", obj["metadata"].get("name", ""))
     parent = (obj.get("spec") or {}).get("parentRef")
     if parent is None:
@@ -72,7 +72,7 @@ def _check_parent(field: str, parent: Json) -> Causes:
 
 
 def check_service_cidr(obj: Json) -> Causes:
-    """Yield the errors of a ServiceCIDR, which has one CIDR, or one CIDR of each IP family."""
+    """Yield the errors of a ServiceCIDR. It has one CIDR, or one CIDR of each IP family."""
     spec = obj.get("spec") or {}
     ranges = spec.get("cidrs") or []
     if not ranges:
@@ -87,7 +87,7 @@ def check_service_cidr(obj: Json) -> Causes:
 
 
 def check_service_cidr_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of an update that changes a CIDR, or adds more than one CIDR."""
+    """Yield the errors of an update that changes or removes a CIDR, or adds several CIDRs."""
     # upstream: validation.go:ValidateServiceCIDRUpdate
     had, has = ((one.get("spec") or {}).get("cidrs") or [] for one in (old, new))
     if len(had) > len(has) or len(has) - len(had) > 1:
@@ -117,7 +117,10 @@ _WILDCARD_RULE: Final = (
 
 
 def check_new_ingress(ingress: Json) -> Causes:
-    """Yield the errors of a new Ingress; its class annotation and ingressClassName must match."""
+    """Yield the errors of a new Ingress.
+
+    Its class annotation and ingressClassName must be equal.
+    """
     yield from check_ingress(ingress)
     named = (ingress["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
     wanted = ingress["spec"].get("ingressClassName")

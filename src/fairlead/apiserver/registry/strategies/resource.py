@@ -41,7 +41,7 @@ def _second(context: PreparationContext) -> str:
 
 
 def _dated_slice(obj: Json, context: PreparationContext) -> Json:
-    """Return a ResourceSlice whose taints have a timeAdded.
+    """Return a ResourceSlice in which every taint has a timeAdded.
 
     upstream: pkg/apis/resource/v1/defaults.go: SetDefaults_DeviceTaint
     """
@@ -64,7 +64,7 @@ def _dated_rule(obj: Json, context: PreparationContext) -> Json:
 
 
 def _changed_rule(old: Json, new: Json, context: PreparationContext) -> Json:
-    """Return `new` with the current time as timeAdded if only the effect changed.
+    """Return `new`, with a new timeAdded if only the taint's effect changed.
 
     upstream: pkg/registry/resource/devicetaintrule/strategy.go: PrepareForUpdate
     """

@@ -128,7 +128,7 @@ def check_attributes_class(obj: Json) -> Causes:
 
 
 def check_attachment(obj: Json) -> Causes:
-    """Yield the errors of a VolumeAttachment, whether it is new or updated."""
+    """Yield the errors of a VolumeAttachment that are checked on create and on update."""
     spec = obj["spec"]
     source = spec.get("source") or {}
     yield from check_fields("spec", "storage.v1.VolumeAttachmentSpec", spec, "attacher")
@@ -146,7 +146,7 @@ def check_attachment(obj: Json) -> Causes:
 
 
 def check_new_attachment(obj: Json) -> Causes:
-    """Yield the errors of a VolumeAttachment that are checked only on create."""
+    """Yield all errors of a new VolumeAttachment."""
     yield from check_attachment(obj)
     yield from check_driver_name("spec.attacher", obj["spec"].get("attacher", ""))
     named = (obj["spec"].get("source") or {}).get("persistentVolumeName")
@@ -155,7 +155,7 @@ def check_new_attachment(obj: Json) -> Causes:
 
 
 def check_node_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of changes to the drivers of a CSINode, except changes of allocatable."""
+    """Yield the errors of an update that changes a driver of a CSINode, except its allocatable."""
     had, wants = ((obj.get("spec") or {}).get("drivers") or () for obj in (old, new))
     for before in had:
         for after in wants:
@@ -181,7 +181,7 @@ def _storage_class_warnings(_: Json | None, found: Json) -> Iterator[str]:
 
 
 def _driver_warnings(old: Json | None, new: Json) -> Iterator[str]:
-    """Warns when a driver starts to request additional tokens."""
+    """Warns if a CSIDriver starts to request tokens, or changes the tokens that it requests."""
     # upstream: pkg/registry/storage/csidriver/strategy.go:WarningsOnCreate, WarningsOnUpdate
     token_requests = new["spec"].get("tokenRequests") or []
     if not token_requests or new["spec"].get("serviceAccountTokenInSecrets") is not None:

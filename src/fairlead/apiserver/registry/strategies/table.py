@@ -1,6 +1,6 @@
 """The strategy of each built-in kind, by resource.
 
-The strategies of an API group are imported when one of them is first looked up: those of
+The strategies of an API group are imported when one of them is first looked up. The strategies of
 definitions, policies and certificates import CEL and cryptography, which a simulation of nodes and
 pods does not need.
 """
@@ -42,12 +42,16 @@ _MODULES: Final = {
 
 
 class StrategyTable(Mapping[str, ResourceStrategy]):
-    """Strategies by resource (`pods`, `deployments.apps`), imported group by group."""
+    """Strategies by resource (`pods`, `deployments.apps`), imported one group at a time."""
 
     def __init__(
         self, variant: Callable[[str, ResourceStrategy], ResourceStrategy | None] | None = None
     ) -> None:
-        """Hold `variant(resource, strategy)` for each resource, unless the result is None."""
+        """`variant` maps a resource and its strategy to the strategy in this table.
+
+        If `variant` returns None, the table has no strategy for the resource. By default, the table
+        has the strategies of an API server.
+        """
         self._variant = variant
         self._groups: set[str] = set()
         self._loaded: dict[str, ResourceStrategy] = {}
@@ -59,7 +63,7 @@ class StrategyTable(Mapping[str, ResourceStrategy]):
         return found
 
     def get(self, resource: str, default: Any = None) -> Any:
-        """Return the strategy of `resource`; `default` if there is none."""
+        """Return the strategy of `resource`; `default` if the table has none for it."""
         found = self._loaded.get(resource)
         if found is None:
             self._load(resource.partition(".")[2])
@@ -91,5 +95,5 @@ STRATEGIES: Final = StrategyTable()
 
 
 def strategy_of(kind: Kind) -> ResourceStrategy:
-    """Return the strategy of a kind; `CUSTOM` or `DEFAULT` if it has none of its own."""
+    """Return the strategy of a kind; `CUSTOM` or `DEFAULT` if the kind has no own strategy."""
     return STRATEGIES.get(kind.resource) or (CUSTOM if kind.is_custom else DEFAULT)

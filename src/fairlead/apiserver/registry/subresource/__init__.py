@@ -1,1 +1,1 @@
-"""Subresources of pods: `binding` assigns a pod to a node, `eviction` deletes it if allowed."""
+"""Subresources of pods: `binding` assigns a pod to a node; `eviction` deletes a pod if allowed."""

@@ -1,4 +1,4 @@
-"""The binding subresource of pods: assigns a pod to a node, once.
+"""The subresource `binding` of pods, which assigns an unassigned pod to a node.
 
 upstream: pkg/registry/core/pod/storage/storage.go:BindingREST
 """
@@ -38,11 +38,11 @@ def bind(  # noqa: PLR0913 - the parts of one request
     dry_run: bool = False,
     write: Write = PLAIN,
 ) -> WebhookCalls[Json]:
-    """Assign the pod to `node`, which need not exist, and return the stored pod.
+    """Assign the pod `name` to `node`, and return the stored pod. The node need not exist.
 
     `labels` and `annotations` are added to the pod. A non-empty `uid` is a precondition. Raises
-    ApiError: 404 no such pod, 409 another uid, already assigned, being deleted or gated, 500
-    without a node.
+    ApiError 404 if the pod does not exist, 500 if `node` is "", and 409 if the uid differs or the
+    pod is already assigned, terminating or gated.
     """
     if not node:
         raise internal_error("target.name: Required value")

@@ -1,9 +1,9 @@
-"""The eviction subresource of pods: a deletion that PodDisruptionBudgets may refuse.
+"""The subresource `eviction` of pods: a deletion that PodDisruptionBudgets may refuse.
 
 A pod that is finished, terminating or not started yet is deleted without a budget check. Any other
-pod may have at most one budget. An unready pod does not count against it if enough other pods are
-healthy, or if the budget always allows evicting unhealthy pods. The eviction decrements
-disruptionsAllowed; the budget's controller recomputes it later.
+pod may be selected by at most one budget. An unready pod does not count against its budget if
+enough other pods are healthy, or if the budget always allows the eviction of unhealthy pods. The
+eviction decrements disruptionsAllowed, which the budget's controller recomputes later.
 
 upstream: pkg/registry/core/pod/storage/eviction.go
 """
@@ -58,10 +58,11 @@ def evict(  # noqa: PLR0913 - the parts of one request
     resource_version: str = "",
     dry_run: bool = False,
 ) -> Json:
-    """Delete the pod if its budget allows it; return the pod's last version.
+    """Delete the pod if its budget allows this; return the pod's last version.
 
-    A non-empty `uid` or `resource_version` is a precondition. Raises ApiError: 404 no such pod, 409
-    another uid or version, 429 the budget is used up, 500 several budgets.
+    A non-empty `uid` or `resource_version` is a precondition. Raises ApiError 404 if the pod does
+    not exist, 409 if a precondition fails, 429 if the budget allows no disruption, and 500 if
+    several budgets select the pod.
     """
     pod = store.get(POD, namespace, name)
     require(POD, pod, uid=uid or None, resource_version=resource_version or None)
@@ -78,9 +79,9 @@ def evict(  # noqa: PLR0913 - the parts of one request
 
 
 def budgets_of(store: Store, pod: Json) -> list[Json]:
-    """Return the budgets that select `pod`, sorted by name.
+    """Return the PodDisruptionBudgets that select `pod`, sorted by name.
 
-    An empty selector selects the whole namespace.
+    An empty selector selects all pods in the namespace.
     """
     labels = pod["metadata"].get("labels", {})
     return [
@@ -120,7 +121,7 @@ def _is_ready(pod: Json) -> bool:
 
 
 def _spares_unhealthy(budget: Json) -> bool:
-    """Return whether an unready pod may be evicted without counting against the budget."""
+    """Return whether the eviction of an unready pod does not count against `budget`."""
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     status = budget.get("status", {})
@@ -129,7 +130,7 @@ def _spares_unhealthy(budget: Json) -> bool:
 
 
 def _refusal(budget: Json) -> ApiError | None:
-    """Return the refusal if `budget` does not allow the eviction, else None."""
+    """Return the refusal of an eviction if `budget` does not allow it, else None."""
     meta, status = budget["metadata"], budget.get("status", {})
     name, namespace = meta["name"], meta["namespace"]
     allowed = status.get("disruptionsAllowed", 0)

@@ -1,6 +1,6 @@
-"""Warnings about objects that were accepted.
+"""Warnings that accompany the responses to accepted requests.
 
-Law: pure functions of the old and new object; they yield messages and change nothing.
+Law: the modules contain pure functions of the old and new object, which yield messages.
 
 upstream: WarningsOnCreate and WarningsOnUpdate of pkg/registry/*/strategy.go
 """

@@ -83,7 +83,7 @@ def endpoints_warnings(endpoints: Json) -> Warnings:
 
 
 def slice_warnings(found: Json) -> Warnings:
-    """Warns about non-canonical addresses of an EndpointSlice, and about FQDN slices."""
+    """Warns about non-canonical addresses in an EndpointSlice, and about the address type FQDN."""
     labels = found["metadata"].get("labels") or {}
     if found.get("addressType") == "FQDN":
         yield "spec.addressType: FQDN endpoints are deprecated"
@@ -114,7 +114,7 @@ def network_policy_warnings(policy: Json) -> Warnings:
 
 
 def ip_warnings(field: str, text: str) -> Warnings:
-    """Yield a warning about a non-canonical address."""
+    """Warns if `text` is an address in non-canonical form."""
     found = parse_ip(text)
     if found is None:
         return
@@ -127,7 +127,7 @@ def ip_warnings(field: str, text: str) -> Warnings:
 
 
 def cidr_warnings(field: str, text: str) -> Warnings:
-    """Warns about a CIDR with host bits set, or in non-canonical form."""
+    """Warns if `text` is a CIDR in non-canonical form, or with host bits set."""
     found = parse_cidr(text)
     if found is None:
         return

@@ -22,12 +22,12 @@ COMPARISONS_MAX: Final = 50_000
 
 @dataclass(slots=True)
 class ComparisonBudget:
-    """The comparisons left for one pod."""
+    """The number of comparisons that are left for one pod."""
 
     left: int = COMPARISONS_MAX
 
     def spend(self, comparisons: int) -> bool:
-        """Subtract `comparisons`; return whether any are left."""
+        """Subtract `comparisons`; return whether any comparisons are left."""
         self.left = max(self.left - comparisons, 0)
         return self.left > 0
 
@@ -79,7 +79,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def template_warnings(prefix: str, template: Json) -> Warnings:
-    """Yield all warnings about a pod or a template at path `prefix`, in upstream's order."""
+    """Yield all warnings about a pod or a template at the path `prefix`, in upstream's order."""
     spec = template.get("spec") or {}
     notes = (template.get("metadata") or {}).get("annotations") or {}
     field = f"{prefix}spec"
@@ -153,7 +153,7 @@ def _volume_warnings(field: str, volume: Json) -> Warnings:
 
 
 def old_volume(field: str, key: str) -> str:
-    """Return the warning about a deprecated volume type, in a pod or a PersistentVolume."""
+    """Return the warning about the deprecated volume type `key` of a pod or PersistentVolume."""
     name, deprecated, gone = OLD_VOLUMES[key]
     end = f", non-functional in {gone}" if gone else ""
     return f"{field}.{name}: deprecated in {deprecated}{end}"
@@ -200,7 +200,10 @@ _PORT: Final = ("name", "hostPort", "containerPort", "protocol", "hostIP")
 
 
 def container_warnings(prefix: str, spec: Json, notes: Json) -> Warnings:
-    """Warns about each container, then about all ports; `notes` are the pod's annotations."""
+    """Warns about each container, then about all ports.
+
+    `notes` are the annotations of the pod.
+    """
     own = spec.get("securityContext") or {}
     for field, container in _all(prefix, spec):
         context, name = container.get("securityContext") or {}, container.get("name", "")
@@ -218,13 +221,13 @@ def container_warnings(prefix: str, spec: Json, notes: Json) -> Warnings:
 
 
 def old_seccomp(prefix: str, key: str) -> str:
-    """Return the warning about a seccomp annotation, which no longer has any effect."""
+    """Return the warning about the seccomp annotation `key`, which no longer has any effect."""
     why = 'non-functional in v1.27+; use the \\"seccompProfile\\" field instead'
     return f"{prefix}metadata.annotations[{key}]: {why}"
 
 
 def fraction(field: str, text: Any) -> Warnings:
-    """Warns about a quantity with a fraction of a byte."""
+    """Warns if the quantity `text` contains a fraction of a byte."""
     if text is not None and parse_quantity(text).nano % NANOS_PER_UNIT:
         yield f'{field}: fractional byte value "{text}" is invalid, must be an integer'
 
@@ -281,7 +284,10 @@ def _zero(name: str) -> str:
 
 
 def _clash(port: Json, other: Json) -> str:
-    """Return how two definitions of the same container port conflict; "" if they do not."""
+    """Return the conflict between two definitions of the same container port, such as "duplicate".
+
+    Returns "" if they do not conflict.
+    """
     ips = [one.get("hostIP") or "" for one in (port, other)]
     numbers = [one.get("hostPort") or 0 for one in (port, other)]
     if ips[0] == ips[1] and numbers[0] == numbers[1]:
@@ -305,7 +311,7 @@ _SOURCES: Final = (
 
 
 def path_warnings(volumes: list[Json]) -> Warnings:
-    """Warns about paths of a volume that are equal or nested."""
+    """Warns about equal or nested file paths within a volume."""
     budget = ComparisonBudget()
     for volume in volumes:
         name = volume.get("name", "")
@@ -372,9 +378,9 @@ def _overlaps(paths: list[str], source_name: str, budget: ComparisonBudget) -> W
 
 
 def _are_apart(paths: list[str]) -> bool:
-    """Return whether no path is a prefix of another.
+    """Return whether no path in `paths` is a prefix of another path.
 
-    In sorted order, such paths are neighbours.
+    In sorted order, a path and its prefix would be neighbours.
     """
     ordered = sorted(filter(None, paths))
     return not any(map(str.startswith, ordered[1:], ordered))

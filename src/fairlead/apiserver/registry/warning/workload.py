@@ -20,7 +20,7 @@ _SURPRISING: Final = "which can result in surprising behavior; a DNS label is re
 
 
 def workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
-    """Yield warnings about the pod template at the path `template`, unless spec is unchanged."""
+    """Warns about the pod template at the path `template`, unless the spec is unchanged."""
     if old is not None and old.get("spec") == new.get("spec"):
         return
     value: Any = new
@@ -31,17 +31,14 @@ def workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
 
 
 def naming_workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
-    """Yield the warnings of `workload_warnings`, and a warning about a new workload's name.
-
-    The names of its pods begin with the workload's name.
-    """
+    """Warns about the pod template, and about a new workload's name, with which pod names begin."""
     if old is None:
         yield from name_warnings(new["metadata"]["name"], IN_POD_NAMES)
     yield from workload_warnings(template, old, new)
 
 
 def name_warnings(name: str, used: str) -> Warnings:
-    """Warns about a name that is not a DNS label but is `used` as one."""
+    """Warns if `name` is not a DNS label but is used as one; `used` describes the use."""
     problems = dns_label_problems(name)
     if problems:
         yield f"metadata.name: {used}, {_SURPRISING}: [{' '.join(problems)}]"

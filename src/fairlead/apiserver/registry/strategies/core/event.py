@@ -1,4 +1,4 @@
-"""Events: v1 and events.k8s.io/v1 show the same objects with different field names.
+"""Events: v1 and events.k8s.io/v1 contain the same objects, with different field names.
 
 upstream: pkg/registry/core/event/strategy.go,
 pkg/apis/core/validation/events.go
@@ -33,7 +33,7 @@ _NEVER: Final = "needs to be unset"
 def check_event(obj: Json, controller: str = "reportingComponent") -> Causes:
     """Yield the errors of a core/v1 event, or of an updated events.k8s.io/v1 event.
 
-    `controller` is the name of the field that identifies the reporting controller.
+    `controller` is the name of the field that contains the reporting controller.
     """
     if obj.get("eventTime") is None:
         yield from _check_place(obj, ("default", ""))
@@ -59,9 +59,9 @@ def check_new_event(obj: Json) -> Causes:
 
 
 def _check_place(obj: Json, for_cluster: tuple[str, ...]) -> Causes:
-    """Yield an error unless the event is in the namespace of its object.
+    """Yield an error unless the event is in the namespace of the object that it describes.
 
-    An event of a cluster-scoped object must be in one of the namespaces `for_cluster`.
+    An event about a cluster-scoped object must be in one of the namespaces `for_cluster`.
     """
     place = obj["metadata"].get("namespace", "")
     theirs = (obj.get("involvedObject") or {}).get("namespace", "")

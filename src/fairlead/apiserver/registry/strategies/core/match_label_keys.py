@@ -1,9 +1,9 @@
 """matchLabelKeys and mismatchLabelKeys: merges the pod's labels into its selectors.
 
-On create, the server merges the labels that these keys name into the stored labelSelector, so that
-readers of the pod need only the selector. A key without a matching pod label adds nothing; an
-absent selector, which matches nothing, stays absent. Merging again changes nothing, so pods of
-dumps can be merged, too.
+When a pod is created, the server merges the labels that these keys name into the stored
+labelSelector, so that readers of the pod need only the selector. A key that no label of the pod has
+adds nothing. An absent selector, which matches nothing, stays absent. Merging again changes
+nothing, so the pods of dumps can be merged too.
 
 upstream: pkg/registry/core/pod/strategy.go:mutatePodAffinity, mutateTopologySpreadConstraints
 """
@@ -20,7 +20,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def with_label_keys(pod: Json) -> Json:
-    """Return `pod` with the label keys of affinity terms and spread constraints merged in."""
+    """Return `pod` after merging the label keys of its affinity terms and spread constraints."""
     spec = pod["spec"]
     affinity, constraints = spec.get("affinity"), spec.get("topologySpreadConstraints")
     if not affinity and not constraints:
@@ -59,7 +59,7 @@ def _terms(terms: Json, merged: Callable[[Json], Json]) -> Json:
 
 
 def _merged(term: Json, labels: Json) -> Json:
-    """Return `term` with its label keys as requirements.
+    """Return `term` with a selector requirement for each of its label keys.
 
     `term` is an affinity term or a spread constraint.
     """

@@ -1,4 +1,4 @@
-"""Namespaces: created Active with a finalizer; Terminating until their content is deleted.
+"""Namespaces: Active with a finalizer at first; Terminating while their content is being deleted.
 
 upstream: pkg/registry/core/namespace/strategy.go, storage/storage.go,
 pkg/apis/core/validation/validation.go:ValidateNamespace
@@ -37,7 +37,7 @@ def _prepare_for_update(old: Json, new: Json, _: PreparationContext) -> Json:
 
 
 def begin_deletion(namespace: Json, now: int, _: int | None) -> Json | None:
-    """Return `namespace` in phase Terminating; None if it has no content finalizer."""
+    """Return `namespace` in phase Terminating; None if it has no finalizers in its spec."""
     # upstream: storage.go:Delete
     if not has_content_finalizers(namespace):
         return None
@@ -52,7 +52,10 @@ def begin_deletion(namespace: Json, now: int, _: int | None) -> Json | None:
 
 
 def has_content_finalizers(namespace: Json) -> bool:
-    """Return whether a controller must still confirm that the namespace is empty."""
+    """Return whether spec.finalizers is not empty.
+
+    The namespace controller removes the finalizer when the namespace is empty.
+    """
     return bool(namespace.get("spec", {}).get("finalizers"))
 
 

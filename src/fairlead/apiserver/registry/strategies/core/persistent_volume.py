@@ -1,4 +1,4 @@
-"""PersistentVolumes: records when a volume entered its phase.
+"""PersistentVolumes: records the time at which a volume's phase last changed.
 
 upstream: pkg/registry/core/persistentvolume/strategy.go
 """
@@ -35,7 +35,7 @@ def _prepare_for_create(volume: Json, _: PreparationContext) -> Json:
 
 
 def _prepare_status(old: Json, new: Json, timestamp: str) -> Json:
-    """Return `new` with the time of its last phase transition."""
+    """Return `new` with status.lastPhaseTransitionTime set."""
     # upstream: PrepareForUpdate of persistentvolumeStatusStrategy
     before, after = old.get("status") or {}, new.get("status") or {}
     key = "lastPhaseTransitionTime"

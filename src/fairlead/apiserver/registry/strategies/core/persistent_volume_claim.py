@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims: two fields mirror each other as the data source.
+"""PersistentVolumeClaims: keeps dataSource and dataSourceRef equal.
 
 upstream: pkg/registry/core/persistentvolumeclaim/strategy.go,
 pkg/api/persistentvolumeclaim/util.go:DropDisabledFields,

@@ -39,7 +39,7 @@ _GATED: Final = {
 
 
 def initial_status(pod: Json, timestamp: str) -> Json:
-    """Return the status of a new pod: Pending; SchedulingGated if it has scheduling gates."""
+    """Return the status of a new pod: Pending, with a condition if it has scheduling gates."""
     status: Json = {"phase": "Pending"}
     if pod.get("spec", {}).get("schedulingGates"):
         status["conditions"] = with_conditions((), (_GATED,), timestamp)
@@ -47,7 +47,7 @@ def initial_status(pod: Json, timestamp: str) -> Json:
 
 
 def merge_label_keys(pod: Json, _: PreparationContext) -> Json:
-    """Return `pod` with the label keys of affinity terms and spread constraints merged in."""
+    """Return `pod` after merging the label keys of its affinity terms and spread constraints."""
     return with_label_keys(pod)
 
 
@@ -60,7 +60,7 @@ def _prepare_for_create(pod: Json, _: PreparationContext) -> Json:
 
 
 def begin_deletion(pod: Json, now: int, grace_period_s: int | None) -> Json:
-    """Return `pod` marked for deletion; only assigned, unfinished pods get a grace period."""
+    """Return `pod` marked for deletion. Only unfinished pods on a node get a grace period."""
     # upstream: pkg/registry/core/pod/strategy.go, CheckGracefulDelete
     spec = pod["spec"]
     if not spec.get("nodeName") or pod["status"].get("phase") in FINISHED_PHASES:
@@ -71,7 +71,7 @@ def begin_deletion(pod: Json, now: int, grace_period_s: int | None) -> Json:
 
 
 def holds_deleted(pod: Json) -> bool:
-    """Return whether the kubelet has not yet confirmed that the pod has stopped."""
+    """Return whether the pod is kept because its kubelet has not yet confirmed that it stopped."""
     return bool(pod["metadata"].get("deletionGracePeriodSeconds"))
 
 

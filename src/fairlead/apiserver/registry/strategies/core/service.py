@@ -42,7 +42,10 @@ _ADDRESSED: Final = (
 
 
 def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool = False) -> Json:
-    """Return an updated service that keeps its addresses, unless its new type needs none."""
+    """Return an updated Service that keeps the addresses that its new type uses.
+
+    Raises ApiError 422 or 500.
+    """
     before, spec = old["spec"], _without_useless(old["spec"], new["spec"])
     new = {**new, "status": _status_of({**new, "spec": spec})}
     if spec.get("type") == EXTERNAL_NAME:
@@ -65,7 +68,7 @@ def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool
 
 
 def _without_useless(before: Json, spec: Json) -> Json:
-    """Return `spec` without those unchanged fields that the new type does not use."""
+    """Return `spec` without the unchanged fields that the Service's new type does not use."""
     # upstream: pkg/registry/core/service/strategy.go:dropTypeDependentFields
     useless = [
         key
@@ -82,7 +85,10 @@ def _without_useless(before: Json, spec: Json) -> Json:
 
 
 def _status_of(service: Json) -> Json:
-    """Return a service's status; only the type LoadBalancer keeps load balancer ingress."""
+    """Return the status of a Service.
+
+    Only Services of type LoadBalancer keep status.loadBalancer.
+    """
     status: Json = service.get("status") or {}
     return status if _is_balanced(service["spec"]) else {**status, "loadBalancer": {}}
 
@@ -92,7 +98,7 @@ def _is_balanced(spec: Json) -> bool:
 
 
 def _is_reachable(spec: Json) -> bool:
-    """Return whether a service can be reached from outside the cluster."""
+    """Return whether a Service can be reached from outside the cluster."""
     # upstream: pkg/api/service/util.go:ExternallyAccessible
     if spec.get("type") == "ClusterIP":
         return bool(spec.get("externalIPs"))
@@ -100,7 +106,10 @@ def _is_reachable(spec: Json) -> bool:
 
 
 def _kept_ports(before: Json, spec: Json) -> list[Json]:
-    """Return the ports; a port without a nodePort keeps that of the old port with its name."""
+    """Return the ports of `spec`, with the node ports that the Service had.
+
+    A port without a nodePort gets that of the port in `before` with the same name.
+    """
     # upstream: pkg/registry/core/service/storage/storage.go:patchAllocatedValues
     ports = spec.get("ports") or []
     used = {port.get("nodePort") for port in ports}
@@ -126,7 +135,10 @@ _NEEDED: Final[Mapping[str, Callable[[Json], bool]]] = {
 
 
 def _begin_create(service: Json, preparation: PreparationContext) -> None:
-    """Refuse unavailable addresses before all other validation."""
+    """Refuse a new Service whose addresses are unavailable.
+
+    This runs before all other validation.
+    """
     if service["metadata"].get("name"):
         check_addresses(service, preparation.storage, dry_run=preparation.dry_run)
     else:

@@ -1,6 +1,6 @@
 """Allocates a cluster IP for each Service, and node ports if its type needs them.
 
-The ports in use are those of the stored Services.
+A port is in use if a stored Service has it.
 
 upstream: pkg/registry/core/service/storage/{alloc,storage}.go, ipallocator, portallocator
 """
@@ -40,17 +40,17 @@ ON_NODES: Final = ("NodePort", "LoadBalancer")
 
 
 def with_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -> Json:
-    """Return a new service with its addresses; a dry run allocates nothing.
+    """Return a new Service with its cluster IP and node ports. A dry run allocates nothing.
 
-    Raises ApiError 422 for an address that is not available.
+    Raises ApiError 422 if a requested address is not available.
     """
     return addressed(service, storage, dry_run=dry_run)
 
 
 def require_name(service: Json, storage: Storage) -> None:
-    """Refuse a service that needs an address but has no name, to which its IPAddress would refer.
+    """Refuse a Service without a name, for which an IPAddress would have to be created.
 
-    Raises ApiError 422.
+    The IPAddress refers to the Service by its name. Raises ApiError 422.
     """
     # upstream: ipallocator/ipallocator.go:createIPAddress, which Store.BeginCreate leads to
     spec = service["spec"]
@@ -67,19 +67,16 @@ def require_name(service: Json, storage: Storage) -> None:
 
 
 def check_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -> None:
-    """Refuse a new service with unavailable addresses, before all other validation.
-
-    Raises ApiError 422.
-    """
+    """Refuse a new Service whose requested addresses are not available. Raises ApiError 422."""
     with_addresses(service, storage, dry_run=dry_run)
 
 
 def addressed(
     service: Json, storage: Storage, before: Json | None = None, *, dry_run: bool = False
 ) -> Json:
-    """Return `service` with its addresses. Raises ApiError 422, 500.
+    """Return `service` with its cluster IP and node ports. Raises ApiError 422, 500.
 
-    `before` is the previous spec of the service.
+    `before` is the previous spec of the Service. A dry run allocates nothing.
     """
     if service["spec"].get("type") == EXTERNAL_NAME:
         return service
@@ -97,7 +94,7 @@ def addressed(
 
 
 def _families(service: Json, before: Json) -> Json:
-    """Return the IP families and the IP family policy of a service."""
+    """Return the fields ipFamilyPolicy and ipFamilies of a Service. Raises ApiError 422."""
     # upstream: alloc.go:initIPFamilyFields
     spec = service["spec"]
     sent = spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
@@ -141,12 +138,15 @@ def _unknown_families(policy: str, families: list[str]) -> Causes:
 
 
 def has_health_check(spec: Json) -> bool:
-    """Return whether a service has a health check node port."""
+    """Return whether a Service has a health check node port."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
 def _health_port(spec: Json, others: Iterable[Json], free: range) -> int:
-    """Return the health check node port of a service. Raises ApiError 500."""
+    """Return the health check node port of a Service.
+
+    Raises ApiError 500 if it is not available.
+    """
     taken = taken_ports([*others, {"ports": spec.get("ports", ())}])
     number = int(spec.get("healthCheckNodePort") or 0)
     if not number:
@@ -159,13 +159,13 @@ def _health_port(spec: Json, others: Iterable[Json], free: range) -> int:
 
 
 def _wanted(spec: Json) -> str:
-    """Return the requested cluster IP, "" for any address."""
+    """Return the requested cluster IP; "" if any address may be allocated."""
     found: str = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "")
     return found
 
 
 def _address(service: Json, storage: Storage, before: Json, *, dry_run: bool) -> str:
-    """Return the address of a service; a dry run allocates none. Raises ApiError 422, 500."""
+    """Return the cluster IP of a Service. A dry run allocates none. Raises ApiError 422, 500."""
     wanted = _wanted(service["spec"])
     if wanted in (HEADLESS, before.get("clusterIP") or HEADLESS):
         return wanted
@@ -193,7 +193,7 @@ def _unavailable(wanted: str, storage: Storage, uid: str | None) -> str:
 
 
 def _unavailable_in_dry_run(wanted: str, storage: Storage) -> str:
-    """Return why a dry run refuses the address `wanted`; "" if it accepts the address."""
+    """Return the reason why a dry run refuses the address `wanted`; "" if it accepts it."""
     # upstream: cidrallocator.go:DryRun, ipallocator.go:allocateService
     try:
         address, network = IPv4Address(wanted), ranges(storage)[0]
@@ -214,7 +214,7 @@ def _free_address(storage: Storage, uid: str | None) -> str:
 
 
 def taken_ports(specs: Iterable[Json]) -> set[Any]:
-    """Return the node ports of services with these specs."""
+    """Return the node ports in the Service specs `specs`."""
     taken = set()
     for spec in specs:
         taken |= {port.get("nodePort") for port in spec.get("ports") or ()}
@@ -223,9 +223,10 @@ def taken_ports(specs: Iterable[Json]) -> set[Any]:
 
 
 def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
-    """Return the ports with their node ports; ports with the same number share a node port.
+    """Return the ports of a Service with their node ports.
 
-    Their protocols differ. New node ports are taken from `free`.
+    Ports with the same number and different protocols share a node port. New node ports are taken
+    from `free`. Raises ApiError 422 if a requested node port is not available.
     """
     # upstream: alloc.go:initNodePorts
     spec = service["spec"]
@@ -256,7 +257,7 @@ def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
 
 
 def _free_ports(free: range, taken: AbstractSet[Any], what: str) -> Iterator[int]:
-    """Yield the ports of `free` that are not in `taken`. Raises ApiError 500 when none is left."""
+    """Yield the ports of `free` that are not in `taken`. Raises ApiError 500 if no port is left."""
     yield from (number for number in free if number not in taken)
     text = f"failed to allocate a {what}: range is full"
     raise ApiError("InternalError", 500, f"Internal error occurred: {text}")
@@ -274,11 +275,11 @@ def _wrong_port(number: int, taken: set[Any]) -> str:
 
 
 def refused_service(service: Json, cause: Cause) -> ApiError:
-    """Return ApiError 422 for a service whose addresses are refused."""
+    """Return ApiError 422 for a Service whose requested addresses are refused."""
     meta = service["metadata"]
     return invalid(SERVICE, meta.get("namespace", ""), meta.get("name", ""), (cause,))
 
 
 def without(value: Json, *names: str) -> Json:
-    """Return `value` without the given fields."""
+    """Return `value` without the fields `names`."""
     return {key: item for key, item in value.items() if key not in names}

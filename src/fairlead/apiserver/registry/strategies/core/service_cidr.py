@@ -1,13 +1,13 @@
 """The ranges of Service addresses: the CIDRs of ServiceCIDRs, or a default range.
 
 A range is in use while a ServiceCIDR that contains it is ready and not terminating. The first
-addresses of a range are reserved for Services that request a certain address; other Services get
-them only when all other addresses are taken. An address is taken if an IPAddress or a Service has
+addresses of a range are reserved for Services that request a specific address. Other Services get
+these addresses only when all others are taken. An address is taken if an IPAddress or a Service has
 it.
 
-Differs from upstream in two ways: ranges are searched from their beginning, starting with the
-cluster's own range, not at random; and while no ServiceCIDR is ready, terminating ones are used,
-where upstream fails (500).
+Differs from upstream in two ways. Ranges are searched from their beginning rather than at random,
+starting with the cluster's default range. While no ServiceCIDR is ready, the ranges of terminating
+ServiceCIDRs are used; upstream fails with 500.
 
 upstream: pkg/registry/core/service/ipallocator/{cidrallocator,ipallocator}.go,
 pkg/api/servicecidr/servicecidr.go:PrefixContainsIP
@@ -33,7 +33,7 @@ _OFFSET_DIVISOR: Final = 16
 
 
 def ranges(storage: Storage) -> list[IPv4Network]:
-    """Return the ranges to allocate from, at least one."""
+    """Return the ranges from which cluster IPs are allocated; there is at least one."""
     known = sorted(storage.unsorted(SERVICE_CIDR), key=_sort_key)
     return _networks(filter(_is_ready, known)) or _networks(known) or [NETWORK]
 
@@ -45,13 +45,13 @@ def _networks(known: Iterable[Json]) -> list[IPv4Network]:
 
 
 def holds(network: IPv4Network, address: IPv4Address) -> bool:
-    """Return whether `address` is a host address in the range."""
+    """Return whether `address` is a host address in the range `network`."""
     ends = (network.network_address, network.broadcast_address)
     return address in network and address not in ends
 
 
 def taken_addresses(storage: Storage, uid: str | None) -> set[str]:
-    """Return all addresses taken by IPAddresses or by Services other than `uid`."""
+    """Return all addresses that an IPAddress has, or a Service whose uid differs from `uid`."""
     taken = {name for (_, name), _ in storage.stored_items(IP_ADDRESS)}
     for service in storage.unsorted(SERVICE):
         if service["metadata"].get("uid") != uid:
@@ -67,7 +67,7 @@ def addresses_of(service: Json) -> set[str]:
 
 
 def free_address(networks: list[IPv4Network], taken: set[str]) -> str:
-    """Return a free address; "" if there is none."""
+    """Return a free address in one of `networks`; "" if all addresses are taken."""
     for network in networks:
         for candidate in _candidates(network):
             if str(candidate) not in taken:
@@ -83,7 +83,7 @@ def _candidates(network: IPv4Network) -> Iterator[IPv4Address]:
 
 
 def _range_offset(network: IPv4Network) -> int:
-    """Return the number of addresses reserved for Services that request one."""
+    """Return the number of addresses reserved for Services that request a specific address."""
     # upstream: ipallocator.go:calculateRangeOffset
     if network.num_addresses <= _OFFSET_MIN:
         return 0
