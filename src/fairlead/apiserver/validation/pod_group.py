@@ -1,4 +1,4 @@
-"""PodGroups and Workloads of scheduling.k8s.io/v1alpha2.
+"""Validates PodGroups and Workloads of scheduling.k8s.io/v1alpha2.
 
 upstream: staging/src/k8s.io/api/scheduling/v1alpha2/types.go (declarative validation),
 pkg/apis/scheduling/validation/validation.go
@@ -42,9 +42,10 @@ def check_pod_group(obj: Json) -> Causes:
 
 
 def check_scheduled_pod_group(obj: Json) -> Causes:
-    """Yield the errors of a PodGroup in a simulation, and refuse fields that are not implemented.
+    """Yield the errors of a PodGroup in a simulation.
 
-    A server drops these fields from new PodGroups as long as their feature gates are off.
+    Fields that Fairlead does not implement are errors. A server drops such fields from new
+    PodGroups while their feature gates are off.
     """
     wrong = _wrong_type(POD_GROUP, obj)
     if wrong is not None:
@@ -86,7 +87,7 @@ def check_workload(obj: Json) -> Causes:
 
 
 def check_scheduled_gang_workload(obj: Json) -> Causes:
-    """Yield the errors of a Workload in a simulation, whose fields may have wrong types."""
+    """Yield the errors of a Workload in a simulation, including fields that have wrong types."""
     wrong = _wrong_type(WORKLOAD, obj)
     if wrong is None:
         yield from check_workload(obj)
@@ -95,7 +96,7 @@ def check_scheduled_gang_workload(obj: Json) -> Causes:
 
 
 def _wrong_type(kind: Kind, obj: Json) -> Cause | None:
-    """Return the error of the first field of the spec with a wrong type; None if there is none."""
+    """Return the error of the first field in the spec that has a wrong type; None if none has."""
     from fairlead.apiserver.schema.decoder import decoded  # noqa: PLC0415
     from fairlead.apiserver.schema.scalar import TypeMismatchError  # noqa: PLC0415
 
@@ -109,7 +110,10 @@ def _wrong_type(kind: Kind, obj: Json) -> Cause | None:
 
 
 def _check_group(field: str, of: str, group: Json) -> Causes:
-    """Yield the errors of fields that PodGroups and their templates share; `of` names the type."""
+    """Yield the errors of the fields that PodGroups and their templates share.
+
+    `of` is the name of the type.
+    """
     policy = group.get("schedulingPolicy") or {}
     yield from _check_union(f"{field}.schedulingPolicy", policy, _POLICIES)
     gang = policy.get("gang")

@@ -1,6 +1,7 @@
-"""PriorityClasses, and the Queues and PodGroups of batch schedulers.
+"""Validates PriorityClasses, and the Queues and PodGroups of batch schedulers.
 
-Upstream defines Queues and PodGroups as custom resources, whose schemas refuse malformed amounts.
+Upstream defines these Queues and PodGroups as custom resources, whose schemas refuse malformed
+amounts.
 
 upstream: pkg/apis/scheduling/validation/validation.go,
 volcano: config/crd/volcano/bases/scheduling.volcano.sh_queues.yaml, _podgroups.yaml
@@ -77,7 +78,7 @@ def check_priority_class(obj: PriorityClass) -> Causes:
 
 
 def check_priority_class_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of changes to a PriorityClass's value and preemptionPolicy."""
+    """Yield the errors of an update that changes value or preemptionPolicy of a PriorityClass."""
     before, after = decode_as(PriorityClass, old), decode_as(PriorityClass, new)
     if before.value != after.value:
         yield forbidden("value", "may not be changed in an update.")
@@ -88,7 +89,7 @@ def check_priority_class_update(old: Json, new: Json) -> Causes:
 def _check_system_class(obj: PriorityClass) -> Causes:
     """Yield an error unless `obj`, whose name has the system prefix, is a known system class.
 
-    The value of each of the two system classes is fixed; neither can be the global default.
+    Each of the two system classes has a fixed value, and neither can be the global default.
     """
     # upstream: pkg/apis/scheduling/v1/helpers.go:IsKnownSystemPriorityClass
     name = obj.metadata.name
@@ -117,7 +118,7 @@ def check_queue(queue: Queue) -> Causes:
 
 
 def check_pod_group(group: PodGroup) -> Causes:
-    """Yield the errors of a PodGroup of a batch scheduler."""
+    """Yield the errors of a PodGroup of kube-batch or Volcano."""
     yield from _check_amounts("spec.minResources", group.spec.min_resources or {})
 
 

@@ -1,8 +1,8 @@
-"""The part of validation that simulations use: the rules on which decisions depend.
+"""The part of validation that simulations use: the rules that affect decisions.
 
 A simulated cluster stores objects as scenario authors write them, without the fields that no
 controller reads, so the rules about these fields are left out. Each function applies a part of the
-rules of a kind, and works on typed views.
+rules of a kind.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from fairlead.apiserver.validation.scheduling import (
 
 
 def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors that neither a new nor a stored object may have."""
+    """Yield the errors that are refused in both new and stored objects."""
     match view:
         case Pod():
             yield from check_scheduled_pod(view)
@@ -85,7 +85,7 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
 
 
 def _check_stored_amounts(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors of malformed amounts, for kinds that simulations check in no other way."""
+    """Yield the errors of malformed amounts in kinds without other checks in simulations."""
     match view:
         case PersistentVolume():
             yield from check_quantities("spec.capacity", view.spec.capacity)
@@ -103,7 +103,7 @@ def _check_stored_amounts(obj: Json, view: ApiObject) -> Iterator[Cause]:
 
 
 def check_new(view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors that a new object must not have but a stored object may have."""
+    """Yield the errors that a stored object may have but a new object must not have."""
     match view:
         case Pod():
             yield from check_new_scheduled_spec("spec", view.spec)
@@ -118,7 +118,7 @@ def check_new(view: ApiObject) -> Iterator[Cause]:
 
 
 def check_runnable(view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors that prevent a kubelet from running a pod, or the pods of a workload."""
+    """Yield the errors that prevent a kubelet from running a pod or the pods of a workload."""
     match view:
         case Pod():
             yield from check_runnable_spec("spec", view.spec)

@@ -1,4 +1,4 @@
-"""Validates updates of statuses; each check compares the old object with the new one.
+"""Validates updates of statuses. Each check compares the old object with the new object.
 
 upstream: Validate*StatusUpdate in pkg/apis/{core,apps,autoscaling,networking,policy}/validation
 """
@@ -45,9 +45,9 @@ _MESSAGE_BYTES_MAX: Final = 32 * 1024
 
 
 def _check_counts(type_name: str, new: Json) -> Causes:
-    """Yield the errors of the counts in a status of type `type_name`.
+    """Yield the errors of the counts in a status of the type `type_name`.
 
-    An example of a type is `apps.v1.DeploymentStatus`.
+    An example of `type_name` is `apps.v1.DeploymentStatus`.
     """
     yield from check_fields("status", type_name, new.get("status") or {})
 
@@ -115,7 +115,7 @@ def _check_collisions(old: Json, new: Json) -> Causes:
 
 
 def check_service_status(_: Json, new: Json) -> Causes:
-    """Yield the errors of a Service's status; only LoadBalancers have ingress addresses."""
+    """Yield the errors of a Service's status. Only the type LoadBalancer has ingress addresses."""
     ingress = (new["status"].get("loadBalancer") or {}).get("ingress") or ()
     if ingress and new["spec"].get("type") != "LoadBalancer":
         why = "may only be used when `spec.type` is 'LoadBalancer'"
@@ -142,7 +142,10 @@ def _check_addresses(field: str, addresses: Iterable[Json]) -> Causes:
 
 
 def check_namespace_status(_: Json, new: Json) -> Causes:
-    """Yield the errors of a Namespace's phase, which follows from its deletion timestamp."""
+    """Yield the errors of a Namespace's phase.
+
+    The phase must be Terminating if the Namespace has a deletionTimestamp, otherwise Active.
+    """
     phase = new["status"].get("phase") or ""
     is_ending = new["metadata"].get("deletionTimestamp") is not None
     only, when = ("Terminating", "not empty") if is_ending else ("Active", "empty")
@@ -208,7 +211,7 @@ def _check_condition(at: str, condition: Json) -> Causes:
 
 
 def check_flow_status(_: Json, new: Json) -> Causes:
-    """Yield the errors of a FlowSchema's conditions, which must have unique types."""
+    """Yield the errors of a FlowSchema's conditions. Their types must be unique."""
     # upstream: pkg/apis/flowcontrol/validation/validation.go:ValidateFlowSchemaStatus
     seen: set[str] = set()
     for index, condition in enumerate(new["status"].get("conditions") or ()):

@@ -1,8 +1,8 @@
 """Validators, which a store calls before it writes an object.
 
-`ApiValidator` is for API servers; `SimulationValidator` checks less (see `simulation`). Both raise
-an ApiError that names the object and all invalid fields: 400 for a field of the wrong type,
-otherwise 422.
+`ApiValidator` is for API servers. `SimulationValidator` checks less (see `simulation`). Both raise
+an ApiError that contains the object's name and all invalid fields: 400 for a field of the wrong
+type, otherwise 422.
 
 upstream: apiserver/pkg/registry/rest/{create,update}.go
 """
@@ -39,32 +39,35 @@ Decoder = Callable[[Json], ApiObject]
 
 
 class Validator(Protocol):
-    """The checks of a store before a write; every method raises ApiError."""
+    """The checks that a store makes before a write.
+
+    Every method raises ApiError for invalid objects.
+    """
 
     def validate(self, kind: Kind, rules: KindRules, obj: Json) -> None:
-        """Refuse an invalid new object, which has its defaults."""
+        """Refuse an invalid new object. `obj` already has its defaults."""
         ...
 
     def validate_update(self, kind: Kind, rules: KindRules, old: Json, new: Json) -> None:
-        """Refuse an invalid `new`, which has its defaults and is to replace `old`."""
+        """Refuse an invalid update of `old` to `new`. `new` already has its defaults."""
         ...
 
     def validate_status_update(
         self, kind: Kind, rules: KindRules, old: Json, new: Json, subresource: str = "status"
     ) -> None:
-        """Refuse an invalid `new`, which is `old` with another status."""
+        """Refuse an invalid update of the status. `new` is `old` with a different status."""
         ...
 
     def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
-        """Refuse `obj` if the `fields` that were merged into its status are invalid."""
+        """Refuse `obj` if the `fields` that a write merges into its status are invalid."""
         ...
 
 
 class ApiValidator:
-    """Applies every rule of an API server. Objects are in stored form, in which nulls may occur."""
+    """Applies every rule of an API server. Objects are in stored form, which may contain nulls."""
 
     def validate(self, kind: Kind, rules: KindRules, obj: Json) -> None:
-        """Refuse an invalid new object, which has its defaults. Raises ApiError."""
+        """Refuse an invalid new object. `obj` already has its defaults. Raises ApiError."""
         view = _decoded(kind, obj, decode_stored)
         causes = [*bounded(_metadata_as_new(kind, rules, obj, view))]
         if rules.new is not None:
@@ -72,7 +75,7 @@ class ApiValidator:
         _refuse(kind, obj, [*causes, *_custom(kind, obj, None)])
 
     def validate_update(self, kind: Kind, rules: KindRules, old: Json, new: Json) -> None:
-        """Refuse an invalid `new`, which has its defaults and is to replace `old`.
+        """Refuse an invalid update of `old` to `new`. `new` already has its defaults.
 
         Raises ApiError.
         """
@@ -95,7 +98,7 @@ class ApiValidator:
     def validate_part(
         self, kind: Kind, rules: KindRules, old: Json, new: Json, causes: Causes
     ) -> None:
-        """Refuse an invalid `new`, which differs from `old` in one subresource.
+        """Refuse an invalid update of a subresource, which changes `old` to `new`.
 
         `causes` are the errors of that subresource. Raises ApiError.
         """
@@ -107,7 +110,7 @@ class ApiValidator:
     def validate_status_update(
         self, kind: Kind, rules: KindRules, old: Json, new: Json, subresource: str = "status"
     ) -> None:
-        """Refuse an invalid `new`, which is `old` with another status and metadata.
+        """Refuse an invalid status update. `new` is `old` with a different status and metadata.
 
         Raises ApiError.
         """
@@ -120,18 +123,21 @@ class ApiValidator:
         _refuse(kind, new, chain(kept, form, check(old, new) if check else ()))
 
     def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
-        """Refuse `obj` if the `fields` merged into its status are invalid. Raises ApiError."""
+        """Refuse `obj` if the `fields` that a write merges into its status are invalid.
+
+        Raises ApiError.
+        """
         _validate_status(kind, obj, fields, decode_stored)
 
 
 class SimulationValidator:
-    """Applies the rules on which decisions depend. Objects have no nulls.
+    """Applies the rules that affect decisions. Objects contain no nulls.
 
     Containers need neither names nor images, because dumps and scenarios may lack them.
     """
 
     def validate(self, kind: Kind, rules: KindRules, obj: Json) -> None:
-        """Refuse an invalid new object, which has its defaults. Raises ApiError."""
+        """Refuse an invalid new object. `obj` already has its defaults. Raises ApiError."""
         view = _decoded(kind, obj, decode)
         causes = [*bounded(_stored_metadata(rules, view))]
         causes += bounded(simulation.check_stored(obj, view))
@@ -139,7 +145,7 @@ class SimulationValidator:
         _refuse(kind, obj, causes)
 
     def validate_update(self, kind: Kind, rules: KindRules, old: Json, new: Json) -> None:
-        """Refuse an invalid `new`, which has its defaults and is to replace `old`.
+        """Refuse an invalid update of `old` to `new`. `new` already has its defaults.
 
         Raises ApiError.
         """
@@ -159,17 +165,23 @@ class SimulationValidator:
     def validate_status_update(
         self, kind: Kind, rules: KindRules, old: Json, new: Json, subresource: str = "status"
     ) -> None:
-        """Refuse an invalid `new`, which is `old` with another status. Raises ApiError."""
+        """Refuse an invalid update of the status. `new` is `old` with a different status.
+
+        Raises ApiError.
+        """
         del rules, old, subresource
         self.validate_status(kind, new, new.get("status", {}))
 
     def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
-        """Refuse `obj` if the `fields` merged into its status are invalid. Raises ApiError."""
+        """Refuse `obj` if the `fields` that a write merges into its status are invalid.
+
+        Raises ApiError.
+        """
         _validate_status(kind, obj, fields, decode)
 
 
 def defaulted(kind: Kind, obj: Json) -> Json:
-    """Return `obj`, JSON without nulls, with the defaults that simulations need.
+    """Return `obj` with the defaults that simulations need. It must be JSON without nulls.
 
     Raises ApiError 400 for a field of the wrong type.
     """
@@ -177,10 +189,10 @@ def defaulted(kind: Kind, obj: Json) -> Json:
 
 
 def validated_stored(kind: Kind, rules: KindRules, obj: Json) -> Json:
-    """Return `obj`, JSON without nulls from a snapshot, with the defaults that simulations need.
+    """Return the snapshot object `obj` with the defaults that simulations need.
 
-    Refuses only objects with which controllers could not work, because an API server has accepted
-    them. Raises ApiError.
+    `obj` must be JSON without nulls. An API server has already accepted the object, so this only
+    refuses errors with which controllers cannot work. Raises ApiError.
     """
     obj, view = _defaulted(kind, obj)
     _refuse(kind, obj, stored_problems(rules, obj, view))
@@ -188,13 +200,19 @@ def validated_stored(kind: Kind, rules: KindRules, obj: Json) -> Json:
 
 
 def stored_problems(rules: KindRules, obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors of a snapshot's object, which has its defaults and the typed `view`."""
+    """Yield the errors of a snapshot's object.
+
+    It already has its defaults; `view` is its typed view.
+    """
     yield from _stored_metadata(rules, view)
     yield from simulation.check_stored(obj, view)
 
 
 def _defaulted(kind: Kind, obj: Json) -> tuple[Json, ApiObject]:
-    """Return `obj` with its defaults (they need fields of the right types), and its view."""
+    """Return (`obj` with its defaults, its typed view).
+
+    If an amount is malformed, no defaults are set.
+    """
     view = _decoded(kind, obj, decode)
     try:
         made = with_defaults(kind, obj)
@@ -227,13 +245,13 @@ def _stored_metadata(rules: KindRules, view: ApiObject) -> Iterator[Cause]:
 
 
 def _lacking(view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors that a new object must not have but a stored object may have."""
+    """Yield the errors that a stored object may have but a new object must not have."""
     yield from bounded(simulation.check_new(view))
     yield from bounded(simulation.check_runnable(view))
 
 
 def _custom(kind: Kind, obj: Json, old: Json | None) -> Iterator[Cause]:
-    """Yield the errors of a custom resource that its definition causes."""
+    """Yield the errors of a custom resource under its CustomResourceDefinition."""
     if kind.custom is not None:
         yield from bounded(kind.custom.causes(obj, old))
 
@@ -246,7 +264,7 @@ def _validate_status(kind: Kind, obj: Json, fields: Mapping[str, Any], decoder: 
 
 
 def _status_form(kind: Kind, obj: Json, fields: Mapping[str, Any], decoder: Decoder) -> list[Cause]:
-    """Return the wrong types and missing fields of a status into which `fields` were merged."""
+    """Return the errors of the status of `obj`, into which `fields` were merged."""
     if kind is POD:
         wrong = list(check_pod_status(obj["spec"], fields))
         if not wrong and not fields.keys() <= CHECKED_FIELDS:

@@ -1,1 +1,4 @@
-"""Webhook configurations and admission policies, whose CEL expressions are compiled and typed."""
+"""Webhook configurations and admission policies.
+
+Their CEL expressions are compiled and type-checked.
+"""

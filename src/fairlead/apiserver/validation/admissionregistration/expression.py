@@ -88,10 +88,12 @@ _RIGHTS: Final = {
 
 @dataclass(slots=True)
 class ExpressionVariables:
-    """The variables, besides the request, to which an object's expressions may refer.
+    """The variables, besides `request` and the objects, that expressions of an object may use.
 
-    `variables` are the variables that a policy has defined so far; None if the object cannot define
-    variables. `left` is the number of characters that may still be parsed.
+    `has_params` and `has_rights` allow `params` and `authorizer`. `makes_objects` allows
+    expressions to build objects. `variables` are the variables that a policy has defined so far;
+    None if the object cannot define variables. `left` contains the number of characters that may
+    still be parsed.
     """
 
     has_params: bool = False
@@ -101,7 +103,7 @@ class ExpressionVariables:
     left: list[int] = field(default_factory=lambda: [CHARACTERS_MAX])
 
     def without_rights(self) -> ExpressionVariables:
-        """Return a copy of these variables without `authorizer`."""
+        """Return a copy of these variables that lacks `authorizer`."""
         return replace(self, has_rights=False)
 
     def of_mutations(self) -> ExpressionVariables:
@@ -115,7 +117,10 @@ def check_expression(
     wanted: tuple[str, ...] = (),
     known: ExpressionVariables | None = None,
 ) -> Causes:
-    """Yield the errors of `expression`; its type must be one of `wanted`, unless that is empty."""
+    """Yield the errors of `expression`.
+
+    The type of its result must be one of `wanted`; if `wanted` is empty, every type is allowed.
+    """
     if not expression.strip():
         return
     problem, made = _judged(expression, known or ExpressionVariables())
@@ -127,7 +132,7 @@ def check_expression(
 
 
 def check_variable(field: str, name: str, expression: str, known: ExpressionVariables) -> Causes:
-    """Yield the errors of a variable, and add it to `known` for later expressions."""
+    """Yield the errors of the variable `name`, and add it to `known` for later expressions."""
     problem, made = _judged(expression, known) if expression.strip() else ("", DYN)
     if problem:
         yield invalid(field, expression, problem)
@@ -136,7 +141,10 @@ def check_variable(field: str, name: str, expression: str, known: ExpressionVari
 
 
 def _judged(expression: str, known: ExpressionVariables) -> tuple[str, CelType]:
-    """Return the problem of an expression ("" if there is none), and its type."""
+    """Return (error text of an expression, type of its result).
+
+    The text is "" for a valid expression.
+    """
     known.left[0] -= len(expression) + _CHARACTERS_EACH
     if known.left[0] < 0:
         return (
@@ -148,7 +156,7 @@ def _judged(expression: str, known: ExpressionVariables) -> tuple[str, CelType]:
 
 
 def _named(known: ExpressionVariables) -> tuple[tuple[str, CelType], ...]:
-    """Return the variables to which only some expressions may refer."""
+    """Return the variables that only some expressions may use, with their types."""
     params = {"params": DYN} if known.has_params else {}
     return tuple((params | (_RIGHTS if known.has_rights else {})).items())
 

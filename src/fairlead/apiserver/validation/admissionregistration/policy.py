@@ -1,4 +1,4 @@
-"""Admission policies (validating and mutating) and their bindings.
+"""Validates admission policies (validating and mutating) and their bindings.
 
 upstream: pkg/apis/admissionregistration/validation/validation.go
 """

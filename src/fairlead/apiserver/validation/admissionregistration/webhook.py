@@ -1,4 +1,4 @@
-"""Admission webhook configurations: rules, client, policies.
+"""Validates admission webhook configurations: their rules, client configurations and policies.
 
 upstream: pkg/apis/admissionregistration/validation/validation.go,
 apiserver/pkg/util/webhook/validation.go
@@ -98,9 +98,9 @@ def _check_full_name(field: str, name: str) -> Causes:
 
 
 def check_reviews(field: str, versions: list[str], *, bare: bool = False) -> Causes:
-    """Yield the errors of review versions, at least one of which must be supported.
+    """Yield the errors of admissionReviewVersions. At least one version must be supported.
 
-    The error for an empty list names the supported versions, unless `bare` is set.
+    The error for an empty list contains the supported versions, unless `bare` is True.
     """
     known = ", ".join(REVIEWS)
     if not versions:
@@ -204,7 +204,7 @@ def _check_url(field: str, text: str) -> Causes:
 
 
 def _not_url(text: str) -> str:
-    """Return why Go's net/url cannot parse a text, in Go's words."""
+    """Return the text with which Go's net/url refuses to parse `text`."""
     if text.startswith(":"):
         why = "missing protocol scheme"
     elif "://" not in text:
@@ -236,7 +236,7 @@ def check_webhook_service(field: str, service: Json) -> Causes:
 def check_conditions(
     field: str, conditions: list[Json], known: ExpressionVariables | None = None
 ) -> Causes:
-    """Yield the errors of matchConditions: named CEL expressions that must all be true."""
+    """Yield the errors of matchConditions, a list of named CEL expressions."""
     known = known or ExpressionVariables()
     if len(conditions) > CONDITIONS_MAX:
         yield too_many(field, len(conditions), CONDITIONS_MAX)

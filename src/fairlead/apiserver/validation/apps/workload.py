@@ -1,7 +1,7 @@
 """Deployments, ReplicaSets, StatefulSets, DaemonSets, their revisions, and ReplicationControllers.
 
-`check_deployment` and its siblings apply every rule of their kind, in upstream's order. The
-functions with `scheduled` in their names apply the part that simulations use.
+`check_deployment` and the similar functions apply every rule of their kind, in upstream's order.
+The functions with `scheduled` in their names apply only the rules that simulations use.
 
 upstream: pkg/apis/apps/validation/validation.go,
 pkg/apis/core/validation/validation.go:ValidateReplicationControllerSpec
@@ -81,7 +81,7 @@ def check_scheduled_workload(workload: Replicated) -> Causes:
 
 
 def check_new_scheduled_workload(workload: Replicated) -> Causes:
-    """Yield the errors of a new workload that a stored workload may have."""
+    """Yield the errors that a stored workload may have but a new workload must not have."""
     template = workload.spec.template
     yield from _check_selector(workload)
     yield from _check_runs_for_ever(template, _pods_maker(workload))
@@ -89,9 +89,9 @@ def check_new_scheduled_workload(workload: Replicated) -> Causes:
 
 
 def _check_selector(workload: Replicated) -> Causes:
-    """Yield the errors of the selector, which must be valid, not empty, and match the template.
+    """Yield the errors of the selector. It must be valid, not empty, and match the template.
 
-    Upstream has four copies of this rule, and each leaves out a different part.
+    Upstream has four copies of this rule, and each copy lacks a different part.
     """
     selector = workload.spec.selector
     if selector is None and not isinstance(workload, DaemonSet):
@@ -109,27 +109,33 @@ def _check_selector(workload: Replicated) -> Causes:
 
 
 def _pods_maker(workload: Replicated) -> str:
-    """Return the kind that errors name; a Deployment's template is checked as a ReplicaSet's."""
+    """Return the kind in error messages.
+
+    A Deployment's template is checked as a ReplicaSet's template.
+    """
     return "ReplicaSet" if isinstance(workload, Deployment) else type(workload).__name__
 
 
 def check_scheduled_controller(controller: ReplicationController) -> Causes:
-    """Yield the errors in those fields of a ReplicationController that a simulation depends on."""
+    """Yield the errors in the fields of a stored ReplicationController that the scheduler reads."""
     yield from non_negative("spec.replicas", controller.spec.replicas)
     yield from check_labels("spec.selector", controller.spec.selector)
     yield from check_scheduled_template(controller.spec.template)
 
 
 def check_new_scheduled_controller(controller: ReplicationController) -> Causes:
-    """Yield the errors of a new ReplicationController that a stored one may have."""
+    """Yield the errors that only a new ReplicationController must not have.
+
+    A stored ReplicationController may have them.
+    """
     yield from _check_controller_selector(controller)
     yield from check_new_template(controller.spec.template)
 
 
 def _check_controller_selector(controller: ReplicationController) -> Causes:
-    """Yield the errors of the selector, which must match the template's labels.
+    """Yield the errors of the selector. It must match the template's labels.
 
-    The default selector is the template's labels.
+    By default, the selector equals the template's labels.
     """
     spec = controller.spec
     if not spec.template:
@@ -145,7 +151,7 @@ def _check_controller_selector(controller: ReplicationController) -> Causes:
 
 
 def check_runnable_template(template: Json) -> Causes:
-    """Yield the errors in the fields of a template that only kubelets need, not the scheduler."""
+    """Yield the errors in the fields of a template that only kubelets read."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Pod):
         yield from check_runnable_spec(f"{_TEMPLATE}.spec", pod.spec)
@@ -162,14 +168,14 @@ def check_scheduled_template(template: Json) -> Causes:
 
 
 def check_new_template(template: Json) -> Causes:
-    """Yield the errors of a new template that a stored template may have."""
+    """Yield the errors that a stored template may have but a new template must not have."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Pod):
         yield from check_new_scheduled_spec(f"{_TEMPLATE}.spec", pod.spec)
 
 
 def _check_runs_for_ever(template: Json, kind: str) -> Causes:
-    """Yield an error if `restartPolicy` is not Always, or if activeDeadlineSeconds is set."""
+    """Yield an error if restartPolicy is not Always, or if activeDeadlineSeconds is set."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Cause):
         return
@@ -182,9 +188,9 @@ def _check_runs_for_ever(template: Json, kind: str) -> Causes:
 
 
 def _check_matches(selector: LabelSelector | None, template: Json) -> Causes:
-    """Yield an error if `selector` does not match `template`.
+    """Yield an error if `selector` does not match the labels of `template`.
 
-    The controller of such a workload would create pods without end.
+    Otherwise, the controller of the workload would create pods forever.
     """
     labels = _template_labels(template)
     if not selector_matches(selector, labels):
@@ -325,7 +331,7 @@ def _check_partition(field: str, rolling: Json) -> Causes:
 
 
 def _check_claimed_template(spec: Json) -> Causes:
-    """Yield the errors of the template, after adding a volume for each volumeClaimTemplate."""
+    """Yield the errors of the template with an added volume for each volumeClaimTemplate."""
     template = spec["template"]["spec"]
     claims = [one["metadata"].get("name") for one in spec.get("volumeClaimTemplates") or ()]
     claimed = [{"name": name, "emptyDir": {}} for name in claims]
@@ -336,7 +342,7 @@ def _check_claimed_template(spec: Json) -> Causes:
 
 
 def check_stateful_set_update(old: Json, new: Json) -> Causes:
-    """Yield an error if immutable fields of a StatefulSet's spec have changed."""
+    """Yield an error if an immutable field of a StatefulSet's spec differs."""
     before, after = (
         {key: value for key, value in obj["spec"].items() if key not in _CHANGEABLE}
         for obj in (old, new)
@@ -364,7 +370,7 @@ def check_daemon_set(obj: Json, view: DaemonSet) -> Causes:
 
 
 def _check_replacement(field: str, rolling: Json) -> Causes:
-    """Yield the errors of maxUnavailable and maxSurge, exactly one of which must be above zero."""
+    """Yield the errors of maxUnavailable and maxSurge. Exactly one of them must be above zero."""
     yield from _check_shares(field, rolling)
     for key in _SHARES:
         if rolling.get(key) is not None:
@@ -385,7 +391,7 @@ def check_revision(obj: Json) -> Causes:
 
 
 def check_revision_update(old: Json, new: Json) -> Causes:
-    """Yield an error if the data of a ControllerRevision have changed."""
+    """Yield an error if the data of a ControllerRevision differ."""
     before, after = old.get("data"), new.get("data")
     if before == after and differs_as_text(before, after):
         yield invalid("data", after, IMMUTABLE)

@@ -20,11 +20,14 @@ _TWO_PARTS: Final = (
 
 
 class IndexTextError(ValueError):
-    """A text is not a list of index intervals."""
+    """The error for a text that is not a list of index intervals."""
 
 
 def index_intervals(text: str, completions: int) -> list[Interval]:
-    """Return the first and last index of each interval, ascending. Raises IndexTextError."""
+    """Return (first index, last index) of each interval in `text`, in ascending order.
+
+    Raises IndexTextError if the text is malformed or an index is not below `completions`.
+    """
     made: list[Interval] = []
     for part in text.split(",") if text else ():
         low, high = _interval(part, completions)
@@ -35,7 +38,10 @@ def index_intervals(text: str, completions: int) -> list[Interval]:
 
 
 def shared_index(one: str, other: str, completions: int) -> int | None:
-    """Return an index that both texts contain; malformed intervals are ignored."""
+    """Return an index that `one` and `other` both contain; None if there is none.
+
+    Malformed intervals are ignored.
+    """
     mine, theirs = _readable(one, completions), _readable(other, completions)
     left, right = next(mine, None), next(theirs, None)
     while left and right:

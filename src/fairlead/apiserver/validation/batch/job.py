@@ -79,9 +79,9 @@ def check_scheduled_job(job: Job) -> Causes:
 
 
 def check_new_scheduled_job(job: Job) -> Causes:
-    """Yield the errors of a new Job that a stored Job may have.
+    """Yield the errors that a stored Job may have but a new Job must not have.
 
-    The selector is not checked: the server generates it.
+    The selector is not checked, because the server generates it.
     """
     template = job.spec.template
     pod = template_view("spec.template", template)
@@ -162,7 +162,7 @@ def _check_indexed(field: str, spec: Json) -> Causes:
 def check_new_cron_job(obj: Json) -> Causes:
     """Yield the errors of a new CronJob.
 
-    The name must be short enough for the suffix of eleven characters that its Jobs get.
+    The names of its Jobs have a suffix of eleven characters, so the name must be short enough.
     """
     yield from check_cron_job(obj)
     name = obj["metadata"].get("name", "")
@@ -265,7 +265,7 @@ def _check_conditions(field: str, conditions: list[Json]) -> Causes:
 
 
 def _bare(field: str, why: str) -> Cause:
-    """Return an error that does not quote the value."""
+    """Return an error that does not quote the value of the field."""
     return Cause("FieldValueInvalid", f"Invalid value: {why}", field)
 
 
@@ -328,7 +328,7 @@ _FIXED_OF_JOB: Final = (
 
 
 def check_job_selector(spec: Json) -> Causes:
-    """Yield an error unless the selector exists and matches the template's labels."""
+    """Yield an error if the selector is missing or does not match the template's labels."""
     selector, labels = spec.get("selector"), spec["template"]["metadata"].get("labels")
     if selector is None:
         yield required("spec.selector")
@@ -337,7 +337,7 @@ def check_job_selector(spec: Json) -> Causes:
 
 
 def check_job_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of changes to immutable fields of a Job."""
+    """Yield the errors of an update that changes immutable fields of a Job."""
     # upstream: pkg/apis/batch/validation/validation.go:ValidateJobSpecUpdate
     before, after = old["spec"], new["spec"]
     wrong = list(check_job_selector(after))
@@ -363,7 +363,7 @@ def _check_completions(before: Json, after: Json) -> Causes:
 
 
 def _is_waiting(job: Json) -> bool:
-    """Return whether the Job is suspended and has no pods that run."""
+    """Return whether the Job is suspended and has no active pods."""
     # upstream: pkg/registry/batch/job/strategy.go:validationOptionsForJob, with
     # MutableSchedulingDirectivesForSuspendedJobs and MutablePodResourcesForSuspendedJobs
     status = job.get("status") or {}
@@ -375,7 +375,7 @@ def _is_waiting(job: Json) -> bool:
 
 
 def _with_resources(was: Json, shall: Json) -> Json:
-    """Return `was`, the template of a suspended Job, with the containers' resources of `shall`."""
+    """Return the Job template `was`, with the resources that the containers have in `shall`."""
     spec, wanted = dict(was["spec"]), shall["spec"]
     for kind in ("initContainers", "containers"):
         had, wants = spec.get(kind) or [], wanted.get(kind) or []
@@ -386,7 +386,10 @@ def _with_resources(was: Json, shall: Json) -> Json:
 
 
 def _with_directions(was: Json, shall: Json) -> Json:
-    """Return `was`, the template of a suspended Job, with the scheduling directives of `shall`."""
+    """Return the Job template `was`, with the scheduling directives of `shall`.
+
+    Labels and annotations are also taken from `shall`.
+    """
     # upstream: validation.go:validatePodTemplateUpdate
     spec, wanted = dict(was["spec"]), shall["spec"]
     for key in ("nodeSelector", "tolerations", "schedulingGates"):

@@ -1,6 +1,6 @@
 """Validates updates of a Job's status.
 
-Most rules apply only to changed fields, so a writer need not correct an older error.
+Most rules apply only to changed fields, so a client need not correct errors in other fields.
 
 upstream: pkg/apis/batch/validation/validation.go:ValidateJobStatusUpdate,
 pkg/registry/batch/job/strategy.go:getStatusValidationOptions
@@ -48,7 +48,7 @@ class _StatusChange:
         return self.is_finished != any(end in self.had for end in _ENDS)
 
     def changes(self, *names: str) -> bool:
-        """Return whether one of these fields or conditions has changed."""
+        """Return whether one of the fields or conditions `names` has changed."""
         return any(
             (name in self.had) != (name in self.has)
             if name[0].isupper()
@@ -58,7 +58,7 @@ class _StatusChange:
 
 
 def check_job_status(old: Json, new: Json) -> Causes:
-    """Yield the errors of changing a Job's status from that of `old` to that of `new`."""
+    """Yield the errors of an update that changes a Job's status from `old` to `new`."""
     change = _StatusChange(old, new)
     for name in _COUNTS:
         yield from non_negative(f"status.{name}", change.after.get(name) or 0)
@@ -73,7 +73,7 @@ def check_job_status(old: Json, new: Json) -> Causes:
 
 
 def _said(value: Any) -> Any:
-    """Return `value`, or None if it is zero or an empty list or map."""
+    """Return `value`; None if it is zero or an empty list or map."""
     return None if value in (0, [], {}) else value
 
 

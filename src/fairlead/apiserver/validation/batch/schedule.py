@@ -1,4 +1,4 @@
-"""Cron expressions and time zones.
+"""Validates cron expressions and time zones.
 
 upstream: github.com/robfig/cron/v3/parser.go, pkg/apis/batch/validation/validation.go
 """
@@ -30,7 +30,7 @@ _FIELDS: Final[tuple[tuple[int, int, dict[str, int]], ...]] = (
 
 
 def schedule_problem(text: str) -> str:
-    """Return why `text` is not a cron expression; "" if it is one."""
+    """Return the error text if `text` is not a cron expression; "" if it is one."""
     if text.startswith("@"):
         if text.startswith("@every "):
             problem = _duration_problem(text.removeprefix("@every "))
@@ -49,7 +49,7 @@ def schedule_problem(text: str) -> str:
 
 
 def _duration_problem(text: str) -> str:
-    """Return why `text` is not a Go duration such as `1h30m`; "" if it is one."""
+    """Return the error text if `text` is not a Go duration such as `1h30m`; "" if it is one."""
     # Go: time/format.go:ParseDuration
     amounts = text[1:] if text[:1] in ("-", "+") else text
     if amounts == "0":
@@ -67,7 +67,7 @@ def _duration_problem(text: str) -> str:
 
 
 def time_zone_problem(name: str) -> str:
-    """Return why `name` is not a time zone; "" if it is one."""
+    """Return the error text if `name` is not a time zone; "" if it is one."""
     # upstream: pkg/apis/batch/validation/validation.go:validateTimeZone
     if not name:
         return "timeZone must be nil or non-empty string"
@@ -83,7 +83,7 @@ def time_zone_problem(name: str) -> str:
 
 
 def _range_problem(expression: str, least: int, most: int, names: dict[str, int]) -> str:
-    """Return why `expression` is not a range of a cron field; "" if it is one.
+    """Return the error text if `expression` is not a range of a cron field; "" if it is one.
 
     Examples are `*`, `5`, `1-5`, `*/2` and `mon-fri/2`.
     """

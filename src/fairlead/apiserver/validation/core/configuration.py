@@ -1,4 +1,4 @@
-"""ConfigMaps and Secrets: keys, size, immutability.
+"""Validates ConfigMaps and Secrets: their keys, size and immutability.
 
 upstream: pkg/apis/core/validation/validation.go:Validate{ConfigMap,Secret}{,Update}
 """
@@ -42,7 +42,7 @@ def check_config_map(obj: Json) -> Causes:
 
 
 def check_config_map_update(old: Json, new: Json) -> Causes:
-    """Yield errors if `old` is immutable and `new` is not, or has other data."""
+    """Yield the errors of an update that changes an immutable ConfigMap or makes it mutable."""
     yield from _check_seal(old, new, ("data", "binaryData"))
 
 
@@ -73,7 +73,7 @@ def _check_secret_type(obj: Json, data: Json) -> Causes:
 
 
 def _check_json(field: str, content: bytes) -> Causes:
-    """Yield an error if `content` is not JSON; the error omits the content, which is secret."""
+    """Yield an error if `content` is not JSON. The error omits `content`, which is secret."""
     try:
         parse_json(content)
     except JsonError as cause:
@@ -81,7 +81,7 @@ def _check_json(field: str, content: bytes) -> Causes:
 
 
 def check_secret_update(old: Json, new: Json) -> Causes:
-    """Yield errors if `old` is immutable and `new` is not, or has other data."""
+    """Yield the errors of an update that changes an immutable Secret or makes it mutable."""
     yield from _check_seal(old, new, ("data",))
 
 

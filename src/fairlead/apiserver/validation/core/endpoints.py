@@ -96,7 +96,7 @@ def _check_slice_address(field: str, type_: str, address: str) -> Causes:
 
 
 def _check_place(field: str, endpoint: Json) -> Causes:
-    """Yield the errors of an endpoint's node, topology, host name and zone hints."""
+    """Yield the errors of an endpoint's node name, topology, host name and zone hints."""
     yield from check_fields(field, "discovery.v1.Endpoint", endpoint, "nodeName")
     yield from check_fields(field, "discovery.v1.Endpoint", endpoint, "deprecatedTopology")
     labels = endpoint.get("deprecatedTopology") or {}

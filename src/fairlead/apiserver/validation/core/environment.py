@@ -1,4 +1,4 @@
-"""Environment variables of containers and the sources of their values.
+"""Validates the environment variables of containers and the sources of their values.
 
 upstream: pkg/apis/core/validation/validation.go:ValidateEnv, validateEnvVarValueFrom
 """
@@ -97,7 +97,7 @@ def _check_source(field: str, variable: Json, source: Json) -> Causes:
 
 
 def check_field_reference(field: str, reference: Json, known: tuple[str, ...] = FIELDS) -> Causes:
-    """Yield the errors of a fieldRef, a reference to a field of the pod itself."""
+    """Yield the errors of a fieldRef, which refers to a field of the container's own pod."""
     path = reference.get("fieldPath", "")
     if not path:
         yield required(f"{field}.fieldPath")
@@ -112,7 +112,7 @@ def check_field_reference(field: str, reference: Json, known: tuple[str, ...] = 
 
 
 def check_resource_reference(field: str, reference: Json, *, of_volume: bool) -> Causes:
-    """Yield the errors of a resourceFieldRef, a reference to a container's requests or limits."""
+    """Yield the errors of a resourceFieldRef, which refers to a container's requests or limits."""
     # upstream: validateContainerResourceFieldSelector there
     resource = reference.get("resource", "")
     if of_volume and not reference.get("containerName"):
@@ -157,7 +157,7 @@ def _check_key(field: str, reference: Json) -> Causes:
 
 
 def check_environment_sources(field: str, sources: list[Json]) -> Causes:
-    """Yield the errors of envFrom: ConfigMaps and Secrets whose keys become variables."""
+    """Yield the errors of envFrom, which lists ConfigMaps and Secrets as sources of variables."""
     for index, source in enumerate(sources):
         where = f"{field}[{index}]"
         if source.get("prefix"):

@@ -1,7 +1,7 @@
-"""The fields of LimitRanges and ResourceQuotas that admission reads: their types and amounts.
+"""Types and amounts of the LimitRange and ResourceQuota fields that admission reads.
 
-These kinds have no typed view, so that loading a snapshot does not check them. An API server checks
-more; see `limit_range` and `resource_quota`.
+These kinds have no typed view, so loading a snapshot does not check them otherwise. An API server
+checks more (see `limit_range` and `resource_quota`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _AMOUNTS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRa
 
 
 class _Form(msgspec.Struct, frozen=True, rename="camel"):
-    """The base class of the forms: immutable, with camelCase names in JSON."""
+    """The base class of the types in this module: immutable, with camelCase names in JSON."""
 
 
 class _Limit(_Form, frozen=True):
-    """spec.limits[] of a LimitRange."""
+    """An item of spec.limits of a LimitRange."""
 
     type: str = ""
     max: ResourceList = {}
@@ -44,7 +44,7 @@ class _Range(_Form, frozen=True):
 
 
 class _Requirement(_Form, frozen=True):
-    """spec.scopeSelector.matchExpressions[] of a ResourceQuota."""
+    """An item of spec.scopeSelector.matchExpressions of a ResourceQuota."""
 
     scope_name: str = ""
     operator: str = ""
@@ -66,7 +66,7 @@ class _Quota(_Form, frozen=True):
 
 
 def check_limit_range_form(obj: Json) -> Causes:
-    """Yield an error for each field of a LimitRange with a wrong type or a malformed amount."""
+    """Yield an error for each LimitRange field that has a wrong type or a malformed amount."""
     problem = _wrong_type(obj, _Range)
     if problem is not None:
         yield problem
@@ -77,7 +77,7 @@ def check_limit_range_form(obj: Json) -> Causes:
 
 
 def check_quota_form(obj: Json) -> Causes:
-    """Yield an error for each field of a ResourceQuota with a wrong type or a malformed amount."""
+    """Yield an error for each ResourceQuota field that has a wrong type or a malformed amount."""
     problem = _wrong_type(obj, _Quota)
     if problem is not None:
         yield problem
@@ -86,7 +86,7 @@ def check_quota_form(obj: Json) -> Causes:
 
 
 def _wrong_type(obj: Json, form: type[_Form]) -> Cause | None:
-    """Return the error of the first field with a wrong type; None if there is none."""
+    """Return the error of the first field that has a wrong type; None if no field has one."""
     try:
         decode_as(form, without_nulls(obj))
     except DecodeError as cause:

@@ -1,6 +1,8 @@
-"""Nodes: taints, resources and pod CIDRs.
+"""Validates Nodes: their taints, resources and pod CIDRs.
 
-upstream: pkg/apis/core/validation/validation.go:ValidateNode, which writes taints under metadata
+As in upstream, errors of taints have paths under metadata.
+
+upstream: pkg/apis/core/validation/validation.go:ValidateNode
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ def check_node(obj: Json, view: Node) -> Causes:
 
 
 def check_scheduled_node(node: Node) -> Causes:
-    """Yield the errors of the fields of a Node that scheduling reads."""
+    """Yield the errors in the fields of a Node that the scheduler reads."""
     seen: dict[tuple[str, str], None] = {}
     for index, taint in enumerate(node.spec.taints):
         field = f"metadata.taints[{index}]"
@@ -72,7 +74,7 @@ def _check_pod_ranges(ranges: list[str]) -> Causes:
 
 
 def check_node_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of changes to immutable fields of a Node."""
+    """Yield the errors of an update that changes immutable fields of a Node."""
     had, wants = old["spec"].get("podCIDRs") or [], new["spec"].get("podCIDRs") or []
     changed = [one != other for one, other in zip(had, wants, strict=False)]
     why = 'node updates may not change podCIDR except from "" to valid'

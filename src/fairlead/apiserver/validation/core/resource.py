@@ -1,4 +1,4 @@
-"""Resource names, quantities, requests and limits.
+"""Validates resource names, quantities, requests and limits.
 
 upstream: pkg/apis/core/validation/validation.go:ValidateContainerResourceRequirements,
 validateContainerResourceName, ValidateResourceQuantityValue
@@ -39,7 +39,7 @@ NOT_A_QUANTITY: Final = f"quantities must match the regular expression '{UPSTREA
 
 
 def quantity_or_none(text: QuantityText) -> Quantity | None:
-    """Return `text` as a quantity; None if it is malformed, which another check reports."""
+    """Return `text` as a quantity; None if it is malformed, which `check_quantity` reports."""
     try:
         return parse_quantity(text)
     except QuantityError:
@@ -47,7 +47,10 @@ def quantity_or_none(text: QuantityText) -> Quantity | None:
 
 
 def check_quantities(field: str, resources: ResourceList, *, child: str = "[{}]") -> Causes:
-    """Yield the errors of all amounts of a resource list; `child` formats a field's path."""
+    """Yield the errors of all amounts in a resource list.
+
+    `child` is a format string that makes the suffix of a field's path from a resource name.
+    """
     for name, text in resources.items():
         yield from check_quantity(field + child.format(name), name, text)
 
@@ -94,7 +97,7 @@ def _check_pages(field: str, name: str, text: QuantityText) -> Causes:
 
 
 def check_pod_level(field: str, spec: PodSpec, requirements: ResourceRequirements) -> Causes:
-    """Yield the errors of pod-level requests and limits, which only some resources have."""
+    """Yield the errors of pod-level requests and limits. Only some resources may have them."""
     if requirements.claims:
         yield forbidden(f"{field}.claims", "claims cannot be set for Resources at pod-level")
     for part, resources in (("limits", requirements.limits), ("requests", requirements.requests)):
@@ -110,10 +113,10 @@ def check_pod_level(field: str, spec: PodSpec, requirements: ResourceRequirement
 
 
 def _check_consistent(field: str, spec: PodSpec, requirements: ResourceRequirements) -> Causes:
-    """Yield the errors of pod-level amounts that contradict the amounts of the containers.
+    """Yield the errors of pod-level amounts that contradict the containers' amounts.
 
-    A pod-level request must cover the sum of the containers' requests, a pod-level limit the limit
-    of each container.
+    A pod-level request must be at least the sum of the containers' requests. A pod-level limit must
+    be at least the limit of each container.
     """
     # upstream: validatePodResourceConsistency there
     try:
@@ -141,7 +144,7 @@ def _check_consistent(field: str, spec: PodSpec, requirements: ResourceRequireme
 
 
 def check_within_limits(field: str, requirements: ResourceRequirements) -> Causes:
-    """Yield an error for a request above its limit.
+    """Yield an error for each request that is higher than its limit.
 
     For resources that cannot be over-committed, the limit is required and must equal the request.
     """
@@ -162,7 +165,7 @@ def check_within_limits(field: str, requirements: ResourceRequirements) -> Cause
 
 
 def check_resource_name(field: str, name: str) -> Causes:
-    """Yield the errors of a resource name in any context."""
+    """Yield the errors that a resource name can have in any context."""
     # upstream: validateResourceName there
     problems = label_key_problems(name)
     for problem in problems:
@@ -207,10 +210,10 @@ _STANDARD_ELSEWHERE: Final = frozenset(
 
 
 def _is_integral(name: str) -> bool:
-    """Return whether amounts of the resource must be integers."""
+    """Return whether amounts of the resource `name` must be integers."""
     return not is_native_resource(name) or name in ("pods", "services", "resourcequotas")
 
 
 def may_be_overcommitted(name: str) -> bool:
-    """Return whether requests and limits of the resource may differ."""
+    """Return whether requests of the resource `name` may be lower than its limits."""
     return is_native_resource(name) and not name.startswith(HUGEPAGES_PREFIX)

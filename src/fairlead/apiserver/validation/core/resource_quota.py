@@ -65,7 +65,7 @@ def check_limits(field: str, limits: Json) -> Causes:
 
 
 def check_quota_update(old: Json, new: Json) -> Causes:
-    """Yield an error if the scopes of a quota have changed."""
+    """Yield an error if an update changes the scopes of a quota."""
     before, after = old.get("spec") or {}, new.get("spec") or {}
     had, wants = before.get("scopes") or [], after.get("scopes") or []
     if sorted(had) != sorted(wants):
@@ -112,7 +112,7 @@ def _check_scopes(spec: Json) -> Causes:
 
 
 def _beyond(scope: str, spec: Json) -> Iterator[str]:
-    """Yield the resources that a quota with this scope cannot limit."""
+    """Yield the resources in spec.hard that a quota with this scope cannot limit."""
     # upstream: IsResourceQuotaScopeValidForResource there
     match scope:
         case "BestEffort":

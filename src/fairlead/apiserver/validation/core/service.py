@@ -70,12 +70,12 @@ def check_service(obj: Json) -> Causes:
 
 
 def is_headless(spec: Json) -> bool:
-    """Return whether the service is headless (clusterIP: None)."""
+    """Return whether the Service is headless, which means that its clusterIP is None."""
     return _sent_ips(spec) == [NONE]
 
 
 def _sent_ips(spec: Json) -> list[str]:
-    """Return the cluster IPs; a clusterIP without clusterIPs counts as a list of one address."""
+    """Return the cluster IPs. If only clusterIP is set, return a list with this address."""
     # upstream: pkg/registry/core/service/strategy.go:NormalizeClusterIPs
     return spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
 
@@ -88,7 +88,10 @@ def _check_topology(annotations: Json) -> Causes:
 
 
 def _check_name(spec: Json) -> Causes:
-    """Yield the errors of an ExternalName service, which has a name and no addresses."""
+    """Yield the errors of an ExternalName Service, and of headless Services with an exposed type.
+
+    An ExternalName Service needs an externalName and must not have addresses.
+    """
     type_ = spec.get("type", "")
     if type_ in _OUTWARD and is_headless(spec):
         why = f"may not be set to 'None' for {type_} services"
@@ -143,7 +146,7 @@ def _check_affinity(spec: Json) -> Causes:
 
 
 def check_cluster_ips(spec: Json) -> Causes:
-    """Yield the errors of cluster IPs, IP families and the family policy."""
+    """Yield the errors of clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy."""
     # upstream: ValidateServiceClusterIPsRelatedFields there
     if spec.get("type") == EXTERNAL_NAME:
         return
@@ -216,7 +219,7 @@ def _check_repeated(ports: list[Json]) -> Causes:
 
 
 def _check_balancing(obj: Json, spec: Json, type_: str) -> Causes:
-    """Yield the errors of the fields that only LoadBalancer services may have."""
+    """Yield the errors of the fields that only Services of type LoadBalancer may have."""
     yield from _check_source_ranges(obj, spec, type_)
     if spec.get("allocateLoadBalancerNodePorts") is not None and type_ != BALANCED:
         yield forbidden("spec.allocateLoadBalancerNodePorts", ONLY_BALANCED)
@@ -261,7 +264,7 @@ def _check_policies(spec: Json, type_: str) -> Causes:
 
 
 def check_service_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of changes to immutable fields of a Service."""
+    """Yield the errors of an update that changes immutable fields of a Service."""
     before, after = old["spec"], new["spec"]
     if before.get("type") == "ExternalName" or after.get("type") == "ExternalName":
         return
@@ -279,6 +282,6 @@ def check_service_update(old: Json, new: Json) -> Causes:
 
 
 def _health_port(spec: Json) -> int | None:
-    """Return the health check node port; None for services that have none."""
+    """Return the health check node port; None if the Service needs none."""
     is_asked = spec.get("type") == BALANCED and spec.get("externalTrafficPolicy") == "Local"
     return spec.get("healthCheckNodePort", 0) if is_asked else None

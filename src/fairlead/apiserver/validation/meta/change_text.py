@@ -1,4 +1,4 @@
-"""Formats the differences of two values as refusals of updates print them.
+"""Formats the differences of two values in the way that errors of updates print them.
 
 upstream: staging/src/k8s.io/apimachinery/pkg/util/diff/diff.go:Diff
 """
@@ -19,15 +19,15 @@ _BYTES_MAX = 128 << 10  # The time of a comparison grows with the square of the 
 
 
 def internal_of(definition: str, value: Any) -> Any:
-    """Return `value`, of type `definition`, as upstream's internal type prints it.
+    """Return `value` of the type `definition` as upstream's internal type prints it.
 
-    An example of a type is `core.v1.PodSpec`.
+    An example of `definition` is `core.v1.PodSpec`.
     """
     return as_internal(_schema(definition), value)
 
 
 def change_text(before: Any, after: Any) -> str:
-    """Return a unified diff of the JSON of both values, without the header."""
+    """Return a unified diff of the JSON of `before` and `after`, without the diff's header."""
     if max(len(encode(before)), len(encode(after))) > _BYTES_MAX:
         return "(more than a refusal can show)"
     lines = list(unified_diff(_lines(before), _lines(after), n=_CONTEXT_LINES))

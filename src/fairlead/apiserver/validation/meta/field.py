@@ -1,4 +1,4 @@
-"""Field errors in upstream's words.
+"""Constructors of field errors, in upstream's words.
 
 upstream: apimachinery/pkg/util/validation/field/errors.go
 """
@@ -19,10 +19,10 @@ CAUSE_CHARACTERS_MIN: Final = 100
 
 
 def bounded(causes: Causes) -> Iterator[Cause]:
-    """Yield the first of `causes`, up to a total length.
+    """Yield `causes` until their total length exceeds CHARACTERS_MAX.
 
-    Each cause repeats the path of its field, so the complete text could grow with the square of
-    the request.
+    Each cause repeats the path of its field, so the complete text could grow with the square of the
+    request's size.
     """
     characters = 0
     for cause in causes:
@@ -65,7 +65,7 @@ def non_negative(field: str, value: int) -> Causes:
 
 
 def repeated_indexes(items: Iterable[Any]) -> frozenset[int]:
-    """Return the indexes of JSON values that equal an earlier one; takes linear time."""
+    """Return the indexes of JSON values that equal an earlier value, in linear time."""
     indexes: list[int] = []
     seen: set[str | bytes] = set()
     for index, item in enumerate(items):

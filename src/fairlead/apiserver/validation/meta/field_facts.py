@@ -1,7 +1,7 @@
-"""Checks single fields by their facts, in upstream's words for built-in types.
+"""Checks single fields by their facts, in upstream's words.
 
-A group's code calls these checks in the order in which upstream checks the fields, because kubectl
-prints causes in that order. The facts are rows of `api/data/facts`.
+The code of a group calls these checks in upstream's order, because kubectl prints the errors in
+that order. The facts are rows of `api/data/facts`.
 
 upstream: apimachinery/pkg/api/validate/{enum,limits,required}.go
 """
@@ -47,11 +47,11 @@ _FORMATS: Final[Mapping[str, Callable[[str], tuple[str, ...]]]] = {
 
 
 def check_fields(field: str, type_name: str, obj: Json, *names: str) -> Causes:
-    """Yield the errors of single fields of `obj`, in the order of `names`.
+    """Yield the errors of the fields `names` of `obj`, in the order of `names`.
 
-    `obj`, at path `field`, is of type `type_name`, such as `core.v1.Container`. Without `names`,
-    all fields that have facts are checked, in the order of the facts. Raises KeyError for a name
-    without facts.
+    `obj`, at the path `field`, is of the type `type_name`, such as `core.v1.Container`. Without
+    `names`, all fields that have facts are checked, in the order of the facts. Raises KeyError for
+    a name that has no facts.
     """
     facts = facts_of(type_name).fields
     for name in names or facts:
@@ -59,7 +59,7 @@ def check_fields(field: str, type_name: str, obj: Json, *names: str) -> Causes:
 
 
 def check_field(field: str, facts: FieldFacts, value: Any) -> Causes:
-    """Yield the errors of `value`, the value of the field at path `field`."""
+    """Yield the errors of `value`, the value of the field at the path `field`."""
     if facts.is_zero and value is None:
         value = 0
     if value is None or (value == "" and not facts.checks_empty):
@@ -82,7 +82,7 @@ def check_field(field: str, facts: FieldFacts, value: Any) -> Causes:
 def check_immutable(type_name: str, old: Json, new: Json) -> Causes:
     """Yield an error for each immutable field that differs between `old` and `new`.
 
-    Both are objects of type `type_name`.
+    `old` and `new` are objects of the type `type_name`.
     """
     for fixed in facts_of(type_name).immutable:
         before, after = _value(old, fixed.path), _value(new, fixed.path)

@@ -1,5 +1,8 @@
 """Formats of single values: names, labels, ports, paths, percentages.
 
+The functions called `..._problems` return the error texts of an invalid value, and () for a valid
+value. The functions called `check_...` yield the errors of the value at the path `field`.
+
 upstream: apimachinery/pkg/util/validation/{validation,ip}.go,
 pkg/apis/core/validation/validation.go
 """
@@ -79,7 +82,7 @@ _PERCENT_RULE: Final = (
 
 
 def dns_label_problems(name: str) -> tuple[str, ...]:
-    """Return why `name` is not a DNS label (RFC 1123)."""
+    """Return the error texts if `name` is not a DNS label (RFC 1123); () if it is one."""
     problems = _too_long(name, DNS_LABEL_MAX)
     if _DNS_LABEL.fullmatch(name):
         return problems
@@ -88,7 +91,7 @@ def dns_label_problems(name: str) -> tuple[str, ...]:
 
 
 def dns_subdomain_problems(name: str) -> tuple[str, ...]:
-    """Return why `name` is not a DNS subdomain."""
+    """Return the error texts if `name` is not a DNS subdomain; () if it is one."""
     problems = subdomain_problems(name)
     if not problems:
         return ()
@@ -97,13 +100,16 @@ def dns_subdomain_problems(name: str) -> tuple[str, ...]:
 
 
 def dns_1035_problems(name: str) -> tuple[str, ...]:
-    """Return why `name` is not a DNS-1035 label, which begins with a letter."""
+    """Return the error texts if `name` is not a DNS-1035 label; () if it is one.
+
+    A DNS-1035 label begins with a letter.
+    """
     problems = _too_long(name, DNS_LABEL_MAX)
     return problems if _DNS_1035.fullmatch(name) else (*problems, _DNS_1035_RULE)
 
 
 def path_segment_problems(name: str) -> tuple[str, ...]:
-    """Return why `name` cannot be a segment of a URL's path."""
+    """Return the error texts if `name` cannot be a segment of a URL's path; () if it can."""
     # upstream: apimachinery/pkg/api/validation/path/name.go:IsValidPathSegmentName
     if name in (".", ".."):
         return (f"may not be '{name}'",)
@@ -117,12 +123,12 @@ def _too_long(text: str, bytes_max: int) -> tuple[str, ...]:
 
 
 def too_long(field: str, bytes_max: int) -> Cause:
-    """Return the error for a value that is too long."""
+    """Return the error for a value that is longer than `bytes_max`."""
     return Cause("FieldValueTooLong", f"Too long: may not be more than {bytes_max} bytes", field)
 
 
 def not_found(field: str, value: str) -> Cause:
-    """Return the error for a reference to something that does not exist."""
+    """Return the error for a reference to an object that does not exist."""
     return Cause("FieldValueNotFound", f'Not found: "{value}"', field)
 
 
@@ -139,9 +145,10 @@ def check_at_least(field: str, value: int | None, least: int) -> Causes:
 
 
 def check_unchanged(field: str, old: Any, new: Any, shape: str = "") -> Causes:
-    """Yield an error if an immutable field differs; an absent value equals an empty list or map.
+    """Yield an error if an immutable field differs between `old` and `new`.
 
-    `shape` names the type of an object, or of a list's items, that upstream prints as a Go struct.
+    An absent value equals an empty list or map. `shape` is the type of an object, or of the items
+    of a list, that upstream prints as a Go struct.
     """
     if old == new or (_is_none(old) and _is_none(new)):
         return
@@ -154,7 +161,7 @@ def _is_none(value: Any) -> bool:
 
 
 def shown_as(shape: str, value: Any) -> Any:
-    """Return `value`, or the items of a list, as upstream's internal type `shape` prints it."""
+    """Return `value`, or each item of a list, as upstream's internal type `shape` prints it."""
     if isinstance(value, list):
         return [internal_of(shape, item) for item in value]
     return internal_of(shape, value)
@@ -167,7 +174,7 @@ def check_port_number(field: str, number: int) -> Causes:
 
 
 def port_name_problems(name: str) -> tuple[str, ...]:
-    """Return why `name` is not a valid port name (RFC 6335)."""
+    """Return the error texts if `name` is not a port name (RFC 6335); () if it is one."""
     # upstream: validation.go:IsValidPortName
     problems = []
     if len(name.encode()) > 15:
@@ -193,7 +200,7 @@ def check_port(field: str, port: int | str) -> Causes:
 
 
 def config_key_problems(key: str) -> tuple[str, ...]:
-    """Return why `key` cannot be a key of a ConfigMap or Secret."""
+    """Return the error texts if `key` cannot be a key of a ConfigMap or Secret; () if it can."""
     # upstream: validation.go:IsConfigMapKey
     problems = []
     if len(key.encode()) > 253:
@@ -236,7 +243,7 @@ def node_selector(selector: Json) -> NodeSelector:
 
 
 def check_share(field: str, amount: int | str) -> Causes:
-    """Yield the errors of a non-negative number or a percentage."""
+    """Yield the errors of `amount`, which must be a non-negative number or a percentage."""
     if isinstance(amount, int):
         yield from check_at_least(field, amount, 0)
     elif not _PERCENT.fullmatch(amount):
@@ -244,7 +251,7 @@ def check_share(field: str, amount: int | str) -> Causes:
 
 
 def check_not_beyond_all(field: str, amount: int | str) -> Causes:
-    """Yield an error for a percentage above 100%."""
+    """Yield an error if `amount` is a percentage above 100%."""
     if (
         isinstance(amount, str)
         and _PERCENT.fullmatch(amount)
@@ -254,7 +261,7 @@ def check_not_beyond_all(field: str, amount: int | str) -> Causes:
 
 
 def is_nothing(amount: int | str | None) -> bool:
-    """Return whether a number or percentage is zero or absent."""
+    """Return whether `amount`, a number or percentage, is zero or absent."""
     return amount in (0, "0%", None)
 
 
@@ -303,7 +310,10 @@ def check_domain_name(field: str, text: str) -> Causes:
 
 
 def check_not_special(field: str, text: str) -> Causes:
-    """Yield the errors of an IP address: malformed, loopback, link-local or unspecified."""
+    """Yield the errors of an IP address.
+
+    The address must be well-formed, and not be a loopback, link-local or unspecified address.
+    """
     # upstream: pkg/apis/core/validation/validation.go:ValidateEndpointIP
     try:
         address = ipaddress.ip_address(text)

@@ -1,8 +1,8 @@
 """IP addresses and CIDRs, in legacy and canonical form.
 
-Only Go's old parser accepts leading zeros, IPv4-mapped IPv6 addresses, and CIDRs with host bits.
-Legacy fields refuse these forms with a separate message. Newer fields also require the canonical
-form.
+Go's old parser accepts leading zeros, IPv4-mapped IPv6 addresses, and CIDRs with host bits. Fields
+of old kinds refuse these forms with a separate message. Fields of newer kinds also require the
+canonical form.
 
 upstream: apimachinery/pkg/util/validation/ip.go, k8s.io/utils/net/parse.go
 """
@@ -37,25 +37,25 @@ _CACHE_SIZE: Final = 1 << 13  # a NetworkPolicy can have thousands, each of whic
 
 @dataclass(frozen=True, slots=True)
 class ParsedIP:
-    """An address as written; `is_padded` if it has leading zeros, as Go's old parser accepts."""
+    """An IP address as the client wrote it. `is_padded` is True if it has leading zeros."""
 
     address: Address
     is_padded: bool
 
     @property
     def mapped(self) -> IPv4Address | None:
-        """The IPv4 address of an IPv4-mapped IPv6 address, else None."""
+        """The IPv4 address in an IPv4-mapped IPv6 address; None for other addresses."""
         return self.address.ipv4_mapped if isinstance(self.address, IPv6Address) else None
 
     @property
     def plain(self) -> Address:
-        """Return the address as Go prints it."""
+        """The address as Go prints it: without the IPv6 prefix of a mapped IPv4 address."""
         return self.mapped or self.address
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedCIDR:
-    """A CIDR as written: an address and a prefix length."""
+    """A CIDR as the client wrote it: an address and a prefix length."""
 
     first: ParsedIP
     bits: int
@@ -72,19 +72,19 @@ class ParsedCIDR:
 
     @property
     def interface(self) -> str:
-        """The address with the length of its prefix, as Go prints both."""
+        """The address and the length of its prefix, as Go prints them."""
         is_mapped = self.first.mapped is not None and self.bits > _MAPPED_BITS
         bits = self.bits - _MAPPED_BITS if is_mapped else self.bits
         return f"{self.first.plain}/{bits}"
 
     @property
     def begins_within(self) -> bool:
-        """Return whether host bits of the CIDR are set."""
+        """True if host bits of the CIDR are set."""
         return self._host != 0
 
     @property
     def _host(self) -> int:
-        """The bits beyond the prefix."""
+        """The host bits of the address."""
         address = self.first.address
         return int(address) & ((1 << (address.max_prefixlen - self.bits)) - 1)
 

@@ -1,7 +1,7 @@
-"""KindRules: how objects of one kind are validated; part of the kind's strategy.
+"""KindRules: the validation rules of one kind, which are part of the kind's strategy.
 
-There are rules for new objects, for changed objects, for the difference between an object and its
-update, and for statuses. `validator` applies them.
+There are rules for new objects, for updated objects, for the difference between the old and the new
+object, and for statuses. `validator` applies them.
 
 upstream: Validate, ValidateUpdate and the status strategies of pkg/registry/*/*/strategy.go
 """
@@ -24,9 +24,9 @@ CheckUpdate = Callable[[Json, Json], Causes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindRules:
-    """The rules of one kind; each check takes the object's JSON and its typed view.
+    """The validation rules of one kind. The defaults are the rules that all kinds share.
 
-    The default rules are those that all kinds share.
+    The checks `new` and `changed` take the object's JSON and its typed view.
     """
 
     # --- metadata ----------------------------------------------------------------------------
@@ -62,10 +62,10 @@ class KindRules:
 
 
 def json_check(check: Check) -> CheckWithView:
-    """Return a check for `KindRules` that ignores the typed view."""
+    """Return a check for `KindRules` that calls `check` with the JSON only."""
     return lambda obj, _: check(obj)
 
 
 def view_check(check: Callable[[Any], Causes]) -> CheckWithView:
-    """Return a check for `KindRules` that uses only the typed view."""
+    """Return a check for `KindRules` that calls `check` with the typed view only."""
     return lambda _, view: check(view)

@@ -1,4 +1,4 @@
-"""ObjectMeta: names, labels, annotations, owners, finalizers.
+"""Validates ObjectMeta: names, labels, annotations, owners, finalizers.
 
 upstream: apimachinery/pkg/api/validation/{generic,objectmeta}.go
 """
@@ -38,7 +38,7 @@ def check_metadata(rules: KindRules, meta: ObjectMeta) -> Causes:
 
 
 def check_owner_ids(meta: ObjectMeta) -> Causes:
-    """Yield the errors of a stored object's owner references, which must have uids."""
+    """Yield an error for each owner reference of a stored object that has no uid."""
     for owner in meta.owner_references:
         if not owner.uid:
             yield invalid("metadata.ownerReferences.uid", "", "must not be empty")
@@ -54,7 +54,7 @@ def check_labels(field: str, labels: Mapping[str, str]) -> Causes:
 
 
 def check_timestamp(field: str, text: str) -> Causes:
-    """Yield the errors of a timestamp, if there is one."""
+    """Yield an error if `text` is neither a timestamp nor ""."""
     if text:
         try:
             parse_timestamp(text)
@@ -84,7 +84,7 @@ def check_generate_name(rules: KindRules, meta: Json) -> Causes:
 
 
 def check_generation(kind: Kind, meta: Json) -> Causes:
-    """Yield the errors of the generation, for kinds whose generation clients may set."""
+    """Yield the errors of the generation, for kinds whose generation clients can set."""
     if not kind.has_generation:  # The server counts the generations of other kinds itself.
         yield from non_negative("metadata.generation", meta.get("generation") or 0)
 
@@ -118,9 +118,9 @@ def _check_finalizers(finalizers: list[str]) -> Causes:
 
 
 def check_finalizer_names(field: str, names: list[str] | None) -> Causes:
-    """Yield the errors of a Namespace's spec.finalizers.
+    """Yield the errors of the finalizers in a Namespace's spec.
 
-    As in upstream, the errors do not say which finalizer is wrong.
+    As in upstream, the errors do not contain the index of the invalid finalizer.
     """
     # upstream: pkg/apis/core/validation/validation.go:validateFinalizerName
     for name in names or ():
@@ -133,7 +133,7 @@ def check_finalizer_names(field: str, names: list[str] | None) -> Causes:
 def check_annotation_keys(field: str, annotations: Json) -> Causes:
     """Yield the errors of annotation keys and of the annotations' total size.
 
-    `field` is the map's path.
+    `field` is the path of the annotations.
     """
     size = 0
     for key, value in annotations.items():
@@ -174,7 +174,7 @@ def _check_owner(field: str, owner: Json) -> Causes:
 
 
 def check_metadata_update(rules: KindRules, old: Json, new: Json) -> Causes:
-    """Yield the errors of an update of metadata, whose name, namespace and uid are immutable.
+    """Yield the errors of an update of metadata. Name, namespace and uid are immutable.
 
     As in upstream, most errors are yielded twice.
     """

@@ -1,4 +1,4 @@
-"""Label selectors and node selectors.
+"""Validates label selectors and node selectors.
 
 upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go:ValidateLabelSelector,
 pkg/apis/core/validation/validation.go:ValidateNodeSelector, ValidateNodeFieldSelectorRequirement
@@ -44,7 +44,7 @@ def check_node_selector(field: str, selector: NodeSelector) -> Causes:
 
 
 def check_node_selector_term(field: str, term: NodeSelectorTerm, *, strict: bool = True) -> Causes:
-    """Yield the errors of a node selector term; unless `strict`, label values are not checked."""
+    """Yield the errors of a node selector term. Label values are only checked if `strict`."""
     for index, requirement in enumerate(term.match_expressions):
         at = f"{field}.matchExpressions[{index}]"
         yield from _check_requirement(at, requirement, may_compare=True, strict=strict)
@@ -59,7 +59,7 @@ def _check_requirement(
     may_compare: bool,
     strict: bool = True,
 ) -> Causes:
-    """Yield the errors of a requirement on labels; `may_compare` allows Gt and Lt."""
+    """Yield the errors of a requirement on labels; `may_compare` allows the operators Gt and Lt."""
     match requirement.operator:
         case "In" | "NotIn":
             if not requirement.values:

@@ -1,1 +1,1 @@
-"""Dynamic resource allocation: slices, classes and claims of devices."""
+"""Validates the kinds of dynamic resource allocation: slices, classes and claims of devices."""

@@ -1,4 +1,4 @@
-"""ResourceClaims, their templates, and DeviceClasses.
+"""Validates ResourceClaims, their templates, and DeviceClasses.
 
 upstream: pkg/apis/resource/validation/validation.go:ValidateResourceClaim, ValidateDeviceClass
 """
@@ -84,7 +84,7 @@ def _check_devices(field: str, devices: Json) -> Causes:
 
 
 def _check_named(field: str, items: list[Json], check: Callable[[str, Json], Causes]) -> Causes:
-    """Yield the errors of all items of a list, which must have unique names."""
+    """Yield the errors of all items of a list. The items must have unique names."""
     names = [one.get("name", "") for one in items]
     again = repeated_indexes(names)
     for index, (name, one) in enumerate(zip(names, items, strict=True)):
@@ -147,7 +147,7 @@ def _check_toleration(field: str, toleration: Json) -> Causes:
 
 
 def check_reference(field: str, name: str, known: AbstractSet[str]) -> Causes:
-    """Yield the errors of a reference, which must be one of the `known` requests."""
+    """Yield the errors of `name`, which must be the name of a request in `known`."""
     parts = name.split("/")
     if len(parts) > 2:
         yield invalid(field, name, _REFERENCE)
@@ -166,7 +166,7 @@ def _check_references(field: str, names: list[str], known: AbstractSet[str]) -> 
 
 
 def _check_constraint(field: str, constraint: Json) -> Causes:
-    """Yield the errors of a constraint (upstream: validateDeviceConstraint)."""
+    """Yield the errors of a constraint between devices (upstream: validateDeviceConstraint)."""
     for key in ("matchAttribute", "distinctAttribute"):
         name = constraint.get(key)
         if name is None:
@@ -233,7 +233,7 @@ _LATE: Final = (
 
 
 def check_claim_status(old: Json, new: Json) -> Causes:
-    """Yield the errors of a ResourceClaim's status that changes from `old` to `new`."""
+    """Yield the errors of an update that changes a ResourceClaim's status from `old` to `new`."""
     before, after = old.get("status") or {}, new.get("status") or {}
     reserved = after.get("reservedFor") or []
     yield from _check_users(reserved)
@@ -259,7 +259,7 @@ def check_claim_status(old: Json, new: Json) -> Causes:
 
 
 def _check_configs(configs: list[Json], known: set[str]) -> Causes:
-    """Yield the errors of device configurations in an allocation.
+    """Yield the errors of the device configurations in an allocation.
 
     upstream: validateDeviceAllocationConfiguration
     """
@@ -279,7 +279,7 @@ def _check_configs(configs: list[Json], known: set[str]) -> Causes:
 
 
 def without_deallocated(old: Json, new: Json) -> Json:
-    """Return `new` without the statuses of devices that its new status no longer allocates.
+    """Return `new` without the statuses of devices that were allocated and no longer are.
 
     upstream: pkg/registry/resource/resourceclaim/strategy.go: dropDeallocatedStatusDevices
     """
@@ -336,7 +336,10 @@ def _check_device_status(
 
 
 def _check_data(field: str, data: Any) -> Causes:
-    """Yield the errors of a driver's own data (upstream: validateRawExtension)."""
+    """Yield the errors of the data that a driver adds to a status.
+
+    upstream: validateRawExtension
+    """
     if data is None:
         return
     if len(msgspec.json.encode(data)) > DATA_BYTES_MAX:
@@ -412,7 +415,7 @@ COST_MAX: Final = 1_000_000
 
 
 def check_selectors(field: str, selectors: list[Json]) -> Causes:
-    """Yield the errors of the device selectors of a request or class."""
+    """Yield the errors of the device selectors of a request or DeviceClass."""
     for index, selector in enumerate(selectors):
         where = f"{field}[{index}].cel"
         if selector.get("cel") is None:
@@ -436,7 +439,10 @@ def _check_expression(field: str, expression: str) -> Causes:
 
 @lru_cache(maxsize=EXPRESSIONS_CACHED_MAX)
 def _judged(expression: str) -> tuple[str, int]:
-    """Return why an expression does not compile ("" if it does), and its estimated cost."""
+    """Return (error text of an expression, its estimated cost).
+
+    The text is "" if the expression compiles and has the right type.
+    """
     try:
         asked = read_selector(expression)
     except ExpressionError as cause:

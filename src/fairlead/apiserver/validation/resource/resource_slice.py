@@ -131,7 +131,7 @@ def _check_pool(field: str, pool: Json) -> Causes:
 
 
 def _check_place(spec: Json) -> Causes:
-    """Yield the errors of the fields that determine on which nodes the devices are available."""
+    """Yield the errors of the fields that select the nodes on which all devices are available."""
     if spec.get("nodeName") == "":
         yield invalid("spec.nodeName", "", "must be either unset or set to a non-empty string")
     elif spec.get("nodeName"):
@@ -151,7 +151,7 @@ def _check_place(spec: Json) -> Causes:
 
 
 def _check_device_place(field: str, device: Json, *, is_per_device: bool) -> Causes:
-    """Yield the errors of the fields that determine on which nodes one device is available."""
+    """Yield the errors of the fields that select the nodes on which one device is available."""
     if not is_per_device:
         if any(device.get(key) is not None for key in _DEVICE_PLACES):
             yield invalid(field, None, _NO_DEVICE_PLACE)
@@ -210,7 +210,7 @@ def _check_device(field: str, device: Json, *, is_per_device: bool) -> Causes:
 
 
 def _check_counter_sets(field: str, sets: list[Json], name_key: str, most: int) -> Causes:
-    """Yield the errors of counter sets; `name_key` is the field with the name of a set.
+    """Yield the errors of counter sets. The field `name_key` contains the name of a set.
 
     upstream: validateCounterSet, validateDeviceCounterConsumption
     """
@@ -232,7 +232,7 @@ def _check_counter_sets(field: str, sets: list[Json], name_key: str, most: int) 
 
 
 def _check_capacity(field: str, capacity: Json, *, is_shared: bool) -> Causes:
-    """Yield the errors of the request policy, which only shared devices may have.
+    """Yield the errors of a capacity's request policy. Only shared devices may have one.
 
     upstream: validateMultiAllocatableDeviceCapacity, validateSingleAllocatableDeviceCapacity
     """
@@ -262,7 +262,7 @@ def _check_capacity(field: str, capacity: Json, *, is_shared: bool) -> Causes:
 
 
 def _check_valid_values(field: str, capacity: str, default: str, values: list[str]) -> Causes:
-    """Yield the errors of the discrete values of a request policy.
+    """Yield the errors of the list of values that a request policy allows.
 
     upstream: validateRequestPolicyValidValues
     """
@@ -287,7 +287,7 @@ def _check_valid_values(field: str, capacity: str, default: str, values: list[st
 
 
 def _check_valid_range(field: str, capacity: str, default: str, valid: Json) -> Causes:
-    """Yield the errors of the range of values of a request policy.
+    """Yield the errors of the range of values that a request policy allows.
 
     upstream: validateRequestPolicyRange
     """
@@ -339,7 +339,7 @@ def _check_step(
 
 
 def check_binding_conditions(field: str, device: Json) -> Causes:
-    """Yield the errors of the binding conditions of a device, or of a device in an allocation.
+    """Yield the errors of the binding conditions of a device in a slice or in an allocation.
 
     upstream: validateDeviceBindingParameters
     """
@@ -376,7 +376,7 @@ def check_label(field: str, name: str) -> Causes:
 
 
 def check_trait_name(field: str, name: str) -> Causes:
-    """Yield the errors of the name of an attribute or of a capacity."""
+    """Yield the errors of the name of an attribute or capacity."""
     domain, slash, short = name.rpartition("/")
     if not name:
         yield required(field, "name required")

@@ -1,4 +1,4 @@
-"""Node affinity, pod affinity and pod anti-affinity.
+"""Validates node affinity, pod affinity and pod anti-affinity.
 
 upstream: pkg/apis/core/validation/validation.go:validateAffinity
 """

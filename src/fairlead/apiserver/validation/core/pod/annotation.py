@@ -1,4 +1,4 @@
-"""Annotations of pods that upstream interprets.
+"""Validates the annotations of pods that upstream interprets.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodSpecificAnnotations,
 validateSeccompAnnotationsAndFields, validateAppArmorAnnotationsAndFieldsMatchOnCreate
@@ -23,7 +23,10 @@ _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 def check_annotations(field: str, pod: Json) -> Causes:
-    """Yield the errors of the annotations of a pod or pod template; `field` is their path."""
+    """Yield the errors of the annotations of `pod`, a pod or pod template.
+
+    `field` is the path of the annotations.
+    """
     annotations = (pod.get("metadata") or {}).get("annotations") or {}
     spec = pod["spec"]
     if MIRROR in annotations and not spec.get("nodeName"):

@@ -1,7 +1,8 @@
 """Validates the containers of pods.
 
 `check_containers` and `check_init_containers` apply all rules of a new container, in upstream's
-order. `check_scheduled_containers` applies only those on which placement depends, for simulations.
+order. Simulations use `check_scheduled_containers`, which applies only the rules that affect
+placement.
 
 upstream: pkg/apis/core/validation/validation.go:validateContainerCommon, validateContainers,
 validateInitContainers, validateContainerPorts
@@ -69,7 +70,10 @@ def check_containers(
     pod: PodContext,
     names: dict[str, None],
 ) -> Causes:
-    """Yield all errors of a pod's main containers; `names` collects the names in use."""
+    """Yield all errors of a pod's main containers, and add the containers' names to `names`.
+
+    `names` contains the names that the pod's other containers use.
+    """
     if not containers:
         yield required(field)
     for index, (container, view) in enumerate(zip(containers, views, strict=True)):
@@ -91,7 +95,10 @@ def check_init_containers(
     pod: PodContext,
     names: dict[str, None],
 ) -> Causes:
-    """Yield all errors of init containers; those with restartPolicy Always are sidecars."""
+    """Yield all errors of init containers, and add their names to `names`.
+
+    An init container with restartPolicy Always is a sidecar.
+    """
     for index, (container, view) in enumerate(zip(containers, views, strict=True)):
         where = f"{field}[{index}]"
         yield from _check_name_and_image(where, view)
@@ -108,7 +115,7 @@ def check_init_containers(
 
 
 def check_container(field: str, container: Json, view: Container | None, pod: PodContext) -> Causes:
-    """Yield the errors that every container can have; ephemeral containers have no `view`."""
+    """Yield the errors that any container can have. `view` is None for ephemeral containers."""
     yield from check_fields(field, "core.v1.Container", container, "terminationMessagePolicy")
     yield from _check_port_names(f"{field}.ports", container.get("ports") or [])
     for index, port in enumerate(view.ports if view else ()):
@@ -153,7 +160,7 @@ def _check_host_ports(field: str, container: Json, taken: dict[str, None]) -> Ca
 
 
 def _check_claims(field: str, claims: list[Json], known: frozenset[str]) -> Causes:
-    """Yield the errors of the names by which a container refers to the pod's resource claims."""
+    """Yield the errors of a container's resource claims; `known` are the claims of its pod."""
     # upstream: validateResourceClaimNames there
     seen: Counter[str] = Counter()
     shown = ", ".join(sorted(known)[:_CLAIMS_SHOWN_MAX]) if claims else ""
@@ -179,7 +186,8 @@ def _check_claims(field: str, claims: list[Json], known: frozenset[str]) -> Caus
 def _check_use(field: str, name: str, request: str, seen: Counter[str]) -> Causes:
     """Yield the errors of a container's use of a whole claim, or of one of its requests.
 
-    `seen` counts earlier uses, by `name`, by `name/request`, and for all requests by `name/`.
+    `seen` counts the earlier uses. The key `name` counts uses of the whole claim, `name/request`
+    uses of one request, and `name/` uses of any request.
     """
     key = f"{name}/{request}" if request else name
     if request:
@@ -210,7 +218,7 @@ def _check_resizing(field: str, policies: list[Json], pod: PodContext) -> Causes
 
 
 def _check_restart(field: str, container: Json) -> Causes:
-    """Yield the errors of the restart policy of a single container."""
+    """Yield the errors of the restart policy and restart rules of one container."""
     yield from _check_restart_policy(field, container.get("restartPolicy") or "")
     rules = container.get("restartPolicyRules") or []
     if rules and container.get("restartPolicy") is None:
@@ -231,7 +239,7 @@ def _check_restart(field: str, container: Json) -> Causes:
 def check_scheduled_containers(
     field: str, containers: Sequence[Container], *, host_network: bool
 ) -> Causes:
-    """Yield the errors of the ports, resources and restart policies that scheduling reads."""
+    """Yield the errors of the ports, resources and restart policies that the scheduler reads."""
     for index, container in enumerate(containers):
         where = f"{field}[{index}]"
         for number, port in enumerate(container.ports):
@@ -242,7 +250,10 @@ def check_scheduled_containers(
 
 
 def check_names(field: str, containers: Sequence[Container], names: dict[str, None]) -> Causes:
-    """Yield the errors of the containers' names; `names` collects the names in use."""
+    """Yield the errors of the containers' names, and add the names to `names`.
+
+    `names` contains the names that the pod's other containers use.
+    """
     for index, container in enumerate(containers):
         yield from _check_unused_name(f"{field}[{index}]", container, names)
         for problem in dns_label_problems(container.name) if container.name else ():
@@ -250,7 +261,7 @@ def check_names(field: str, containers: Sequence[Container], names: dict[str, No
 
 
 def check_runnable(field: str, containers: Sequence[Container]) -> Causes:
-    """Yield the errors of names and images, without which a kubelet cannot start a container."""
+    """Yield the errors of missing names and images, which a kubelet needs to start a container."""
     for index, container in enumerate(containers):
         if not container.name:
             yield required(f"{field}[{index}].name")
@@ -341,7 +352,7 @@ def _check_probe(field: str, probe: Json) -> Causes:
 def _check_handler(
     field: str, handler: Json, known: tuple[str, ...], grace_period_s: int | None
 ) -> Causes:
-    """Yield the errors of a probe's or hook's handler, which has exactly one action."""
+    """Yield the errors of the handler of a probe or hook. It must have exactly one action."""
     stated = [key for key in known if handler.get(key) is not None]
     for key in stated[:1]:
         yield from _check_action(f"{field}.{key}", key, handler[key], grace_period_s)

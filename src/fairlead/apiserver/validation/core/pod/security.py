@@ -1,4 +1,4 @@
-"""Security contexts of pods and containers.
+"""Validates the security contexts of pods and containers.
 
 upstream: pkg/apis/core/validation/validation.go:ValidateSecurityContext,
 validatePodSpecSecurityContext
@@ -186,7 +186,7 @@ def _check_windows(field: str, options: Json | None) -> Causes:
 
 
 def check_system(field: str, spec: Json) -> Causes:
-    """Yield an error for each field of `spec` that the OS in spec.os.name does not support."""
+    """Yield an error for each field of `spec` that its operating system does not support."""
     match (spec.get("os") or {}).get("name"):
         case "linux":
             yield from _check_linux(field, spec)

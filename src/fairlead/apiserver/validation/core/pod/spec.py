@@ -1,10 +1,10 @@
 """Validates the specs of pods and pod templates.
 
 `check_pod_spec` applies every rule of a new spec, in upstream's order. The other functions are for
-simulations and apply parts of the rules. `check_scheduled_spec` applies the rules on which
-placement depends, to new and stored pods. `check_new_scheduled_spec` applies the placement rules
-that concern only new pods. `check_runnable_spec` applies the rules about fields that a kubelet
-needs, such as images, which a scheduling scenario may leave out.
+simulations and apply parts of the rules. `check_scheduled_spec` applies the rules that affect
+placement, to new and stored pods. `check_new_scheduled_spec` applies the placement rules that
+concern only new pods. `check_runnable_spec` applies the rules about fields that a kubelet needs,
+such as images, which a scheduling scenario may leave out.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodSpec
 """
@@ -118,7 +118,7 @@ def check_scheduled_pod(pod: Pod) -> Causes:
 
 
 def check_changed_pod(pod: Pod) -> Causes:
-    """Yield the errors of an updated pod that do not depend on the previous version."""
+    """Yield the errors of an updated pod that do not depend on its previous version."""
     yield from check_scheduled_pod(pod)
     yield from check_new_scheduled_spec("spec", pod.spec)
     yield from check_runnable_spec("spec", pod.spec)
@@ -141,7 +141,7 @@ def check_template(field: str, template: Json) -> Causes:
 
 
 def template_view(field: str, template: Json) -> Pod | Cause:
-    """Return the pod that a template describes, or the reason why it describes no pod."""
+    """Return the pod that `template` describes; if it cannot be decoded, return the error."""
     try:
         return decode_as(Pod, template)
     except DecodeError:
@@ -153,7 +153,7 @@ def template_view(field: str, template: Json) -> Pod | Cause:
 
 
 def check_pod_spec(field: str, spec: Json, view: PodSpec, pod_name: str = "") -> Causes:
-    """Yield all errors of a new pod's spec; `field` is its path, `view` its typed view."""
+    """Yield all errors of a new pod's spec. `field` is its path, and `view` is its typed view."""
     # The order is that of ValidatePodSpec: kubectl prints causes as they come.
     volumes = spec.get("volumes") or []
     claims = spec.get("resourceClaims") or []
@@ -228,7 +228,7 @@ def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
 
 
 def check_new_scheduled_spec(field: str, spec: PodSpec) -> Causes:
-    """Yield the errors of a new pod's spec that a stored spec may have."""
+    """Yield the errors that a stored pod spec may have but a new pod spec must not have."""
     names: dict[str, None] = {}
     yield from check_names(f"{field}.containers", spec.containers, names)
     yield from check_names(f"{field}.initContainers", spec.init_containers, names)
@@ -236,7 +236,7 @@ def check_new_scheduled_spec(field: str, spec: PodSpec) -> Causes:
 
 
 def check_runnable_spec(field: str, spec: PodSpec) -> Causes:
-    """Yield the errors in the fields of a pod's spec that only kubelets need, not the scheduler."""
+    """Yield the errors in the fields of a pod's spec that only kubelets read."""
     if not spec.containers:
         yield required(f"{field}.containers")
     yield from check_runnable(f"{field}.containers", spec.containers)
@@ -276,7 +276,7 @@ def _check_priority(field: str, spec: PodSpec) -> Causes:
 
 
 def check_tolerations(field: str, tolerations: Sequence[Toleration]) -> Causes:
-    """Yield the errors of the tolerations of a pod, or of a RuntimeClass."""
+    """Yield the errors of the tolerations of a pod or of a RuntimeClass."""
     for index, toleration in enumerate(tolerations):
         yield from _check_toleration(f"{field}[{index}]", toleration)
 
@@ -323,7 +323,7 @@ def _check_gates(field: str, spec: PodSpec) -> Causes:
 
 
 def _check_scheduling_group(field: str, group: SchedulingGroup | None) -> Causes:
-    """Yield the errors of the reference to a PodGroup of scheduling.k8s.io."""
+    """Yield the errors of schedulingGroup, which refers to a PodGroup of scheduling.k8s.io."""
     if group is None:
         return
     name = group.pod_group_name
@@ -344,7 +344,7 @@ def _check_system(field: str, spec: Json) -> Causes:
 
 
 def _check_own_users(field: str, spec: Json) -> Causes:
-    """Yield an error if a pod in a user namespace shares another namespace with its host."""
+    """Yield an error for each namespace that a pod with `hostUsers: false` shares with its host."""
     for key, shown in _HOST_SPACES:
         if spec.get(key):
             yield forbidden(f"{field}.{shown}", "when `hostUsers` is false")

@@ -1,7 +1,7 @@
 """Validates updates of a pod's status.
 
-A simulation writes thousands of statuses per second, so only the new fields are checked. A write
-that touches only `CHECKED_FIELDS` needs no typed view of the pod.
+A simulation writes thousands of statuses per second, so only the new fields are validated. A write
+that changes only `CHECKED_FIELDS` needs no typed view of the pod.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodStatusUpdate
 """
@@ -23,10 +23,7 @@ ALREADY_BOUND: Final = "may not be set on pods that are already bound to a node"
 
 
 def check_pod_status(spec: Json, fields: Mapping[str, Any]) -> Causes:
-    """Yield the errors of `fields`, which a write merges into a pod's status.
-
-    `spec` is the spec of the pod.
-    """
+    """Yield the errors of `fields`, which a write merges into the status of a pod with `spec`."""
     phase = fields.get("phase")
     if phase is not None and phase not in PHASES:
         yield not_supported("status.phase", phase, PHASES)

@@ -29,7 +29,7 @@ POSITIVE: Final = "must be greater than zero"
 def check_spread(field: str, constraints: Sequence[TopologySpreadConstraint]) -> Causes:
     """Yield the errors of all constraints.
 
-    No two constraints may have the same topologyKey and whenUnsatisfiable.
+    Two constraints must not have both the same topologyKey and the same whenUnsatisfiable.
     """
     pairs = [(one.topology_key, one.when_unsatisfiable) for one in constraints]
     last = {pair: index for index, pair in enumerate(pairs)}

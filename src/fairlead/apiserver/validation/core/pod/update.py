@@ -1,7 +1,7 @@
 """Validates updates of pods, of their ephemeral containers and of their resources.
 
-Of a pod's spec, an update may change images, set or shorten activeDeadlineSeconds, and add
-tolerations. Scheduling gates can be removed but not added; while a pod has gates, its node selector
+An update of a pod's spec may change images, set or shorten activeDeadlineSeconds, and add
+tolerations. Scheduling gates can be removed but not added. While a pod has gates, its node selector
 and affinity can be narrowed.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodUpdate
@@ -42,7 +42,7 @@ _DEADLINE_S_MAX: Final = 2**31 - 1
 
 
 def check_pod_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of changes to immutable fields of a pod's spec."""
+    """Yield the errors of an update that changes immutable fields of a pod's spec."""
     before, after = old.get("spec", {}), new.get("spec", {})
     if before == after:
         return
@@ -79,7 +79,7 @@ def _check_deadline(before: Json, after: Json) -> Causes:
 
 
 def _check_tolerations(before: Json, after: Json) -> Causes:
-    """Yield an error for a removed toleration, and for changes beyond tolerationSeconds."""
+    """Yield an error if a toleration is removed or changed, except for its tolerationSeconds."""
     kept = {_lasting(one) for one in after.get("tolerations", ())}
     for toleration in before.get("tolerations", ()):
         if _lasting(toleration) not in kept:
@@ -92,7 +92,7 @@ def _lasting(toleration: Json) -> str | bytes:
 
 
 def _check_gates(before: Json, after: Json) -> Causes:
-    """Yield an error if scheduling gates were added."""
+    """Yield an error for each scheduling gate that is added."""
     had = {gate["name"] for gate in before.get("schedulingGates", ())}
     for index, gate in enumerate(after.get("schedulingGates", ())):
         if gate["name"] not in had:
@@ -108,7 +108,7 @@ def _check_node_selector(before: Json, after: Json) -> Causes:
 
 
 def _check_node_affinity(before: Json, after: Json) -> Causes:
-    """Yield an error if a change of the required node affinity terms does more than narrow them."""
+    """Yield an error for each change of a required node affinity term that does not narrow it."""
     # upstream: validation.go:validateNodeAffinityMutation
     field = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     had, wants = _required_terms(before), _required_terms(after)
@@ -153,7 +153,7 @@ def _with_changeable(before: Json, after: Json) -> Json:
 
 
 def _without_directions(before: Json, fixed: Json) -> Json:
-    """Return `fixed` with the scheduling directives of `before`, a gated pod."""
+    """Return `fixed` with the nodeSelector and nodeAffinity of `before`, a gated pod."""
     fixed = _as_before(before, fixed, ("nodeSelector",))
     had, wants = before.get("affinity") or {}, fixed.get("affinity") or {}
     if had.get("nodeAffinity") == wants.get("nodeAffinity"):
@@ -187,7 +187,7 @@ _AMOUNTS: Final = ("requests", "limits")
 
 
 def check_debugging(old: Json, new: Json) -> Causes:
-    """Yield the errors of new ephemeral containers, and of changes to existing ones."""
+    """Yield the errors of an update that adds, changes or removes ephemeral containers."""
     yield from _check_debuggers(new["spec"])
     if MIRROR in (old["metadata"].get("annotations") or {}):
         yield forbidden("", "static pods do not support ephemeral containers")
@@ -258,7 +258,7 @@ def _check_fit(field: str, container: Json) -> Causes:
 
 
 def check_resize(old: Json, new: Json) -> Causes:
-    """Yield the errors of resizing the containers of `old` to the resources in `new`."""
+    """Yield the errors of a resize, which changes the containers' resources from `old` to `new`."""
     if MIRROR in (old["metadata"].get("annotations") or {}):
         yield forbidden("", "static pods cannot be resized")
         return
@@ -275,7 +275,7 @@ def check_resize(old: Json, new: Json) -> Causes:
 
 
 def _check_kept(field: str, had: Json, wants: Json) -> Causes:
-    """Yield an error if a request or limit was removed; amounts may change."""
+    """Yield an error if a request or limit is removed. Its amount may change."""
     for key in _AMOUNTS:
         before = (had.get("resources") or {}).get(key) or {}
         after = (wants.get("resources") or {}).get(key) or {}
@@ -284,7 +284,7 @@ def _check_kept(field: str, had: Json, wants: Json) -> Causes:
 
 
 def _incompressible(spec: Json) -> list[Json]:
-    """Return the resources of all containers, except cpu and memory."""
+    """Return the resources of each container, without its requests and limits of cpu and memory."""
     return [
         {
             "claims": resources.get("claims"),

@@ -1,1 +1,1 @@
-"""Volumes of pods, PersistentVolumes and PersistentVolumeClaims."""
+"""Validates the volumes of pods, PersistentVolumes and PersistentVolumeClaims."""

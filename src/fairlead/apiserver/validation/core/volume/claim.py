@@ -1,4 +1,4 @@
-"""Specs of PersistentVolumeClaims, alone and embedded in ephemeral volumes.
+"""Validates the specs of PersistentVolumeClaims, including those embedded in ephemeral volumes.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePersistentVolumeClaimSpec,
 ValidatePersistentVolumeClaimTemplate
@@ -66,7 +66,10 @@ def _check_size(field: str, spec: Json) -> Causes:
 
 
 def is_kept_source(source: Json | None) -> bool:
-    """Return whether the API server keeps a claim's dataSource, instead of removing it silently."""
+    """Return whether the API server keeps the dataSource `source` of a claim.
+
+    The API server silently drops a dataSource of any other kind.
+    """
     # upstream: pkg/api/persistentvolumeclaim/util.go:dataSourceIsPvcOrSnapshot
     named = source or {}
     return (named.get("apiGroup") or "", named.get("kind")) in _SOURCES

@@ -60,9 +60,9 @@ def check_claim(obj: Json) -> Causes:
 
 
 def check_claim_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of changes to a claim's spec.
+    """Yield the errors of an update that changes immutable fields of a claim's spec.
 
-    A bound claim can request more storage; the name of its volume can be set once.
+    A bound claim can request more storage. The name of its volume can be set once.
     """
     # upstream: validation.go:ValidatePersistentVolumeClaimUpdate
     before, after = dict(old["spec"]), dict(new["spec"])
@@ -128,7 +128,7 @@ def check_volume(obj: Json) -> Causes:
 
 
 def check_inline_volume(field: str, spec: Json) -> Causes:
-    """Yield the errors of a VolumeAttachment's inline volume; `field` is its path."""
+    """Yield the errors of the inline volume of a VolumeAttachment; `field` is its path."""
     why = "may not be specified in the context of inline volumes"
     for key in ("claimRef", "capacity"):
         if spec.get(key):
@@ -174,7 +174,7 @@ def _check_affinity(field: str, affinity: Json) -> Causes:
 
 
 def _check_attributes(field: str, spec: Json) -> Causes:
-    """Yield an error for a volumeAttributesClassName without a CSI volume."""
+    """Yield an error if volumeAttributesClassName is "" or the volume is not a CSI volume."""
     name = spec.get("volumeAttributesClassName")
     if name is None:
         return
@@ -199,7 +199,10 @@ def _shown_source(spec: Json) -> Json:
 
 
 def _unexpanded(old: Json, new: Json) -> Json:
-    """Return `new` without controllerExpandSecretRef if `old` has none: it can be set once."""
+    """Return `new`, without controllerExpandSecretRef if `old` has none.
+
+    An update may set this field once.
+    """
     had, wants = old["spec"].get("csi"), new["spec"].get("csi")
     if had is None or wants is None or had.get(_GROWN_WITH) is not None:
         return new
@@ -208,7 +211,7 @@ def _unexpanded(old: Json, new: Json) -> Json:
 
 
 def check_volume_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of changes to a PersistentVolume's source and other immutable fields."""
+    """Yield the errors of an update that changes immutable fields of a PersistentVolume's spec."""
     before, after = (_shown_source(obj["spec"]) for obj in (old, _unexpanded(old, new)))
     if before != after:
         why = f"{VOLUME_IS_FIXED}\n{change_text(before, after)}"
@@ -238,7 +241,7 @@ def check_storage_class(obj: Json) -> Causes:
 
 
 def check_parameters(field: str, parameters: Json) -> Causes:
-    """Yield the errors of a StorageClass's parameters for its provisioner."""
+    """Yield the errors of the parameters that a StorageClass passes to its provisioner."""
     # upstream: pkg/apis/storage/validation/validation.go:validateParameters
     if len(parameters) > PARAMETERS_MAX:
         text = f"Too long: may not be more than {PARAMETERS_MAX} bytes"
@@ -253,7 +256,7 @@ def check_parameters(field: str, parameters: Json) -> Causes:
 
 
 def _check_topologies(field: str, terms: list[Json]) -> Causes:
-    """Yield the errors of allowedTopologies, which must not have duplicates."""
+    """Yield the errors of allowedTopologies. Its terms must be unique."""
     # upstream: validateAllowedTopologies, ValidateTopologySelectorTerm
     seen: set[str | bytes] = set()
     for place, term in enumerate(terms):

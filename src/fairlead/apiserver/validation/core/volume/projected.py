@@ -1,4 +1,4 @@
-"""Volumes that consist of files: ConfigMap, Secret, downward API and projected volumes.
+"""Validates volumes that consist of files: ConfigMap, Secret, downward API and projected volumes.
 
 upstream: pkg/apis/core/validation/validation.go:validateKeyToPath, validateDownwardAPIVolumeFile,
 validateProjectionSources
@@ -34,9 +34,9 @@ _TWICE: Final = "conflicting duplicate paths"
 
 
 def _check_file_path(field: str, path: str) -> Causes:
-    """Yield the errors of a relative path.
+    """Yield the errors of a file's path, which must be relative.
 
-    The path must not begin with `..`, because the kubelet's own files do.
+    The path must not begin with `..`, because the names of the kubelet's own files begin with `..`.
     """
     if not path:
         yield required(field)
@@ -89,7 +89,7 @@ def _check_downward_file(field: str, item: Json) -> Causes:
 
 
 def check_projected(field: str, projected: Json) -> Causes:
-    """Yield the errors of a projected volume, whose sources must not have conflicting paths."""
+    """Yield the errors of a projected volume. The paths of its sources must not conflict."""
     yield from _check_mode(f"{field}.defaultMode", projected.get("defaultMode"))
     paths: dict[str, None] = {}
     for index, source in enumerate(projected.get("sources") or ()):
@@ -125,7 +125,7 @@ def _check_projection(field: str, where: str, key: str, source: Json) -> Causes:
 
 
 def check_token_life(field: str, life_s: int) -> Causes:
-    """Yield the errors of a service account token's lifetime."""
+    """Yield the errors of `life_s`, the lifetime of a service account token in seconds."""
     if life_s < TOKEN_LIFE_MIN_S:
         yield invalid(field, life_s, "may not specify a duration less than 10 minutes")
     if life_s > TOKEN_LIFE_MAX_S:
@@ -153,7 +153,7 @@ def _check_trust(field: str, source: Json) -> Causes:
 
 
 def _written(key: str, source: Json) -> Iterator[tuple[str, str]]:
-    """Yield the paths that a source writes, each with the value that a refusal shows."""
+    """Yield (path, value that an error shows) for each file that a source writes."""
     if key == "clusterTrustBundle":
         yield source.get("path", ""), source.get("path", "")
     for item in source.get("items") or ():

@@ -1,7 +1,7 @@
-"""Volume sources of pods and PersistentVolumes.
+"""Validates the volume sources of pods and PersistentVolumes.
 
-Pods and PersistentVolumes support mostly the same sources; `check_inline` is for pods,
-`check_persistent` for PersistentVolumes, whose secrets also have a namespace.
+Pods and PersistentVolumes support mostly the same sources. `check_inline` is for pods.
+`check_persistent` is for PersistentVolumes; references to Secrets in these have a namespace.
 
 upstream: pkg/apis/core/validation/validation.go:validateVolumeSource, ValidatePersistentVolumeSpec
 """
@@ -60,7 +60,10 @@ _HOST_AND_PORT: Final = "must be a host:port pair or multiple pairs separated by
 
 
 def disk(name: str, shown: str = "") -> Check:
-    """Return the check of a disk identified by field `name`; errors call the source `shown`."""
+    """Return the check of a disk source whose field `name` identifies the disk.
+
+    Error paths contain `shown` as the name of the source, unless it is "".
+    """
 
     def check(field: str, source: Json) -> Causes:
         where = f"{field.rpartition('.')[0]}.{shown}" if shown else field
@@ -114,7 +117,7 @@ def check_flocker(field: str, source: Json) -> Causes:
 
 
 def cinder(*, is_persistent: bool) -> Check:
-    """Return the check of an OpenStack Cinder volume."""
+    """Return the check of an OpenStack Cinder volume in a pod or a PersistentVolume."""
 
     def check(field: str, source: Json) -> Causes:
         yield from _check_secret_reference(field, source, is_persistent=is_persistent)
@@ -181,7 +184,7 @@ def check_azure_disk(field: str, source: Json) -> Causes:
 
 
 def storage_os(*, is_persistent: bool) -> Check:
-    """Return the check of a StorageOS volume."""
+    """Return the check of a StorageOS volume in a pod or a PersistentVolume."""
 
     def check(field: str, source: Json) -> Causes:
         for key in ("volumeName", "volumeNamespace"):
@@ -238,12 +241,12 @@ _MISSPELT: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 
 
 def check_inline(field: str, volume: Json) -> Causes:
-    """Yield the errors of a pod's volume, which must have exactly one valid source."""
+    """Yield the errors of a pod's volume. It must have exactly one valid source."""
     yield from _check_sources(field, volume, "Volume", INLINE, _INLINE_RULES)
 
 
 def check_persistent(field: str, spec: Json) -> Causes:
-    """Yield the errors of a PersistentVolume's spec, which must have exactly one valid source."""
+    """Yield the errors of a PersistentVolume's spec. It must have exactly one valid source."""
     yield from _check_sources(field, spec, "PersistentVolumeSpec", PERSISTENT, _PERSISTENT_RULES)
 
 
@@ -267,7 +270,7 @@ def _check_sources(
 
 @cache
 def _needed(holder_type: str, key: str) -> tuple[str, tuple[str, ...]]:
-    """Return the Go type of a source, and the fields that the source requires."""
+    """Return (Go type of a volume source, fields that the source requires)."""
     holder = schemas().of_definition(f"io.k8s.api.core.v1.{holder_type}")
     source_type = holder.fields[key].schema.long_name
     facts = facts_of(source_type).fields

@@ -1,4 +1,4 @@
-"""Volumes of pods, volume mounts and volume devices.
+"""Validates volumes of pods, volume mounts and volume devices.
 
 upstream: pkg/apis/core/validation/validation.go:ValidateVolumes, ValidateVolumeMounts,
 ValidateVolumeDevices
@@ -40,7 +40,7 @@ _BLOCK_ONLY: Final = (
 
 
 def check_volumes(field: str, volumes: list[Json], pod_name: str = "") -> Causes:
-    """Yield the errors of a pod's volumes; `pod_name` is empty for templates."""
+    """Yield the errors of a pod's volumes. `pod_name` is "" for pod templates."""
     names: dict[str, None] = {}
     for index, volume in enumerate(volumes):
         where = f"{field}[{index}]"
@@ -57,7 +57,7 @@ def check_volumes(field: str, volumes: list[Json], pod_name: str = "") -> Causes
 
 
 def mountable(volumes: list[Json]) -> dict[str, Json]:
-    """Return the valid volumes, keyed by name; only these can be mounted."""
+    """Return the valid volumes, keyed by name. Only valid volumes can be mounted."""
     sound: dict[str, Json] = {}
     for volume in volumes:
         name = volume.get("name", "")
@@ -68,7 +68,10 @@ def mountable(volumes: list[Json]) -> dict[str, Json]:
 
 
 def _is_sound(volume: Json) -> bool:
-    """Return whether the source is valid; cached, because similar pods have equal sources."""
+    """Return whether the volume's source is valid.
+
+    The result is cached, because similar pods have equal sources.
+    """
     text = _encode({key: value for key, value in volume.items() if key != "name"})
     return len(text) <= SOURCE_BYTES_MAX and _is_known_sound(text)
 
@@ -121,7 +124,7 @@ def check_mounts(field: str, container: Json, volumes: Mapping[str, Json]) -> Ca
 
 
 def _check_below(field: str, where: str, mount: Json, volume: Json) -> Causes:
-    """Yield the errors of subPath and subPathExpr, which must not leave the volume."""
+    """Yield the errors of subPath and subPathExpr. These paths must not leave the volume."""
     stated = [key for key in ("subPath", "subPathExpr") if mount.get(key)]
     if volume.get("image") is not None:
         for key in stated:
