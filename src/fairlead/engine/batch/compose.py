@@ -1,4 +1,4 @@
-"""compose: builds the plugins, actions and node filters that a configuration names."""
+"""Builds the plugins, actions and node filters that a batch configuration names."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ ACTIONS: Final[Mapping[str, Action]] = {
 
 
 class _PluginHandle:
-    """Implements `engine.framework.runtime.Handle`: what scheduler plugins may read and call."""
+    """The handle of the scheduler plugins: gives them read access to the cluster.
+
+    Implements `engine.framework.runtime.Handle`.
+    """
 
     def __init__(self, cluster: Cluster, sums: Sums) -> None:
         self.cluster = cluster
@@ -65,7 +68,7 @@ class _PluginHandle:
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """A configuration with its plugins and actions, bound to one cluster."""
+    """A configuration with its plugins and actions, built for one cluster."""
 
     policy: Policy
     jobs: JobTable
@@ -75,9 +78,9 @@ class Composition:
 def compose(
     config: BatchConfig, cluster: Cluster, extensions: Extensions | None = None
 ) -> Composition:
-    """Return the plugins and actions that `config` names, for `cluster`.
+    """Return the plugins and actions that `config` names, built for `cluster`.
 
-    Raises ConfigurationError for unknown names.
+    Raises ConfigurationError if an action or plugin is unknown.
     """
     extensions = extensions or config.extensions
     actions = _actions(config, {**ACTIONS, **extensions.actions})

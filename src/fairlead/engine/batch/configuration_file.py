@@ -7,22 +7,22 @@
         enableJobOrder: false
         arguments: {key: value}
 
-Fairlead reads these keys as well:
+Fairlead also reads these keys:
 
     name              the configuration's own name
     rules             kube-batch or fairlead (`engine.batch.rules`)
     defects           upstream or fixed: whether kube-batch's bugs are reproduced
                       (`engine.batch.defect`)
     victims           gangs or pods: whether a gang that cannot spare a member may be evicted as a
-                      whole; by default as the rules say
-    starvationBound   how long a gang waits before it gets a reservation; by default forever
-    brokenGangGrace   how long a broken gang keeps its remaining members; by default forever
+                      whole; the default depends on `rules`
+    starvationBound   time that a gang waits before it gets a reservation; by default forever
+    brokenGangGrace   time that a broken gang keeps its remaining members; by default forever
     schedulerNames    the scheduler names of the pods to schedule (a flag of kube-batch)
     defaultQueue      the queue of groups without a queue (a flag of kube-batch)
     schedulePeriod    the minimum time between two sessions (a flag of kube-batch)
 
-Unknown names are rejected with a list of the known ones. Volcano's `configurations` of actions, and
-its switches for functions that Fairlead lacks, are accepted and ignored.
+An unknown name is refused with a list of the known names. Volcano's `configurations` of actions,
+and its switches for functions that Fairlead lacks, are accepted and ignored.
 
 upstream: pkg/scheduler/conf/scheduler_conf.go, pkg/scheduler/util.go
 """
@@ -130,17 +130,17 @@ _PLUGIN: Final = ("arguments", "name", *SWITCHES)
 
 
 class BatchConfigurationError(ValueError):
-    """The configuration cannot be used; the message names the field and the reason."""
+    """Raised if the configuration cannot be used; the message contains the field and the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchConfig:
     """The configuration of a batch controller.
 
-    `schedule_period_s` is the time between sessions while there is work. A gang that has waited for
-    `starvation_bound_s` gets a reservation; a gang that has been broken for `broken_gang_grace_s`
-    is evicted. None means never, as in kube-batch. `extensions` may replace built-in plugins and
-    actions.
+    `schedule_period_s` is the minimum time between two sessions. A gang that has waited for
+    `starvation_bound_s` gets a reservation. A gang that has been broken for `broken_gang_grace_s`
+    is evicted. For both, None means never, as in kube-batch. `extensions` may replace built-in
+    plugins and actions.
     """
 
     actions: tuple[str, ...]
@@ -155,9 +155,9 @@ class BatchConfig:
 
 
 def read_configuration(text: str) -> BatchConfig:
-    """Return the configuration in `text` (YAML); for an empty text, kube-batch's built-in default.
+    """Return the configuration in `text` (YAML), or kube-batch's default if `text` is empty.
 
-    Raises BatchConfigurationError.
+    Raises BatchConfigurationError if the configuration cannot be used.
     """
     try:
         raw = yaml.CSafeLoader(text).get_single_data()
@@ -167,16 +167,20 @@ def read_configuration(text: str) -> BatchConfig:
 
 
 def shipped_configuration(name: str) -> BatchConfig:
-    """Return one of the configurations shipped with Fairlead. Raises BatchConfigurationError."""
+    """Return the configuration `name` that is shipped with Fairlead.
+
+    Raises BatchConfigurationError if the name is unknown.
+    """
     if name not in SHIPPED:
         raise BatchConfigurationError(f"no configuration {name!r}; {_known(SHIPPED)}")
     return read_configuration(SHIPPED[name])
 
 
 def configuration_from(raw: object) -> BatchConfig:
-    """Return the configuration in a JSON value. Raises BatchConfigurationError.
+    """Return the configuration in the JSON value `raw`.
 
-    The names of actions and plugins are checked later, by `engine.batch.compose`.
+    `engine.batch.compose` checks the names of actions and plugins later. Raises
+    BatchConfigurationError if another part cannot be used.
     """
     top = _mapping(raw, "configuration")
     _refuse_unknown(top, _TOP, "configuration")
@@ -268,9 +272,9 @@ def _switch(value: object, path: str) -> bool:
 
 
 def _arguments(raw: object, path: str) -> dict[str, str]:
-    """Return the arguments as strings.
+    """Return the arguments at `path` as strings; raise BatchConfigurationError if one is invalid.
 
-    Numbers and booleans keep their spelling, as in upstream's YAML.
+    Booleans and numbers keep the spelling of upstream's YAML.
     """
     if raw is None:
         return {}

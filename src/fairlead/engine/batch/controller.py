@@ -1,9 +1,10 @@
-"""Batch: the controller that schedules whole jobs, in sessions, at most one per period.
+"""Batch: the controller that schedules whole jobs, in sessions, at most one session per period.
 
-    something changed  ──▶ news ──(period since the last session)──▶ session ──▶ commands
+    an object changes ──▶ news ──(period since the last session)──▶ session ──▶ commands
 
-A session on an unchanged cluster would make the same decisions, so a session runs only after a
-change, or when the time limit of a gang is reached that waits, or that lost members while it ran.
+A session on an unchanged cluster would make the same decisions. So a session runs only after a
+change, or when a time limit is reached: of a gang that waits, or of a gang that lost members while
+it ran.
 
 upstream: pkg/scheduler/scheduler.go (runs a session every second regardless)
 """
@@ -41,7 +42,7 @@ _LONG_AGO: Final[Instant] = -(1 << 62)
 
 
 class Batch:
-    """The batch controller. `handle` and `handle_deadline` are its only entry points."""
+    """The batch controller. Only `handle` and `handle_deadline` change it."""
 
     issuer: ClassVar[Issuer] = SCHEDULER
 
@@ -53,11 +54,11 @@ class Batch:
         tie_break: TieBreak,
         extensions: Extensions | None = None,
     ) -> None:
-        """Set up the job table and the composition of plugins and actions.
+        """Set up the job table, and build the plugins and actions.
 
-        `cluster` must have applied a stimulus before `handle` gets it.
+        `cluster` must apply each stimulus before `handle` gets it.
 
-        Raises ConfigurationError for unknown actions and plugins.
+        Raises ConfigurationError if an action or plugin is unknown.
         """
         self._cluster = cluster
         self._reporter = reporter
@@ -74,7 +75,7 @@ class Batch:
     # --- stimuli ---------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Update the job table, and complete earlier commands; does not schedule."""
+        """Update the job table and complete earlier commands; scheduling happens in a session."""
         match stimulus:
             case CommandSucceeded(command=Bind() as bind):
                 self._preparations.bound(bind.pod.uid or bind.pod.key)
@@ -113,10 +114,10 @@ class Batch:
     # --- sessions --------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return when the next session or preparation check is due; None if neither is.
+        """Return the time of the next session or preparation check, or None if neither is due.
 
-        After a change, a session is due one period after the last one; otherwise at the time limit
-        that the last session returned.
+        After a change, a session is due one period after the last session. Otherwise it is due at
+        the time limit that the last session returned.
         """
         if not self.jobs.jobs:
             return None
@@ -127,7 +128,7 @@ class Batch:
         return min(session, check)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Continue preparations in progress, otherwise run a session."""
+        """Continue preparations that are due; if there are none, run a session."""
         check = self._preparations.next_deadline()
         if check is not None and check <= now:
             return [one for sent in self._preparations.check(now) for one in self._send(sent)]
@@ -147,7 +148,7 @@ class Batch:
         return done.commands
 
     def _report(self, queues: Sequence[QueueUsage], now: Instant) -> None:
-        """Report the queues whose usage changed since the last session."""
+        """Report the queues whose usage has changed since the last session."""
         known = {one.name for one in queues}
         gone = [without_jobs(one) for name, one in self._stood.items() if name not in known]
         for one in (*queues, *gone):

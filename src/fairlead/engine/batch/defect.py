@@ -1,7 +1,7 @@
 """Defect: kube-batch's known bugs, each with its own name and switch.
 
-A session checks `defects.has(Defect.X)` where the two behaviours differ. Different conventions are
-not defects; they are in `engine.batch.rules`.
+A session calls `defects.has(Defect.X)` where the behaviour with and without the bug differs.
+Differences in convention are not defects; `engine.batch.rules` contains them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 
 class Defect(Enum):
-    """A known bug; the comment describes the behaviour while it is switched on."""
+    """A known bug; the comment of each member describes the behaviour if the bug is switched on."""
 
     # A gang with too few pods is tried anyway, and holds resources while it is tried.
     JOBVALID_NOOP = "jobvalid-noop"
@@ -68,7 +68,7 @@ class Defect(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BatchDefects:
-    """The set of kube-batch's defects that are switched on."""
+    """The set of kube-batch's bugs that are switched on."""
 
     present: frozenset[Defect]
 
@@ -77,7 +77,7 @@ class BatchDefects:
         return defect in self.present
 
     def without(self, corrected: Iterable[Defect]) -> BatchDefects:
-        """Return these defects without those in `corrected`."""
+        """Return the defects that are not in `corrected`."""
         return BatchDefects(self.present.difference(corrected))
 
 

@@ -11,7 +11,7 @@ from fairlead.engine.batch.plugins.registry import Factory
 
 @dataclass(frozen=True, slots=True)
 class Extensions:
-    """Plugins and actions by name; they override built-in ones."""
+    """Plugins and actions by name; they override built-in plugins and actions of the same name."""
 
     plugins: Mapping[str, Factory] = field(default_factory=dict)
     actions: Mapping[str, Action] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""QueueUsage: what each queue deserves, holds and requests."""
+"""QueueUsage: the deserved, allocated and requested resources of each queue."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fairlead.engine.batch.session.session import Session
 class QueueUsage:
     """One queue's amounts by resource: cpu in milli, memory in bytes, other resources in units.
 
-    `request` is what its jobs have allocated plus what they wait for; `share` is the largest ratio
-    allocated ÷ deserved of any resource.
+    `request` is the sum of the amounts that its jobs have allocated and that they wait for. `share`
+    is the largest ratio allocated ÷ deserved of any resource.
     """
 
     name: str
@@ -29,7 +29,7 @@ class QueueUsage:
 def queue_usages(session: Session) -> list[QueueUsage]:
     """Return the usage of the queues that have jobs or a guarantee, sorted by name.
 
-    Returns [] without the plugin proportion.
+    Returns [] if the configuration does not have the plugin proportion.
     """
     plugin = proportion_of(session)
     if plugin is None:
@@ -38,12 +38,12 @@ def queue_usages(session: Session) -> list[QueueUsage]:
 
 
 def proportion_of(session: Session) -> Proportion | None:
-    """Return the plugin `proportion`, if the configuration has it."""
+    """Return the plugin `proportion`, or None if the configuration does not have it."""
     return next((p for p in session.tiers.plugins if isinstance(p, Proportion)), None)
 
 
 def queue_usage(session: Session, plugin: Proportion, found: QueueShare) -> QueueUsage:
-    """Return the usage of one queue according to `plugin`."""
+    """Return the usage of the queue of `found` according to `plugin`."""
     names = session.table.resources.names
     columns = sorted({*found.deserved, *found.request})
     return QueueUsage(
@@ -58,7 +58,7 @@ def queue_usage(session: Session, plugin: Proportion, found: QueueShare) -> Queu
 
 
 def without_jobs(before: QueueUsage) -> QueueUsage:
-    """Return the usage of a queue that had jobs and now has none."""
+    """Return the usage of a queue that had the usage `before` and has no jobs now."""
     return replace(
         before,
         deserved=dict.fromkeys(before.deserved, 0.0),

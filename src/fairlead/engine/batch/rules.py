@@ -1,9 +1,9 @@
 """BatchRules: kube-batch's conventions or those of current Kubernetes, by configuration.
 
-A kube-batch (or Volcano) configuration file gets kube-batch's conventions: the predicates and
+A kube-batch (or Volcano) configuration file uses kube-batch's conventions: the predicates and
 priorities of Kubernetes 1.16, requests summed over containers, amounts compared with slack.
-Fairlead's own configuration gets those of current Kubernetes: exact amounts, and gangs evicted as a
-whole. kube-batch's *bugs* are in `engine.batch.defect`.
+Fairlead's own configuration uses the conventions of current Kubernetes and compares exact amounts.
+It also evicts gangs as a whole. kube-batch's *bugs* are in `engine.batch.defect`.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ PRESSURE_CHECKS: Final = {
 class BatchRules:
     """The conventions that a session follows where kube-batch and Kubernetes differ.
 
-    `filters` are the scheduler plugins that filter nodes. `scorers` are those that score nodes:
-    (plugin, argument of nodeorder that sets its weight, default weight); each scores 0 to
-    `best_score`. `leaves_out_overused` excludes nodes whose pods use more than they offer.
-    `has_default_queue` makes the default queue exist without an object. `takes_whole_gangs` evicts
-    a whole gang if evicting single members would break it. `tries_every_task` continues a job's
-    turn after a task that fits nowhere; then a task for which preemption between jobs failed is
-    tried again within its job.
+    `filters` are the scheduler plugins that filter nodes. `scorers` are the scheduler plugins that
+    score nodes: (plugin, argument of nodeorder that sets its weight, default weight). Each score is
+    between 0 and `best_score`. `leaves_out_overused` excludes nodes whose pods use more than the
+    node offers. `has_default_queue` makes the default queue exist without an object.
+    `takes_whole_gangs` evicts a whole gang if the eviction of single members would break it.
+    `tries_every_task` continues a job's turn after a task that fits on no node. If preemption
+    between jobs then fails for a task, preemption within its job is also tried.
     """
 
     name: str

@@ -1,9 +1,9 @@
 """run_session: opens a session, runs the actions in order, and closes it.
 
-Before the actions, it evicts the rest of broken gangs: gangs that lost members while running (a
-node failed, a pod was deleted). A broken gang does no useful work but still occupies resources. Its
-replacement pods are scheduled like any others. If the gang is not complete again after a grace
-period, its remaining members are evicted, and it waits to start as a whole.
+After the actions, it evicts the remaining members of broken gangs: gangs that lost members while
+running (a node failed, or a pod was deleted). A broken gang does no useful work but still occupies
+resources. Its replacement pods are scheduled like other pods. If the gang is not complete again
+after a grace period, its remaining members are evicted, and it waits until it can start as a whole.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ WHY = "gang-broken"
 class SessionOutcome:
     """The commands of a session, and the reports on its jobs.
 
-    `wake_at` is when a time limit may change the decisions without any other change. `queues` is
-    the usage of each queue after the session.
+    `wake_at` is the time at which a time limit may change the decisions although no object changes.
+    `queues` contains the usage of each queue after the session.
     """
 
     commands: list[Command]
@@ -52,11 +52,11 @@ def run_session(
     """Run one session over all jobs.
 
     1  open the session: jobs, queues, resources of nodes
-    2  reserve room for the gang that has waited too long
-    3  run the actions in configured order
-    4  evict what is left of gangs that stay broken
+    2  reserve resources for the gang that has waited too long
+    3  run the actions in the configured order
+    4  evict the remaining members of gangs that stay broken
     5  report, while the decisions are still in the job table
-    6  undo what was not dispatched
+    6  undo the placements that were not dispatched
     """
     session = Session(cluster, composition.jobs, composition.policy, tie_break, now)
     session.reporter = reporter or SilentReporter()
@@ -81,7 +81,7 @@ def run_session(
 
 
 def _wake_at(session: Session) -> Instant | None:
-    """Return when the next gang will have waited, or been broken, for too long."""
+    """Return the time at which the next gang will have waited, or been broken, for too long."""
     policy, due = session.policy, list[Instant]()
     for job in session.jobs.values():
         if policy.starvation_bound is not None and job.waiting_since is not None:
@@ -92,12 +92,12 @@ def _wake_at(session: Session) -> Instant | None:
 
 
 def is_broken(job: JobInfo) -> bool:
-    """Return whether some members run, but too few have a node or have succeeded."""
+    """Return whether some members run, but fewer than the minimum have a node or have succeeded."""
     return bool(job.by_status[TaskStatus.RUNNING]) and not job.is_ready
 
 
 def release_broken_gangs(session: Session) -> None:
-    """Evict the remaining members of gangs that were not completed in time."""
+    """Evict the remaining members of gangs that stayed broken for longer than the grace period."""
     grace = session.policy.broken_gang_grace
     if grace is None:
         return

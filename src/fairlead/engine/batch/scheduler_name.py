@@ -1,4 +1,4 @@
-"""The schedulerNames of pods that a batch scheduler places by default."""
+"""The scheduler names of the pods that a batch scheduler places by default."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The actions of a session; the configuration lists the actions to run, in order."""
+"""The actions of a session. The configuration lists the actions to run and their order."""

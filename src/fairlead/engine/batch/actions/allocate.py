@@ -1,11 +1,11 @@
-"""allocate: places pending tasks on idle resources, or pipelines them onto releasing ones.
+"""allocate: places pending tasks on idle resources, or pipelines them onto releasing resources.
 
     while any queue is below its share:
-        take the first queue, its first job, and that job's tasks in order
+        take the first queue, its first job, and the tasks of this job in order
         place each task on the best node
-        if a task fits nowhere, the job's turn ends, or (Fairlead's rules) the task is skipped
-        a job that has become ready is bound; after that it gets one task per turn
-        a job that has not become ready gets nothing: its statement is discarded
+        if a task fits on no node, the job's turn ends, or (Fairlead's rules) the task is skipped
+        if the job has become ready, bind it; after that it gets one task per turn
+        if the job has not become ready, discard its statement: it gets no resources
 
 upstream: pkg/scheduler/actions/allocate/allocate.go
 """
@@ -28,7 +28,7 @@ Tasks = deque[TaskInfo]
 
 @dataclass(slots=True)
 class _WaitingJobs:
-    """The queues, the jobs of each queue, and the remaining tasks of jobs that had a turn."""
+    """The queues, the jobs of each queue, and the remaining tasks of jobs that have had a turn."""
 
     queues: ItemQueue[QueueInfo]
     jobs: dict[str, PriorityQueue[JobInfo]] = field(default_factory=dict)
@@ -61,8 +61,8 @@ class Allocate:
 def _waiting_jobs(session: Session) -> _WaitingJobs:
     """Return the queues and jobs that could get resources.
 
-    Under the defect QUEUE_DUP_HEAP, each queue is pushed once per job, as upstream does; the
-    duplicates affect the order.
+    Under the defect QUEUE_DUP_HEAP, each queue is pushed once per job, as upstream does. The
+    duplicates affect the order of the queues.
     """
     tiers = session.tiers
     stale = session.defects.has(Defect.QUEUE_DUP_HEAP)
@@ -78,7 +78,7 @@ def _waiting_jobs(session: Session) -> _WaitingJobs:
 
 
 def _pending_tasks(session: Session, job: JobInfo) -> Tasks:
-    """Return the pending tasks that request resources, in task order."""
+    """Return the pending tasks of `job` that request resources, in task order."""
     if session.defects.has(Defect.INIT_ONLY):
         asking = (t for t in job.with_status(TaskStatus.PENDING) if not t.request.runs_on_nothing)
     else:
@@ -104,10 +104,10 @@ def _serve_job(session: Session, job: JobInfo, tasks: Tasks) -> bool:
 def _place_tasks(
     session: Session, statement: TaskOperations, job: JobInfo, tasks: Tasks
 ) -> tuple[bool, list[TaskInfo]]:
-    """Place `tasks` until `job` is ready or a task fits nowhere.
+    """Place `tasks` until `job` is ready or a task fits on no node.
 
-    Returns whether the last task was placed (any task, if the rules allow skipping), and the tasks
-    that were skipped.
+    Returns (is_placed, skipped tasks). If the rules allow skipping, `is_placed` says whether any
+    task was placed, and otherwise whether the last task was placed.
     """
     placed, passed_over, hopeless = False, list[TaskInfo](), set[int]()
     while tasks:
@@ -139,7 +139,7 @@ def _place(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
 
 
 def _pipeline(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
-    """Pipeline `task` onto releasing resources, if some node has enough."""
+    """Pipeline `task` onto the releasing resources of the best node that has enough of them."""
     node = None
     if session.room.is_anything_releasing():
         node = session.choices(task.job).later.pick(task.info, session.tie_break)
@@ -152,7 +152,7 @@ def _pipeline(session: Session, statement: TaskOperations, task: TaskInfo) -> bo
 
 
 def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
-    """Place `task` on the best node that can hold it now or later (kube-batch)."""
+    """Allocate or pipeline `task` on the best node that can hold it now or later (kube-batch)."""
     node = session.choices(task.job).either.pick(task.info, session.tie_break)
     if node is None:
         session.note_failure(task)
@@ -166,9 +166,10 @@ def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) 
 
 
 def _settle(session: Session, statement: TaskOperations, job: JobInfo) -> None:
-    """Commit if the job is ready, keep its pipelined tasks if it is pipelined, otherwise discard.
+    """Commit the statement if the job is ready, or discard it if the job cannot start.
 
-    A gang that lacks only best-effort members keeps its resources until backfill has run.
+    If the job is pipelined, or lacks only best-effort members and backfill still runs, its tasks
+    keep their resources until the session ends.
     """
     if session.tiers.is_ready(job):
         statement.commit()

@@ -1,8 +1,8 @@
-"""backfill: places best-effort tasks anywhere, and short tasks on reserved resources.
+"""backfill: places best-effort tasks on any node, and short tasks on reserved resources.
 
 Resources are reserved for a starving gang until its expected start. A job whose tasks end before
-that may use them, but only if the whole job fits. Without a reservation there is nothing to fill,
-because allocate has used all resources.
+that time may use them, but only if the whole job fits. Without a reservation there are no such
+resources, because allocate has used all of them.
 
 upstream: pkg/scheduler/actions/backfill/backfill.go (best-effort tasks only)
 """
@@ -23,7 +23,7 @@ class Backfill:
     name = "backfill"
 
     def execute(self, session: Session) -> None:
-        """Place best-effort tasks regardless of queues and shares, then use reserved resources."""
+        """Place best-effort tasks regardless of shares, then short tasks on reserved resources."""
         for job in session.candidates():
             _place_best_effort(session, job)
         if session.reservation is not None and session.reservation.starts_at is not None:
@@ -32,7 +32,7 @@ class Backfill:
 
 
 def _in_order(session: Session) -> list[JobInfo]:
-    """Return the candidate jobs, by queue and then by job, in the order that allocate uses."""
+    """Return the candidate jobs in the order that allocate uses: by queue, then by job."""
     tiers, queues = session.tiers, session.queues
     return sorted(
         session.candidates(),
@@ -41,7 +41,7 @@ def _in_order(session: Session) -> list[JobInfo]:
 
 
 def _fill_holes(session: Session, reservation: Reservation, job: JobInfo) -> None:
-    """Place the tasks of `job` that end before the reserved start, if the job becomes ready."""
+    """Place the tasks of `job` that end before the reserved start; keep them if `job` is ready."""
     queue = session.queues[job.queue]
     if job is reservation.job or session.tiers.is_overused(queue):
         return

@@ -1,7 +1,7 @@
-"""enqueue: admits Pending groups as long as the cluster can hold their minResources.
+"""enqueue: admits Pending groups while the cluster can hold their minResources.
 
-A group whose phase is Pending is not scheduled. Admission sets the phase to Inqueue, which tells
-the group's controller to create its pods. A group without minResources is admitted at once.
+A group whose phase is Pending is not scheduled. Admission sets the phase to Inqueue, after which
+the group's controller creates its pods. A group without minResources is always admitted.
 
 upstream: volcano: pkg/scheduler/actions/enqueue/enqueue.go
 """
@@ -20,7 +20,10 @@ class Enqueue:
     name = "enqueue"
 
     def execute(self, session: Session) -> None:
-        """Try the jobs queue by queue, in job order; a rejected job does not block the next one."""
+        """Try to admit the jobs of each queue, in queue order and job order.
+
+        A rejected job does not block the job after it.
+        """
         queues: PriorityQueue[QueueInfo] = PriorityQueue(session.tiers.queue_key)
         jobs: dict[str, PriorityQueue[JobInfo]] = {}
         for job in session.outside.values():

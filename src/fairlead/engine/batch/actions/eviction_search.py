@@ -3,19 +3,19 @@
 Preempt (within a queue) and reclaim (between queues) use different candidates and call different
 plugin methods (`EvictionKind`). The search is the same:
 
-    1  rank the nodes where the task may run and candidates occupy enough, best node first
-    2  if a node has enough idle or releasing resources already, pipeline the task there
-    3  otherwise, on each node: evict candidates that all plugins allow, least important first,
-       until the task fits
-    4  otherwise, if only whole gangs can make room: evict the least important gang that is
-       enough (only under Fairlead's rules)
+    1  rank the nodes where the task may run and whose candidates occupy enough, best node first
+    2  if a node already has enough idle or releasing resources, pipeline the task there
+    3  otherwise, take the first node that has enough candidates that all plugins allow, and evict
+       them, least important first, until the task fits
+    4  otherwise (only under Fairlead's rules), evict the least important gang that occupies enough
+       as a whole
 
-If only step 2 happened, it is reverted (`settle`), because allocate places jobs that need no
-eviction.
+If a search used only step 2, its result is reverted (`settle`), because allocate places jobs that
+need no eviction.
 
-Plugins choose victims node by node and member by member. In a full cluster almost all of those
-calls find nothing, so plugins are first called once per job. A node is then searched only if the
-members of the remaining jobs (`VictimPool`) occupy enough of it.
+Plugins choose victims node by node and member by member. In a full cluster almost all of these
+calls find no victim. Therefore, plugins are first called once per job, to exclude whole jobs. A
+node is then searched only if the members of the other jobs (`VictimPool`) occupy enough of it.
 
 upstream: actions/preempt/preempt.go: preempt; actions/reclaim/reclaim.go: Execute
 """
@@ -47,11 +47,12 @@ Ask = Callable[[Any], Sequence[TaskInfo]]
 
 @dataclass(frozen=True, slots=True)
 class EvictionKind:
-    """How one action evicts: the plugins that vote on victims, and the methods that are called.
+    """The plugins and plugin methods that choose victims for one action.
 
     `voters` selects the plugins of each tier. `ask(plugin, task, candidates)` returns the
     candidates that the plugin allows to evict. Before that, a plugin of type `sparing` can exclude
-    whole jobs: `givers(plugin, taker, jobs)` returns the other jobs.
+    whole jobs: `givers(plugin, taker, jobs)` returns the jobs that it does not exclude. `why` is
+    the reason in events and reports.
     """
 
     why: str
@@ -88,9 +89,9 @@ class EvictionSearch:
         job: JobInfo,
         is_candidate: Filter,
     ) -> None:
-        """Search for `job`.
+        """Prepare the search for the tasks of `job`.
 
-        Candidates are the running tasks with `is_candidate(task of job, candidate)`.
+        A running task is a candidate if `is_candidate(task of job, running task)` is true.
         """
         self._session = session
         self._kind = kind
@@ -105,7 +106,7 @@ class EvictionSearch:
         self._hopeless: set[tuple[int, int]] = set()
 
     def make_room(self, steps: TaskOperations, task: TaskInfo) -> bool:
-        """Make room for `task` and pipeline it there; return False if no room could be made."""
+        """Evict victims for `task` and pipeline it onto their node; return whether it succeeded."""
         kind = (task.info.shape.id, task.priority)
         most = self._whole or self._surplus
         if not most.jobs or kind in self._hopeless:
@@ -128,7 +129,7 @@ class EvictionSearch:
     # --- nodes -----------------------------------------------------------------------------
 
     def _possible_rows(self, task: TaskInfo, pool: VictimPool) -> Bools:
-        """Return the rows of the nodes where `task` would fit if all possible victims were gone."""
+        """Return a mask by row: whether `task` fits on the node if all tasks of `pool` leave it."""
         hopeful = np.ones(self._session.table.capacity, np.bool_)
         for column, floor in task.request.floors:
             free = pool.potential[column]
@@ -141,7 +142,10 @@ class EvictionSearch:
         return any(self._view.fits_now(task.request, row) for row in rows.tolist())
 
     def _pipeline(self, steps: TaskOperations, task: TaskInfo, rows: Rows) -> bool:
-        """Pipeline `task` on the first node with enough idle and releasing resources."""
+        """Pipeline `task` on the first of `rows` with enough idle and releasing resources.
+
+        Returns whether a node had enough.
+        """
         if self._ignores_idle:
             return False
         enough = np.ones(len(rows), np.bool_)
@@ -156,7 +160,7 @@ class EvictionSearch:
     # --- victims ---------------------------------------------------------------------------
 
     def _running_on(self, task: TaskInfo, node: NodeInfo) -> list[TaskInfo]:
-        """Return the candidates for `task` on `node`, least important first."""
+        """Return the candidates for `task` that run on `node`, least important first."""
         found = [
             other
             for other in self._session.tasks_on(node)
@@ -169,7 +173,10 @@ class EvictionSearch:
         return vote(voters, partial(_ask, ask, task, who), self._session.defects)
 
     def _take_surplus(self, steps: TaskOperations, task: TaskInfo, rows: Rows) -> bool:
-        """Evict surplus members one by one, on the first node where that makes enough room."""
+        """Evict single members for `task` on the first of `rows` where that makes enough room.
+
+        Returns whether a node was found.
+        """
         if not self._surplus.jobs:
             return False
         table = self._session.table
@@ -186,7 +193,8 @@ class EvictionSearch:
     def _covers(self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]) -> bool:
         """Return whether `task` fits on `node` once `victims` are gone.
 
-        In kube-batch the victims alone must free enough resources (evict-ignores-idle).
+        Under the defect evict-ignores-idle (kube-batch), the victims alone must free enough
+        resources.
         """
         freed: dict[int, int] = {}
         for victim in victims:
@@ -201,9 +209,9 @@ class EvictionSearch:
     def _fewest_victims(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]
     ) -> list[TaskInfo]:
-        """Return the shortest prefix of `victims` whose removal lets `task` fit.
+        """Return the shortest prefix of `victims` after whose removal `task` fits on `node`.
 
-        In kube-batch the prefix has at least one task.
+        In kube-batch the prefix contains at least one task.
         """
         leaving: list[TaskInfo] = []
         for victim in victims:
@@ -215,7 +223,10 @@ class EvictionSearch:
     # --- whole gangs -----------------------------------------------------------------------
 
     def _take_gang(self, steps: TaskOperations, task: TaskInfo, rows: Rows) -> bool:
-        """Evict the least important gang, as a whole, that makes enough room on one of `rows`."""
+        """Evict all members of the least important gang that makes enough room on one of `rows`.
+
+        Returns whether such a gang was found.
+        """
         if self._whole is None:
             return False
         voters = without_gang_protection(self._voters)
@@ -234,7 +245,7 @@ class EvictionSearch:
     def _node_of_gang(
         self, task: TaskInfo, nodes: list[NodeInfo], members: Sequence[TaskInfo]
     ) -> NodeInfo | None:
-        """Return the best node on which `task` fits once `members` are gone."""
+        """Return the first of `nodes` on which `task` fits once `members` are gone, or None."""
         by_node: dict[str, list[TaskInfo]] = {}
         for member in members:
             by_node.setdefault(member.node, []).append(member)
@@ -250,7 +261,7 @@ class EvictionSearch:
 
 
 def settle(session: Session, steps: TaskOperations, job: JobInfo) -> None:
-    """Commit if the operations include an eviction and `job` can start; otherwise discard."""
+    """Commit `steps` if they include an eviction and `job` can start; otherwise discard them."""
     if steps.evicts and session.tiers.is_pipelined(job):
         steps.commit()
     else:
@@ -267,7 +278,7 @@ def _ask(
 
 
 def without_gang_protection(voters: Voters) -> Voters:
-    """Return `voters` without the plugins that only protect a gang from losing single members."""
+    """Return `voters` without the plugins that only prevent that a gang loses single members."""
     return tuple(
         tuple(plugin for plugin in tier if not getattr(plugin, "protects_gangs", False))
         for tier in voters
@@ -276,9 +287,9 @@ def without_gang_protection(voters: Voters) -> Voters:
 
 @dataclass(frozen=True, slots=True)
 class VictimPool:
-    """The jobs that may lose members to another job, and the most that could be freed.
+    """The jobs that may lose members to another job, and the amounts that their members occupy.
 
-    `potential[resource, row]` is what the running tasks of `jobs` occupy.
+    `potential[resource, row]` is the sum over the running tasks of `jobs`.
     """
 
     jobs: Sequence[JobInfo]
@@ -286,10 +297,13 @@ class VictimPool:
 
 
 class VictimPools:
-    """The `VictimPool` of each job; `jobs` do not change during the search."""
+    """The `VictimPool` for each job that needs resources.
+
+    The jobs that may lose members must stay the same during the search.
+    """
 
     def __init__(self, session: Session, kind: EvictionKind, jobs: Iterable[JobInfo]) -> None:
-        """Keep the jobs of `jobs` that have running tasks."""
+        """Store the jobs in `jobs` that have running tasks."""
         self._session = session
         self._kind = kind
         self._jobs = [job for job in jobs if job.by_status[TaskStatus.RUNNING]]
@@ -297,7 +311,7 @@ class VictimPools:
         self._decisive: dict[Voters, list[Any]] = {}
 
     def for_job(self, taker: JobInfo, voters: Voters) -> VictimPool:
-        """Return the jobs that may lose members to `taker`: those that no plugin excludes."""
+        """Return the jobs that may lose members to `taker`, because no plugin excludes them."""
         found = self._not_spared(taker, voters)
         key = tuple([job.id for job in found])
         pool = self._known.get(key)
@@ -306,12 +320,12 @@ class VictimPools:
         return pool
 
     def _not_spared(self, taker: JobInfo, voters: Voters) -> Sequence[JobInfo]:
-        """Return the jobs that no plugin with a decisive vote excludes.
+        """Return the jobs that may lose members to `taker`: no decisive vote excludes them.
 
-        By default every plugin can veto, so every vote is decisive. If only the first tier that
-        names victims counts (tier-first-wins), a veto decides only in the first tier, and only if
-        later tiers start with the result of earlier tiers (tier-carry): an empty result stays
-        empty.
+        By default every plugin can veto, so every vote is decisive. Under the defect
+        tier-first-wins, only the first tier that returns victims counts. A veto in the first tier
+        is then decisive only under the defect tier-carry: later tiers start with the empty result,
+        so it stays empty. A veto in a later tier is never decisive.
         """
         if voters not in self._decisive:
             self._decisive[voters] = self._decisive_among(voters)
@@ -321,7 +335,7 @@ class VictimPools:
         return asked
 
     def _decisive_among(self, voters: Voters) -> list[Any]:
-        """Return the plugins with a decisive vote that can exclude whole jobs."""
+        """Return the plugins of type `sparing` whose votes are decisive (see `_not_spared`)."""
         speaking, defects = voters, self._session.defects
         if defects.has(Defect.TIER_FIRST_WINS):
             first = next((tier for tier in voters if tier), ())
@@ -340,15 +354,15 @@ class VictimPools:
 
 
 def vote(voters: Iterable[tuple[Any, ...]], ask: Ask, defects: BatchDefects) -> list[TaskInfo]:
-    """Return the victims, in the order of the first plugin that was called; [] without plugins.
+    """Return the victims that the plugins agree on, in the order of the first plugin's answer.
 
-    Each plugin with the extension point names the candidates that may be evicted. By default every
-    plugin can veto: victims are those that all plugins name. In kube-batch only the first tier that
-    names a victim counts (tier-first-wins), and each tier starts with the result of the earlier
-    tiers (tier-carry).
+    Each plugin returns the candidates that may be evicted. By default every plugin can veto: the
+    victims are the candidates that all plugins return. Under the defect tier-first-wins
+    (kube-batch), only the first tier that returns a victim counts. Under the defect tier-carry,
+    each tier starts with the result of the earlier tiers. Without plugins, there are no victims.
 
-    Example: plugin 1 names [a, b], plugin 2 [b], both in tier 1; plugin 3 in tier 2 names []. By
-    default the result is []. With tier-first-wins, tier 1 determines it: [b].
+    Example: plugin 1 returns [a, b] and plugin 2 [b], both in tier 1; plugin 3 in tier 2 returns
+    []. By default the result is []. With tier-first-wins, tier 1 determines the result: [b].
 
     upstream: framework/session_plugins.go: Preemptable, Reclaimable
     """

@@ -1,4 +1,4 @@
-"""preempt: evicts less important tasks, of other jobs in the queue and then of the same job.
+"""preempt: evicts less important tasks, first of other jobs in the queue, then of the same job.
 
     phase 1   between jobs of one queue: a statement per job, committed once the job can start
     phase 2   within a job: a statement per task
@@ -27,7 +27,7 @@ Tasks = deque[TaskInfo]
 
 
 class Preempt:
-    """The action `preempt`: evicts tasks in favour of more important ones of the same queue."""
+    """The action `preempt`: evicts tasks in favour of more important tasks of the same queue."""
 
     name = "preempt"
 
@@ -47,7 +47,7 @@ class Preempt:
 
 
 def _preemptor_tasks(session: Session, job: JobInfo) -> Tasks:
-    """Return the tasks that may preempt others, in task order."""
+    """Return the pending tasks of `job` that may preempt other tasks, in task order."""
     waiting = job.with_status(TaskStatus.PENDING)
     if not session.defects.has(Defect.BESTEFFORT_PREEMPTOR):
         waiting = [task for task in waiting if not task.request.is_best_effort]
@@ -55,7 +55,7 @@ def _preemptor_tasks(session: Session, job: JobInfo) -> Tasks:
 
 
 def _between_jobs(session: Session, pending_jobs: list[JobInfo], tasks: dict[str, Tasks]) -> None:
-    """Phase 1 for one queue, whose jobs with pending tasks are `pending_jobs`."""
+    """Run phase 1 for one queue; `pending_jobs` are its jobs with pending tasks."""
     jobs: PriorityQueue[JobInfo] = PriorityQueue(session.tiers.job_key)
     searches: dict[str, EvictionSearch] = {}
     queue = next((job.queue for job in pending_jobs), "")
@@ -76,7 +76,10 @@ def _of_other_job(preemptor: TaskInfo, task: TaskInfo) -> bool:
 
 
 def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, search: EvictionSearch) -> bool:
-    """Give `job` one turn; return whether it gained resources and should have another turn."""
+    """Give `job` one turn; return whether it can start and gained resources.
+
+    Such a job gets another turn.
+    """
     statement, assigned = Statement(session), False
     while tasks:
         assigned = search.make_room(statement, tasks.popleft()) or assigned
@@ -88,7 +91,11 @@ def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, search: Evict
 
 
 def _for_phase_2(session: Session, jobs: list[JobInfo], left: dict[str, Tasks]) -> dict[str, Tasks]:
-    """Return the tasks of phase 2: all pending tasks; in kube-batch, those left from phase 1."""
+    """Return the tasks for phase 2, by job id.
+
+    Under Fairlead's rules these are all pending tasks of `jobs`. In kube-batch they are `left`, the
+    tasks that remain from phase 1.
+    """
     if session.rules.tries_every_task:
         return {job.id: _preemptor_tasks(session, job) for job in jobs}
     return left

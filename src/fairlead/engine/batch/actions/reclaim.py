@@ -1,4 +1,4 @@
-"""reclaim: evicts tasks of queues above their share for queues below theirs.
+"""reclaim: evicts tasks of queues that are above their share, for queues below their share.
 
 upstream: pkg/scheduler/actions/reclaim/reclaim.go
 """
@@ -27,7 +27,10 @@ Tasks = deque[TaskInfo]
 
 @dataclass(slots=True)
 class _WaitingJobs:
-    """The queues; for each, its waiting jobs, their tasks, and the jobs it can reclaim from."""
+    """The queues to serve, and by queue name the waiting jobs and the jobs to reclaim from.
+
+    `tasks` contains the remaining pending tasks of each waiting job.
+    """
 
     queues: PriorityQueue[QueueInfo]
     jobs: dict[str, PriorityQueue[JobInfo]] = field(default_factory=dict)
@@ -36,12 +39,12 @@ class _WaitingJobs:
 
 
 class Reclaim:
-    """The action `reclaim`: evicts tasks of queues above their share for queues below theirs."""
+    """The action `reclaim`: evicts tasks of queues above their share, for other queues."""
 
     name = "reclaim"
 
     def execute(self, session: Session) -> None:
-        """Serve queues until no queue below its share finds a victim."""
+        """Serve each queue that is below its share until it finds no more victims."""
         waiting = _waiting_jobs(session)
         serve = _serve_one_task if session.defects.has(Defect.RECLAIM_ONE_TASK) else _serve_job
         while waiting.queues:
@@ -76,7 +79,10 @@ def _pending_tasks(session: Session, job: JobInfo) -> Tasks:
 
 
 def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _WaitingJobs) -> bool:
-    """Serve one task of one job; after a failure, the queue gets no further turn (kube-batch)."""
+    """Serve one task of the first job; return whether room was made for it (kube-batch).
+
+    After a failure, the queue gets no further turn.
+    """
     job = jobs.pop()
     statement = _statement(session)
     task = waiting.tasks[job.id].popleft()
@@ -86,7 +92,7 @@ def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _Wa
 
 
 def _serve_job(session: Session, jobs: PriorityQueue[JobInfo], waiting: _WaitingJobs) -> bool:
-    """Serve the first job until it can start; return whether the queue has more jobs."""
+    """Serve the first job of a queue until it can start; return whether more jobs wait."""
     job, statement = jobs.pop(), _statement(session)
     tasks, found, search = waiting.tasks[job.id], False, _eviction_search(session, job, waiting)
     while tasks:
@@ -112,7 +118,11 @@ def _statement(session: Session) -> TaskOperations:
 def _reclaim_for_task(
     session: Session, search: EvictionSearch, steps: TaskOperations, task: TaskInfo
 ) -> bool:
-    """Make room for `task`, unless it fits on idle resources, which the search would ignore."""
+    """Make room for `task`; return whether that succeeded.
+
+    Under the defect evict-ignores-idle, the search ignores idle resources. So a task that fits on
+    idle resources is skipped here.
+    """
     if not session.tiers.may_reclaim(session.queues[task.job.queue], task):
         return False
     unseen = session.defects.has(Defect.EVICT_IGNORES_IDLE)
@@ -123,10 +133,7 @@ def _reclaim_for_task(
 
 
 def _eviction_search(session: Session, job: JobInfo, waiting: _WaitingJobs) -> EvictionSearch:
-    """Return an EvictionSearch for `job`.
-
-    Its victims come from other queues that are reclaimable.
-    """
+    """Return an EvictionSearch for `job`, whose victims come from other, reclaimable queues."""
     queues = session.queues
 
     def gives(other: JobInfo) -> bool:

@@ -1,1 +1,1 @@
-"""Explains why a group does not run, what would let it start, and when it could start."""
+"""Explains why a group does not run, which changes would let it start, and when it could start."""

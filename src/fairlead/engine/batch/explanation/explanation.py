@@ -1,9 +1,10 @@
-"""explain_group: explains why a group does not run, and what would let it start.
+"""explain_group: explains why a group does not run, and which changes would let it start.
 
 It opens a session on the current state, tries the group's tasks in order as allocate would, and
-reverts all of it. The first obstacle in this order is the explanation:
+reverts the session. The explanation is the first of these obstacles that applies:
 
-    no queue → too few members → queue at its share → queue's limit → no node → nothing
+    no queue → closed queue → not admitted → too few members → queue at its share → queue at its
+    capability → no node → nothing
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _NODES_SHOWN = 10
 
 
 class Obstacle(StrEnum):
-    """Why a group does not run: the first thing that stops it."""
+    """The first obstacle that keeps a group from running."""
 
     NOTHING = "nothing: it runs, or starts with the next session"
     NO_GROUP = "no such group"
@@ -49,7 +50,7 @@ class Obstacle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeFact:
-    """Why the member cannot run on one node; `lacking` is the missing amount by resource."""
+    """The reason why a member cannot run on a node; `lacking` maps resources to missing amounts."""
 
     node: str
     reason: str
@@ -58,14 +59,14 @@ class NodeFact:
 
 @dataclass(frozen=True, slots=True)
 class GroupExplanation:
-    """The state of a group and what prevents it from starting.
+    """The state of a group and the obstacle that keeps it from starting.
 
-    `ready` is the number of members with a node, `promised` the number of pipelined members, and
-    `placeable` how many of the others would fit now. `member` is the first member that could not
-    start; `summary` has the reasons, `nodes` the reasons per node, smallest gap first. `starts_at`
-    is when the group could start if no other pod were started; None if unknown. `remedies` are
-    changes that would let it start. `title` is the group's name, or for pods without a group the
-    name of their controller.
+    `ready` is the number of members with a node, and `promised` is the number of pipelined members.
+    `placeable` is the number of additional members that would fit now. `member` is the first member
+    that could not be placed. `summary` contains the reasons for it, and `nodes` the reasons per
+    node, smallest gap first. `starts_at` is the time at which the group could start if no other pod
+    is started, None if unknown. `remedies` are changes that would let the group start. `title` is
+    the group's name, or the name of its controller if the pods have no group.
     """
 
     group: str
@@ -88,7 +89,7 @@ class GroupExplanation:
 def explain_group(
     composition: Composition, cluster: Cluster, group: str, now: Instant
 ) -> GroupExplanation:
-    """Explain the group `group` (namespace/name); changes nothing."""
+    """Explain the group `group` (namespace/name) without changing any state."""
     job = composition.jobs.jobs.get(group)
     if job is None or job.group is None:
         return GroupExplanation(group, Obstacle.NO_GROUP)
@@ -102,17 +103,17 @@ def explain_group(
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """All queues by name, and the waiting groups in the order in which they would be served."""
+    """The usage of all queues, and the waiting groups in the order of their expected starts."""
 
     queues: tuple[QueueUsage, ...]
     waiting: tuple[GroupExplanation, ...]
 
 
 def survey(composition: Composition, cluster: Cluster, now: Instant, groups_max: int) -> Survey:
-    """Return the usage of all queues and the state of waiting groups; change nothing.
+    """Return the usage of all queues and the state of waiting groups; change no state.
 
-    At most `groups_max` groups are explained. A group's `starts_at` takes the groups served before
-    it into account (`engine.batch.explanation.start_estimate`).
+    At most `groups_max` groups are explained. The estimate of `starts_at` assumes that the groups
+    before this group get their resources first (`engine.batch.explanation.start_estimate`).
     """
     session = _open(composition, cluster, now)
     try:
@@ -176,7 +177,7 @@ def _title(job: JobInfo) -> str:
 
 
 class _Trial:
-    """Places the group's tasks one after the other, and reverts that."""
+    """Places the group's tasks one by one, finds the obstacle, and reverts the placements."""
 
     def __init__(self, session: Session, job: JobInfo) -> None:
         self._session = session
@@ -241,7 +242,10 @@ class _Trial:
 
 
 def _facts(session: Session, task: TaskInfo, diagnosis: Diagnosis) -> tuple[NodeFact, ...]:
-    """Return one fact per node: nodes that lack only resources first, the smallest gap first."""
+    """Return one fact for each of the nearest nodes.
+
+    Nodes that lack only resources come first, and among them the node with the smallest gap.
+    """
     facts = [_fact(session, task, diagnosis, node) for node in session.table.nodes()]
     facts.sort(key=lambda fact: (not fact.lacking, _gap(session, fact), fact.node))
     return tuple(facts[:_NODES_SHOWN])
@@ -260,7 +264,7 @@ def _fact(session: Session, task: TaskInfo, diagnosis: Diagnosis, node: NodeInfo
 
 
 def _gap(session: Session, fact: NodeFact) -> float:
-    """Return the total gap: the sum of each lacking amount as a fraction of the node's capacity."""
+    """Return the sum of the lacking amounts, each as a fraction of the node's capacity."""
     node = session.table.find(fact.node)
     assert node is not None
     names = session.table.resources.names

@@ -1,11 +1,12 @@
 """Estimates when waiting jobs will start, from the run times that pods declare.
 
     running tasks   end after their declared run time, or never if they declare none
-    at each end     waiting jobs get freed resources as allocate would give them: the queue with the
-                    smallest share first, its jobs in order, each as a whole or not at all
-    started jobs    end after their own run time, or never if they declare none
+    at each end     waiting jobs get the freed resources in allocate's order: the queue with the
+                    smallest share first, its jobs in order; each job starts as a whole or not at
+                    all
+    started jobs    end after their declared run time, or never if they declare none
 
-It is only an estimate: new jobs may arrive, and a starving gang gets a reservation.
+The result is only an estimate: new jobs may arrive, and a starving gang gets a reservation.
 """
 
 from __future__ import annotations
@@ -31,18 +32,17 @@ INSTANTS_MAX: Final = 2_000
 
 
 def estimate_starts(session: Session, jobs_max: int) -> dict[str, Instant]:
-    """Return when each waiting job could start, by job id.
+    """Return the time at which each waiting job could start, by job id.
 
-    Jobs without a known start are missing from the result.
-
-    Only the first `jobs_max` jobs of each queue are considered.
+    Only the first `jobs_max` jobs of each queue are considered. Jobs without a known start are
+    missing from the result.
     """
     return _Simulation(session, _waiting(session, jobs_max)).starts()
 
 
 @dataclass(slots=True)
 class _WaitingJob:
-    """A job with the members that it lacks, and the sum of their requests."""
+    """A job, the members that it lacks, and the sum of the requests of these members."""
 
     job: JobInfo
     lacking: Sequence[TaskInfo]
@@ -50,7 +50,7 @@ class _WaitingJob:
 
 
 def _waiting(session: Session, jobs_max: int) -> dict[str, list[_WaitingJob]]:
-    """Return the waiting jobs of each queue, in the order in which they are served."""
+    """Return the first `jobs_max` waiting jobs of each queue, in the order of service."""
     found: dict[str, list[_WaitingJob]] = {}
     for job in sorted(session.candidates(), key=session.tiers.job_key):
         lacking = lacking_tasks(session, job)
@@ -65,7 +65,7 @@ def _waiting(session: Session, jobs_max: int) -> dict[str, list[_WaitingJob]]:
 
 @dataclass(order=True, slots=True)
 class _End:
-    """The end of a task or job: its time, row, freed amounts and queue."""
+    """The end of a task: its time, the row of its node, the freed amounts, and its queue."""
 
     at: Instant
     row: int
@@ -74,7 +74,7 @@ class _End:
 
 
 class _Simulation:
-    """The simulated cluster; `_free` is the free amounts by [resource, row] at `_now`."""
+    """The simulated cluster; `_free` has the free amounts at `_now`, shape (resources, rows)."""
 
     def __init__(self, session: Session, waiting: dict[str, list[_WaitingJob]]) -> None:
         self._session = session
@@ -91,7 +91,7 @@ class _Simulation:
                 self._add_end(one.end, one.row, one.amounts, one.queue)
 
     def starts(self) -> dict[str, Instant]:
-        """Return the start of each job: advance the time, starting every job that fits."""
+        """Return the start time of each job: advance the time, and start every job that fits."""
         found: dict[str, Instant] = {}
         for _ in range(INSTANTS_MAX):
             while (started := self._start_one()) is not None:
@@ -102,7 +102,7 @@ class _Simulation:
         return found
 
     def _start_one(self) -> JobInfo | None:
-        """Start the first job that can start now."""
+        """Start the first job that can start now, and return it; None if no job can start."""
         totals = self._free.clip(min=0).sum(axis=1).tolist()
         for queue in sorted(self._waiting, key=self._share):
             line = self._waiting[queue]
@@ -118,7 +118,7 @@ class _Simulation:
         return max((share(_of(held, c), w) for c, w in deserved.items()), default=0.0), queue
 
     def _may_have(self, waiter: _WaitingJob) -> bool:
-        """Return whether the queue's deserved amounts cover this job and those already started."""
+        """Return whether the queue's deserved amounts cover its held amounts and the job."""
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:
             return True
@@ -144,7 +144,7 @@ class _Simulation:
         heapq.heappush(self._ends, _End(at, row, amounts, queue))
 
     def _pass(self) -> None:
-        """Advance to the next end, and end everything that ends at that instant."""
+        """Advance the time to the next end, and free the resources of all tasks that end then."""
         self._now = max(self._now, self._ends[0].at)
         while self._ends and self._ends[0].at <= self._now:
             end = heapq.heappop(self._ends)

@@ -1,1 +1,1 @@
-"""JobInfo, TaskInfo, QueueInfo and GroupInfo: the job table's records."""
+"""The records of the job table: JobInfo, TaskInfo, QueueInfo and GroupInfo."""

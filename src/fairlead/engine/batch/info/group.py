@@ -7,9 +7,9 @@
     scheduling.x-k8s.io/v1alpha1            label scheduling.x-k8s.io/pod-group
     scheduling.k8s.io/v1alpha2              spec.schedulingGroup.podGroupName         gang.minCount
 
-Groups are identified by namespace and name. If several APIs have a group of the same name, the last
-in the order of `PREFERENCE` wins. (In kube-batch, which knows the first two APIs, the one received
-last wins: cache/event_handlers.go: setPodGroup.)
+Groups are identified by namespace and name. If several APIs have a group of the same name, the
+group of the API that is last in `PREFERENCE` is used. (kube-batch knows the first two APIs. It uses
+the group that it received last: cache/event_handlers.go: setPodGroup.)
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class GroupInfo:
 
     The kind of `ref` includes the API group (`PodGroup.scheduling.volcano.sh`), because several
     APIs may have groups of the same name. `queue` is "" for the default queue. `priority` and
-    `min_resources` are None if the object lacks them.
+    `min_resources` are None if the object does not set them.
     """
 
     namespace: str
@@ -87,7 +87,7 @@ def group_info(group: PodGroup) -> GroupInfo:
 
 
 def _min_member(group: PodGroup) -> int:
-    """Return the minimum number of members; 0 if there is none, as in upstream's basic policy."""
+    """Return the minimum number of members, or 0 if the policy is upstream's basic policy."""
     policy = group.spec.scheduling_policy
     if policy is None:
         return group.spec.min_member
@@ -95,7 +95,7 @@ def _min_member(group: PodGroup) -> int:
 
 
 def group_name(pod: Pod) -> str:
-    """Return the name of the group, in its namespace, to which `pod` belongs; "" if none."""
+    """Return the name of the group of `pod` in the pod's namespace, or "" if it has no group."""
     meta = pod.metadata
     named = meta.annotations.get(GROUP_NAME_ANNOTATION, "")
     if named:
@@ -109,7 +109,9 @@ def group_name(pod: Pod) -> str:
 
 
 def shadow_group(pod: Pod) -> GroupInfo:
-    """Return the implied group of a pod without a PodGroup: one per controller, or per pod.
+    """Return the implied group of a pod without a PodGroup.
+
+    All such pods of one controller share a group. A pod without a controller has its own group.
 
     upstream: cache/util.go: createShadowPodGroup
     """
@@ -124,7 +126,7 @@ def shadow_group(pod: Pod) -> GroupInfo:
 
 
 def _shadow_minimum(text: str) -> int:
-    """Return the minimum in an annotation; 1 if it is not a whole number."""
+    """Return the minimum number of members in an annotation, or 1 if it is not an integer."""
     try:
         return int(text)
     except ValueError:

@@ -1,6 +1,6 @@
-"""JobInfo and TaskInfo: a gang, and a pod as a member of it.
+"""JobInfo and TaskInfo: a gang, and a pod as a member of a gang.
 
-A job has its tasks by status, and the sums on which shares are based.
+A job contains its tasks by status, and the sums from which shares are computed.
 upstream: pkg/scheduler/api/job_info.go
 """
 
@@ -31,15 +31,15 @@ _IS_READY: Final = tuple(
 
 
 class TaskInfo:
-    """One task, identified by `PodInfo.id`; `node` is the name of its node, "" if it has none.
+    """One task, identified by `PodInfo.id`; `node` is the name of its node, "" if it has no node.
 
-    Only `JobTable` (observed changes) and `Session.move` (decisions) write it.
+    Only `JobTable` (observed changes) and `Session.move` (decisions) change a task.
     """
 
     __slots__ = ("created", "id", "info", "job", "node", "priority", "request", "status")
 
     def __init__(self, info: PodInfo, job: JobInfo, request: TaskRequest) -> None:
-        """Create a task with the status that its object shows."""
+        """Create a task with the status that its pod object has."""
         created = info.pod.metadata.creation_timestamp
         self.id = info.id
         self.job = job
@@ -49,7 +49,7 @@ class TaskInfo:
         self.show(info)
 
     def show(self, info: PodInfo) -> None:
-        """Store the newest version of the pod; the job sets the status."""
+        """Store the newest version of the pod; `JobInfo.set_status` changes the status."""
         pod = info.pod
         self.info = info
         self.node = pod.spec.node_name
@@ -58,12 +58,12 @@ class TaskInfo:
 
     @property
     def key(self) -> str:
-        """The pod's `namespace/name`."""
+        """`namespace/name` of the pod."""
         return self.info.key
 
     @property
     def ref(self) -> ObjectRef:
-        """The pod's identity, for commands and records."""
+        """Object reference of the pod, for commands and records."""
         return self.info.ref
 
     def __repr__(self) -> str:
@@ -75,11 +75,12 @@ class JobInfo:
     """One job; `id` is `namespace/group`, or the name of a shadow group.
 
     `ready_count` is the number of members that have a node or have succeeded. `held` is the sum of
-    the requests of tasks with a node, `pending` that of pending tasks, by resource column; both
-    lists may be shorter than the table of resources. `waiting_since` is when a session first found
-    that the job cannot start, `broken_since` when a session first found it running with too few
-    members. `reserved_nodes` are the nodes with resources reserved for it. Only `JobTable` and
-    `Session.move` write its tasks; sessions write the rest.
+    the requests of tasks with a node, and `pending` is the sum of the requests of pending tasks,
+    both by resource column. Both lists may be shorter than the table of resources. `waiting_since`
+    is the time at which a session first found that the job cannot start. `broken_since` is the time
+    at which a session first found the job running with too few members. `reserved_nodes` are the
+    nodes with resources reserved for the job. Only `JobTable` and `Session.move` change its tasks;
+    sessions set the other fields.
     """
 
     __slots__ = (
@@ -115,7 +116,7 @@ class JobInfo:
     # --- tasks -----------------------------------------------------------------------------
 
     def add(self, task: TaskInfo) -> None:
-        """Add a member; undone by `remove`."""
+        """Add a member; `remove` undoes this."""
         self.tasks[task.id] = task
         self._count(task, 1)
 
@@ -125,7 +126,7 @@ class JobInfo:
         self._count(task, -1)
 
     def set_status(self, task: TaskInfo, status: TaskStatus) -> None:
-        """Change a member's status; the only place where that happens."""
+        """Change the status of a member. No other method changes it."""
         before, by_status = task.status, self.by_status
         del by_status[before][task.id]
         task.status = status
@@ -157,18 +158,18 @@ class JobInfo:
 
     @property
     def min_available(self) -> int:
-        """The minimum number of members that must run together."""
+        """Minimum number of members that must run together."""
         return self.group.min_member if self.group is not None else 0
 
     @property
     def created(self) -> Instant:
-        """The creation time of the job's group."""
+        """Creation time of the job's group."""
         assert self.group is not None
         return self.group.created
 
     @property
     def waits_outside(self) -> bool:
-        """Whether the group is not admitted yet (if the action enqueue runs)."""
+        """Whether the group is not admitted yet; only relevant if the action enqueue runs."""
         return self.group is not None and self.group.status.phase in ("", "Pending")
 
     @property
@@ -180,27 +181,27 @@ class JobInfo:
 
     @property
     def allocated_count(self) -> int:
-        """The number of members that have a node."""
+        """Number of members that have a node."""
         return self.ready_count - len(self.by_status[TaskStatus.SUCCEEDED])
 
     @property
     def waiting_count(self) -> int:
-        """The number of pipelined members."""
+        """Number of pipelined members."""
         return len(self.by_status[TaskStatus.PIPELINED])
 
     @property
     def valid_count(self) -> int:
-        """The number of members that count towards the minimum, placed or not."""
+        """Number of members that count towards the minimum, whether they are placed or not."""
         return self.ready_count + self.waiting_count + len(self.by_status[_PENDING])
 
     @property
     def is_ready(self) -> bool:
-        """Whether enough members have a node."""
+        """Whether at least the minimum number of members have a node or have succeeded."""
         return self.ready_count >= self.min_available
 
     @property
     def is_pipelined(self) -> bool:
-        """Whether enough members have a node or are pipelined."""
+        """Whether at least the minimum number of members are ready or pipelined."""
         return self.ready_count + self.waiting_count >= self.min_available
 
     def __repr__(self) -> str:
@@ -209,7 +210,7 @@ class JobInfo:
 
 
 def add_amounts(total: list[int], amounts: Amounts, sign: int) -> None:
-    """Add `amounts` to `total`, extending `total` if it is too short."""
+    """Add `sign` times `amounts` to `total`, which is extended if it is too short."""
     if amounts and amounts[-1][0] >= len(total):
         total.extend([0] * (amounts[-1][0] + 1 - len(total)))
     for column, amount in amounts:

@@ -1,8 +1,8 @@
 """JobTable: all jobs, queues and groups, updated with each stimulus.
 
-A session changes these same objects and undoes its changes when it closes, so the cost of opening
-one depends on what changed, not on the number of jobs. Only `apply` (observed changes) and the open
-session write.
+A session changes these objects themselves and undoes its changes when it closes. So the cost of
+opening a session depends on the number of changes, not on the number of jobs. Only `apply`
+(observed changes) and the open session change the table.
 
     pod ── group it names, or its shadow ──▶ job ── group's queue ──▶ queue
 
@@ -36,9 +36,9 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """The scheduler names whose pods this scheduler owns, and the queue of groups without one.
+    """The scheduler names of the pods that this scheduler owns, and the default queue of groups.
 
-    If `own_groups_only`, PodGroups of scheduling.k8s.io are ignored: the default scheduler
+    If `own_groups_only` is set, PodGroups of scheduling.k8s.io are ignored: the default scheduler
     schedules them (gate GenericWorkload).
     """
 
@@ -50,13 +50,14 @@ class Ownership:
 class JobTable:
     """All jobs, queues and groups, updated with each stimulus.
 
-    `leaving` are the placed pods that are being deleted; `odd` are the placed pods whose usage
-    differs between the nodes' sums and the rule of `requests`. Both include pods of other
-    schedulers, by `PodInfo.id`. `touched` are the jobs that changed since the last session.
+    `leaving` contains the placed pods that are being deleted. `odd` contains the placed pods whose
+    usage differs between the nodes' sums and the rule of `requests`. Both are keyed by `PodInfo.id`
+    and include pods of other schedulers. `touched` contains the ids of jobs that changed since the
+    last session.
     """
 
     def __init__(self, cluster: Cluster, ownership: Ownership, requests: RequestTable) -> None:
-        """Start with `cluster`; it must apply a stimulus before `apply` gets it."""
+        """Start with `cluster`, which must apply each stimulus before `apply` gets it."""
         self._cluster = cluster
         self._ownership = ownership
         self.requests = requests
@@ -71,13 +72,13 @@ class JobTable:
 
     @property
     def default_queue(self) -> str:
-        """The queue of groups that do not name a queue."""
+        """Queue of the groups that do not name a queue."""
         return self._ownership.default_queue
 
     # --- stimuli ---------------------------------------------------------------------------
 
     def apply(self, stimulus: Stimulus) -> None:
-        """Apply `stimulus`; stimuli without effect on jobs change nothing."""
+        """Update the table with `stimulus`; ignore stimuli that do not affect jobs."""
         match stimulus:
             case ObjectChanged(object=changed):
                 self._take_in((changed,))
@@ -128,7 +129,7 @@ class JobTable:
                 pass
 
     def _touch_jobs_in(self, queue: str) -> None:
-        """Let the next session report the jobs in `queue`, whose state is part of the reports."""
+        """Mark the jobs in `queue` as changed, so that the next session reports them again."""
         self.touched.update((job.id, None) for job in self.jobs.values() if job.queue == queue)
 
     # --- groups ----------------------------------------------------------------------------
@@ -138,7 +139,10 @@ class JobTable:
         return self._ownership.own_groups_only and is_kubernetes_pod_group(group)
 
     def _choose_group(self, key: str) -> None:
-        """Choose among the groups called `key`, which may exist in several APIs."""
+        """Set the job's group to the preferred group with the key `key`.
+
+        Several APIs may have a group with this key.
+        """
         known = self._groups.get(key, {})
         if known:
             self._put_group(max(known.values(), key=_preference))
@@ -189,7 +193,10 @@ class JobTable:
             self._put(new, job)
 
     def _pod_left(self, old: PodInfo) -> None:
-        """Remove a pod that was deleted, or that left its node because it finished."""
+        """Remove the task of a pod that was deleted, or that left its node after it finished.
+
+        A finished task stays a member of its job.
+        """
         self.leaving.pop(old.id, None)
         self.odd.pop(old.id, None)
         task = self.tasks.get(old.id)
@@ -208,18 +215,16 @@ class JobTable:
             self.odd.pop(pod.id, None)
 
     def _is_being_evicted(self, pod: PodInfo) -> bool:
-        """Return whether a session has evicted the pod and its object does not show that yet."""
+        """Return whether a session has evicted `pod` and the pod object does not show it yet."""
         task = self.tasks.get(pod.id)
         return task is not None and task.status is TaskStatus.RELEASING
 
     def _job_of(self, pod: Pod) -> JobInfo | None:
-        """Return the job that `pod` is a member of.
+        """Return the job of which `pod` is a member.
 
-        Returns None for a pod that this scheduler does not own.
-
-        A pending pod is owned if it names this scheduler. A pod with a node belongs to its group
-        whichever scheduler placed it (cache.go: newSchedulerCache; event_handlers.go:
-        getOrCreateJob).
+        Returns None for a pod that this scheduler does not own. A pending pod is owned if it names
+        this scheduler. A pod with a node belongs to its group, whichever scheduler placed it
+        (cache.go: newSchedulerCache; event_handlers.go: getOrCreateJob).
         """
         ours = pod.spec.scheduler_name in self._ownership.scheduler_names
         name = group_name(pod)
@@ -270,7 +275,7 @@ class JobTable:
     # --- outcomes --------------------------------------------------------------------------
 
     def bind_failed(self, pod_id: str) -> bool:
-        """Set the task back to PENDING; return False if it is not being bound."""
+        """Set the task back to PENDING; return whether the task was being bound."""
         task = self.tasks.get(pod_id)
         if task is None or task.status is not TaskStatus.BINDING:
             return False
@@ -281,7 +286,7 @@ class JobTable:
         return True
 
     def eviction_failed(self, pod_id: str) -> bool:
-        """Set the task to the status of its object; return False if it is not being evicted."""
+        """Set the task to the status of its object; return whether it was being evicted."""
         task = self.tasks.get(pod_id)
         if task is None or task.status is not TaskStatus.RELEASING:
             return False
@@ -298,9 +303,12 @@ class JobTable:
             self._set_priority(job)
 
     def _set_priority(self, job: JobInfo) -> None:
-        """Set the priority of the job: that of its class, else of the default class, else 0.
+        """Set the priority of the job to the value of its priority class.
 
-        upstream: cache.go: Snapshot. A group of scheduling.k8s.io has a priority of its own.
+        Without a class, use the default class. Without a default class, use 0. A group of
+        scheduling.k8s.io has a priority of its own, which takes precedence.
+
+        upstream: cache.go: Snapshot
         """
         group = job.group
         if group is None:
@@ -315,7 +323,10 @@ class JobTable:
         job.priority = named.value if named is not None else 0
 
     def validate(self) -> None:
-        """Recompute every sum from the tasks; raise AssertionError if a stored sum differs."""
+        """Check that all stored sums equal the sums over the tasks.
+
+        Raises AssertionError if a stored sum differs.
+        """
         for job in self.jobs.values():
             fresh = JobInfo(job.id, job.group)
             for task in job.tasks.values():
@@ -333,7 +344,7 @@ def _preference(group: GroupInfo) -> int:
 
 
 def _is_older_than_decision(task: TaskInfo, status: TaskStatus) -> bool:
-    """Return whether an update with `status` is older than a decision already sent."""
+    """Return whether an update with `status` is older than a decision that was already sent."""
     told = task.status
     return (told is TaskStatus.BINDING and status is TaskStatus.PENDING) or (
         told is TaskStatus.RELEASING and status is TaskStatus.RUNNING
@@ -341,7 +352,7 @@ def _is_older_than_decision(task: TaskInfo, status: TaskStatus) -> bool:
 
 
 def _trimmed(amounts: list[int]) -> list[int]:
-    """Return the amounts without trailing zeros, which are optional."""
+    """Return `amounts` without trailing zeros."""
     end = len(amounts)
     while end and not amounts[end - 1]:
         end -= 1

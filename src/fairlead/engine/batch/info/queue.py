@@ -1,7 +1,7 @@
 """QueueInfo: a queue's weight, limits, guarantees and parent.
 
-kube-batch reads only `weight`. `guarantee`, `deserved`, `capability`, `reclaimable`, `parent` and
-`priority` are Volcano's. Amounts are by resource column, cpu in milli.
+kube-batch reads only `weight`. The fields `guarantee`, `deserved`, `capability`, `reclaimable`,
+`parent` and `priority` are Volcano's. Amounts are by resource column, cpu in milli.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ ROOT_QUEUE: Final = "root"
 class QueueInfo:
     """One version of a queue.
 
-    A resource missing from `capability` is unlimited; a resource missing from `guarantee` or
-    `deserved` is not guaranteed or deserved. `parent` is "" for a child of the root.
+    A resource that is missing from `capability` is unlimited. A resource that is missing from
+    `guarantee` or `deserved` has the amount 0 there. `parent` is "" for a child of the root.
     """
 
     name: str
@@ -41,12 +41,12 @@ class QueueInfo:
 
     @property
     def order(self) -> tuple[Instant, str]:
-        """A sort key for queues that are otherwise equal."""
+        """Sort key that orders queues if all other criteria are equal: (creation time, name)."""
         return self.created, self.name
 
 
 def queue_info(queue: Queue, columns: ResourceColumns) -> QueueInfo:
-    """Convert `queue`, of any API. Raises QuantityError."""
+    """Convert `queue`, of any API, to a QueueInfo. Raises QuantityError if an amount is invalid."""
     meta, spec = queue.metadata, queue.spec
     created = meta.creation_timestamp
     return QueueInfo(

@@ -1,7 +1,8 @@
-"""TaskRequest: the resources that a task uses, and those that must be free to start it.
+"""TaskRequest: the resources that a task uses, and the resources that must be free to start it.
 
 There are two rules. Kubernetes' rule counts effective requests, as the kubelet does. kube-batch's
-rule adds up containers, ignores overhead, and counts init containers only for starting.
+rule sums the requests of the containers, ignores overhead, and counts init containers only in the
+resources to start.
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ from fairlead.engine.state.shape import Amounts, Shape
 
 @dataclass(frozen=True, slots=True)
 class Slack:
-    """The tolerance of comparisons: `a` fits into `b` if `a < b + least`.
+    """The tolerances of comparisons: an amount `a` fits into `b` if `a < b + least`.
 
     An amount below `least` counts as nothing. `cpu_milli` and `memory_bytes` are the tolerances of
-    cpu and memory; for other resources the tolerance is 1.
+    cpu and memory. For other resources the tolerance is 1.
     """
 
     cpu_milli: int = 1
     memory_bytes: int = 1
 
     def least(self, column: int) -> int:
-        """Return the smallest amount of the resource in `column` that counts."""
+        """Return the smallest amount that counts for the resource in `column`."""
         if column == CPU:
             return self.cpu_milli
         return self.memory_bytes if column == MEMORY else 1
 
     def least_part(self, column: int) -> float:
-        """Return the smallest amount that counts in a share; unlike `least`, maybe a fraction."""
+        """Return the smallest amount that counts in a share, which may be a fraction."""
         return self.least(column) if column in (CPU, MEMORY) else _LEAST_PART
 
 
@@ -48,12 +49,13 @@ _LEAST_PART: Final = 0.01  # resource_info.go: minMilliScalarResources, in units
 
 
 class TaskRequest:
-    """A task's requests: `running` and `starting` are pairs (column, amount), cpu in milli.
+    """A task's requests: `running` (while it runs) and `starting` (free resources to start it).
 
-    `floors` are pairs (column, least free amount) that a node needs to start the task. `surplus` is
-    the amount by which the node's own sums exceed `running`. `nonzero_surplus` is the amount by
-    which they exceed `nonzero`, which is (cpu, memory) with defaults. Both are empty or zero for
-    nearly all pods.
+    Both are pairs (column, amount), cpu in milli. `floors` are pairs (column, smallest free amount
+    that a node needs to start the task). `nonzero` is (milli cpu, memory bytes), with upstream's
+    defaults for missing requests. `surplus` is the amount by which the node's own sums exceed
+    `running`, and `nonzero_surplus` is the amount by which they exceed `nonzero`. Both are empty or
+    zero for nearly all pods.
     """
 
     __slots__ = (
@@ -75,10 +77,7 @@ class TaskRequest:
         shape: Shape,
         nonzero: tuple[int, int],
     ) -> None:
-        """Store the request.
-
-        `nonzero` is (milli cpu, memory bytes) with defaults, by the same rule.
-        """
+        """Store the request; `nonzero` is (milli cpu, memory bytes), with defaults."""
         self.running = running
         self.starting = starting
         self.floors = tuple((c, amount - slack.least(c) + 1) for c, amount in starting)
@@ -109,14 +108,14 @@ RequestRule = Callable[[PodInfo, ResourceColumns, Slack], TaskRequest]
 
 
 def effective_requests(pod: PodInfo, _columns: ResourceColumns, slack: Slack) -> TaskRequest:
-    """Return the request by Kubernetes' rule (init containers, sidecars, overhead, resize)."""
+    """Return the request by Kubernetes' rule: init containers, sidecars, overhead and resize."""
     shape = pod.shape
     running = tuple((column, amount) for column, amount in shape.load if amount)
     return TaskRequest(running, shape.wanted, slack, shape, shape.nonzero_load)
 
 
 def container_requests(pod: PodInfo, columns: ResourceColumns, slack: Slack) -> TaskRequest:
-    """Return `pod`'s request by kube-batch's rule (pod_info.go: GetPodResourceRequest)."""
+    """Return the request by kube-batch's rule (pod_info.go: GetPodResourceRequest)."""
     spec = pod.shape.spec
     running = _sum(_requests(c) for c in spec.containers)
     starting = dict(running)
@@ -151,7 +150,7 @@ def _sum(requests: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _with_defaults(pod: Pod) -> tuple[int, int]:
-    """Return milli cpu and memory as the scorers of 1.16 count them (util/non_zero.go)."""
+    """Return (milli cpu, memory bytes) as the scorers of 1.16 count them (util/non_zero.go)."""
     asked = [_requests(container) for container in pod.spec.containers]
     return (
         sum(one.get("cpu", DEFAULT_MILLI_CPU) for one in asked),
@@ -160,10 +159,10 @@ def _with_defaults(pod: Pod) -> tuple[int, int]:
 
 
 class RequestTable:
-    """The requests of pod shapes by one rule, computed once per shape."""
+    """Caches the requests by one rule, computed once per pod shape."""
 
     def __init__(self, rule: RequestRule, slack: Slack, columns: ResourceColumns) -> None:
-        """Start without requests; `columns` is the cluster's table of resources."""
+        """Start without requests; `columns` is the cluster's list of resources."""
         self._rule = rule
         self._slack = slack
         self._columns = columns
@@ -181,7 +180,7 @@ class RequestTable:
 
 
 def amount_of(amounts: Amounts, column: int) -> int:
-    """Return the amount in `column`, 0 if missing."""
+    """Return the amount in `column`, or 0 if `amounts` does not contain it."""
     return next((amount for c, amount in amounts if c == column), 0)
 
 

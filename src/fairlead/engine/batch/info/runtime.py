@@ -1,7 +1,7 @@
-"""How long tasks run, if their pods declare it.
+"""The run times of tasks, if their pods declare them.
 
-A pod declares it with the annotation `fairlead.dev/run-duration` (set when traces are converted) or
-with spec.activeDeadlineSeconds. A pod that declares nothing may run forever.
+A pod declares its run time by the annotation `fairlead.dev/run-duration` (set when traces are
+converted) or by spec.activeDeadlineSeconds. A pod that declares no run time may run forever.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fairlead.engine.state.pod_info import NEVER_STARTED, PodInfo
 
 
 def runtime_of(pod: PodInfo) -> DurationNs | None:
-    """Return the maximum run time of `pod` once it has started; None if unknown."""
+    """Return the maximum run time of `pod` after its start (ns), or None if it declares none."""
     known = [d for d in (run_duration(pod.pod), _deadline(pod)) if d is not None]
     return min(known, default=None)
 
@@ -23,7 +23,10 @@ def _deadline(pod: PodInfo) -> DurationNs | None:
 
 
 def expected_end(pod: PodInfo, now: Instant) -> Instant | None:
-    """Return when a placed pod will end; a pod that has not started yet counts from `now`."""
+    """Return the time at which a placed pod will end, or None if its run time is unknown.
+
+    The run time of a pod that has not started yet counts from `now`.
+    """
     runtime = runtime_of(pod)
     if runtime is None:
         return None

@@ -5,8 +5,9 @@
        └── pipeline ──▶ PIPELINED                                      evict  ▼  │ unevict
                                                                             RELEASING
 
-ALLOCATED and PIPELINED exist only within a session: a task that is not dispatched when it closes is
-PENDING again. GATED is a pod with scheduling gates, which must not be scheduled.
+ALLOCATED and PIPELINED exist only within a session. A task that is not dispatched in the session is
+PENDING again when the session closes. GATED is a pod with scheduling gates, which must not be
+scheduled.
 upstream: pkg/scheduler/api/types.go: TaskStatus; helpers.go: getTaskStatus
 """
 
@@ -58,7 +59,7 @@ _BY_PHASE: Final = {
 
 
 def status_of(pod: Pod) -> TaskStatus:
-    """Return the status that a pod's object shows; a missing phase is Pending."""
+    """Return the status that a pod's object shows; a missing phase counts as Pending."""
     phase = pod.status.phase or "Pending"
     if phase in ("Pending", "Running") and pod.metadata.deletion_timestamp:
         return TaskStatus.RELEASING

@@ -1,1 +1,1 @@
-"""Which nodes can take a task: idle and releasing resources, filters, choice of the best node."""
+"""Finds the nodes that can take a task: idle and releasing resources, filters, the best node."""

@@ -1,9 +1,9 @@
 """AffinityOfJobs: inter-pod affinity by kube-batch's rules (the defect affinity-foreign-pod).
 
-Only tasks of this session's jobs count, and only those with a node. The pod index of placed pods
-does not have this information, so every task is evaluated for every node. This is slow, and only
-happens when kube-batch's defects are reproduced.
-upstream: predicates.go: InterPodAffinityMatches without metadata, at 1.16
+Only tasks with a node count, and only those of this session's jobs. The index of placed pods does
+not contain the jobs, so every task is evaluated for every node. This is slow, but only happens if
+kube-batch's defects are reproduced. upstream: predicates.go: InterPodAffinityMatches without
+metadata, at 1.16
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class AffinityOfJobs:
     locality = Locality.CLUSTER
 
     def __init__(self, jobs: JobTable, cluster: Cluster) -> None:
-        """Evaluate affinity against the tasks of `jobs` only."""
+        """Evaluate affinity only against the tasks of `jobs`."""
         self._jobs = jobs
         self._cluster = cluster
 
@@ -56,7 +56,7 @@ class AffinityOfJobs:
         return None if any(has_terms) else SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Return the status of the first rule that the node violates."""
+        """Return the status of the first affinity rule that `node` violates, or None."""
         placed = list(self._placed())
         if self._is_repelled_by_existing(pod, node, placed):
             return STATUSES[REPELLED_BY_EXISTING]
@@ -71,7 +71,7 @@ class AffinityOfJobs:
         return None
 
     def _placed(self) -> Iterator[TaskInfo]:
-        """Yield the tasks that have a node.
+        """Yield the tasks of known jobs that have a node.
 
         upstream: plugins/util/util.go: PodLister.FilteredList.
         """
@@ -96,9 +96,9 @@ class AffinityOfJobs:
     def _is_attracted(
         self, terms: list[AffinityTerm], pod: PodInfo, node: NodeInfo, placed: list[TaskInfo]
     ) -> bool:
-        """Return whether a task in the node's domain matches all terms.
+        """Return whether a task in the topology domains of `node` matches all `terms`.
 
-        If no task matches them anywhere, return whether the pod itself does.
+        If no task on any node matches all terms, return whether the pod itself matches them.
         """
         if not terms or self._is_met(terms, node, placed):
             return True

@@ -1,10 +1,10 @@
-"""NodeChoice: finds the nodes that can take a task, and the best of them.
+"""NodeChoice: finds the nodes that can take a task, and the best of these nodes.
 
-    verdicts and scores that depend on a node and its pods      kept per shape (`ShapePlan`)
-    those that depend on more (affinity, spread)                evaluated for every task
+    verdicts and scores that depend on a node and its pods      cached per shape (`ShapePlan`)
+    verdicts and scores that depend on more (affinity, spread)  evaluated for every task
 
-There is one instance for each kind of resources (idle, releasing, either, any); they differ only in
-the filters of their frameworks.
+There is one instance for each kind of resources: idle, releasing, either, and any. The instances
+differ only in the filters of their frameworks.
 upstream: pkg/scheduler/util/scheduler_helper.go
 """
 
@@ -29,7 +29,7 @@ class NodeChoice:
     """Filters and ranks the nodes for one task at a time."""
 
     def __init__(self, framework: Framework) -> None:
-        """Choose nodes by the filters and scorers of `framework`."""
+        """Use the filters and scorers of `framework`."""
         self.framework = framework
         self._plans = PlanCache(framework)
         self._table = framework.cluster.table
@@ -39,13 +39,16 @@ class NodeChoice:
     # --- feasible nodes --------------------------------------------------------------------
 
     def find(self, pod: PodInfo) -> Feasibility:
-        """Return the nodes that are feasible for `pod`, after filtering every node."""
+        """Return the nodes that are feasible for `pod`, with the filter results of every node."""
         return filter_nodes(self._plans, pod)
 
     # --- best node -------------------------------------------------------------------------
 
     def pick(self, pod: PodInfo, tie_break: TieBreak) -> NodeInfo | None:
-        """Return the best node; `tie_break` chooses among equals. None if no node is feasible."""
+        """Return the best node for `pod`, or None if no node is feasible.
+
+        `tie_break` chooses among nodes with equal scores.
+        """
         found = self.find(pod)
         best = self._best(pod, found)
         if not len(best):
@@ -86,9 +89,9 @@ class NodeChoice:
         return totals
 
     def ranked(self, pod: PodInfo, among: npt.NDArray[np.bool_]) -> Rows:
-        """Return the rows of the feasible nodes among the rows `among`, best first.
+        """Return the rows of the feasible nodes that the mask `among` contains, best first.
 
-        Equal nodes are sorted by descending name.
+        Nodes with equal scores are sorted by descending name.
 
         upstream: scheduler_helper.go: SortNodes, which reverses an order by score and name.
         """
@@ -103,7 +106,7 @@ class NodeChoice:
         return best_first
 
     def _ranks(self) -> Rows:
-        """Return the position of each row's node in the order of names."""
+        """Return the position of each row's node in the order of names, shape (rows,)."""
         table = self._table
         if self._ranked_at != table.node_log.position:
             self._name_rank = np.zeros(table.capacity, np.int64)
@@ -114,5 +117,5 @@ class NodeChoice:
 
 
 def _asked(plan: ShapePlan, pod: PodInfo) -> list[ScorePoint]:
-    """Return the scorers outside the plan that can affect the order for `pod`."""
+    """Return the scorers outside `plan` that can change the order of nodes for `pod`."""
     return [point for point in plan.split.cluster_scorers if not point.scores_alike(pod)]

@@ -7,9 +7,9 @@ The scheduler's own Reserve and PreBind plugins do the work (`engine.framework.p
 volumes and devices are reserved as soon as a session gives it a node, so that they count as taken
 for the next member of its gang.
 
-Tasks that are dispatched together are bound together: none is bound before all are prepared. If
-one cannot be prepared, or is deleted and leaves too few members, the others return to the queue.
-Otherwise a gang could start without the member whose volume is missing.
+Tasks that are dispatched together are bound together: no task is bound before all tasks are
+prepared. If a task cannot be prepared, or is deleted and leaves too few members, the other tasks
+return to the queue. Otherwise a gang could start without the member whose volume is missing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from fairlead.engine.framework.runtime import attempt
 
 @dataclass(slots=True)
 class _Held:
-    """What is reserved for `task` on `node`; with a `refusal`, the task cannot be bound there."""
+    """The reservations for `task` on `node`; if `refusal` is set, it cannot be bound there."""
 
     task: TaskInfo
     node: str
@@ -49,7 +49,7 @@ class _Held:
 
 @dataclass(slots=True, eq=False)
 class DispatchGroup:
-    """Tasks (by id) that were dispatched together; tasks in `preparing` cannot be bound yet."""
+    """The ids of tasks that were dispatched together; `preparing` has those not prepared yet."""
 
     members: tuple[str, ...]
     preparing: dict[str, None] = field(default_factory=dict)
@@ -57,7 +57,11 @@ class DispatchGroup:
 
 @dataclass(frozen=True, slots=True)
 class PreparationCommands:
-    """The result of a step: commands to send, and tasks whose placement must be undone."""
+    """The result of a step.
+
+    It contains the commands to send, the tasks whose placement must be undone, and the reason if a
+    plugin refused a task.
+    """
 
     commands: Sequence[Command] = ()
     taken_back: Sequence[TaskInfo] = ()
@@ -68,7 +72,7 @@ class Preparations:
     """All tasks with volumes or devices, from their allocation until they are bound."""
 
     def __init__(self, choice: NodeChoice, jobs: JobTable) -> None:
-        """Run the Reserve and PreBind plugins of `choice`."""
+        """Start empty; the Reserve and PreBind plugins of `choice` do the work."""
         self._choice = choice
         self._jobs = jobs
         self._framework = choice.framework
@@ -79,14 +83,14 @@ class Preparations:
     # --- within a session ------------------------------------------------------------------
 
     def pre_filter(self, task: TaskInfo) -> CycleState | None:
-        """Run PreFilter for `task`; None if it has no volumes or devices."""
+        """Return the state after PreFilter for `task`, or None without volumes and devices."""
         shape = task.info.shape
         if not self._framework.reserve or not (shape.has_volumes or shape.spec.resource_claims):
             return None
         return self._choice.find(task.info).state
 
     def reserve(self, task: TaskInfo, node: str, state: CycleState) -> None:
-        """Reserve the volumes and devices that `task` needs on `node`. Undone by `release`."""
+        """Reserve the volumes and devices that `task` needs on `node`; `release` undoes this."""
         held = self._held[task.id] = _Held(task, node, state)
         for plugin in self._framework.reserve:
             status = attempt(plugin, partial(plugin.reserve, state, task.info, node))
@@ -95,7 +99,7 @@ class Preparations:
                 return
 
     def release(self, pod_id: str) -> None:
-        """Release the volumes and devices reserved for a task, if there are any."""
+        """Release the volumes and devices that are reserved for the task `pod_id`, if any."""
         held = self._held.pop(pod_id, None)
         self._groups.pop(pod_id, None)
         if held is not None:
@@ -105,7 +109,11 @@ class Preparations:
                 attempt(plugin, partial(plugin.unreserve, held.state, pod, held.node))
 
     def dispatch(self, tasks: Sequence[TaskInfo], now: Instant) -> PreparationCommands:
-        """Bind `tasks` once all are prepared; if one is rejected, bind none."""
+        """Prepare `tasks` and return their binds if no task needs to wait.
+
+        If a plugin refuses a task, none of `tasks` is bound. If a preparation takes time, all binds
+        follow after the last preparation.
+        """
         group = DispatchGroup(tuple(task.id for task in tasks))
         works: dict[str, list[PodPreparation]] = {}
         for task in tasks:
@@ -145,16 +153,19 @@ class Preparations:
     def answer(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> PreparationCommands | None:
-        """Continue with the tasks whose preparation this outcome completes, if there are any."""
+        """Handle the outcome of a preparation's command.
+
+        Returns the result if `outcome` completes the preparation of a task, else None.
+        """
         prepared = self._preparing.answer(outcome, now)
         return None if prepared is None else self._prepared(prepared)
 
     def next_deadline(self) -> Instant | None:
-        """Return when the next preparation must be checked again."""
+        """Return the time at which the next preparation must be checked again."""
         return self._preparing.next_check() if self._preparing.works else None
 
     def check(self, now: Instant) -> list[PreparationCommands]:
-        """Check every preparation that is due."""
+        """Check the preparations that are due; return the results of the completed ones."""
         return [self._prepared(prepared) for prepared in self._preparing.check(now)]
 
     def _prepared(self, prepared: PreparationResult) -> PreparationCommands:
@@ -173,14 +184,18 @@ class Preparations:
         return PreparationCommands(taken_back=self._end(group), refusal=refusal)
 
     def _end(self, group: DispatchGroup) -> list[TaskInfo]:
-        """End the joint dispatch; return the members that were not bound."""
+        """Remove `group`; return its members that were not bound."""
         for task_id in group.members:
             self._groups.pop(task_id, None)
         tasks = (self._jobs.tasks.get(task_id) for task_id in group.members)
         return [t for t in tasks if t is not None and t.status is TaskStatus.BINDING]
 
     def left(self, pod_id: str) -> PreparationCommands:
-        """Handle the deletion of a pod: the others continue if they still form a gang."""
+        """Handle the deletion of a pod.
+
+        The other tasks of its dispatch group continue if they still form a gang. Otherwise their
+        placement must be undone.
+        """
         group = self._groups.get(pod_id)
         self.release(pod_id)
         if group is None:
@@ -192,7 +207,7 @@ class Preparations:
         return self._continue_group(group)
 
     def bound(self, pod_id: str) -> None:
-        """End the reservation: the volumes and devices now belong to the bound pod."""
+        """Drop the reservation of a bound pod, which now owns its volumes and devices."""
         self._held.pop(pod_id, None)
 
 

@@ -5,8 +5,8 @@
     RELEASING                        yes             yes
     PIPELINED                                                           yes
 
-Both are arrays by [resource, row] over the nodes of the cluster's table. `open` computes them from
-the table's own sums (a few vector operations); `Session.move` updates them.
+Both are arrays of shape (resources, rows) over the nodes of the cluster's table. `open` computes
+them from the sums in the table (a few vector operations), and `Session.move` updates them.
 upstream: pkg/scheduler/api/node_info.go
 """
 
@@ -30,16 +30,17 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Room:
-    """The idle and releasing resources of all nodes in a session.
+    """The idle and releasing resources of all nodes in a session, shape (resources, rows).
 
-    `is_left_out[row]` marks nodes excluded from the session because their pods use too much.
-    `shared` are the resources for all jobs; `whole` includes those reserved for a starving gang.
-    `nonzero_surplus[row]` is the excess of the node's own sums (cpu, memory, with defaults). Valid
-    from `open` to the end of the session.
+    `is_left_out[row]` marks nodes that are excluded from the session because their pods use too
+    much. `shared` is the view without reserved resources, which all jobs use. `whole` is the view
+    that includes the resources reserved for a starving gang. `nonzero_surplus[row]` is the excess
+    of the node's own sums (cpu, memory, with defaults). The arrays are valid from `open` to the end
+    of the session.
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        """Start without room, until `open`."""
+        """Start without resources; `open` computes them."""
         self._cluster = cluster
         self.table: NodeTable = cluster.table
         self.idle: Ints = np.zeros((0, 0), np.int64)
@@ -54,7 +55,7 @@ class Room:
     def open(self, jobs: JobTable, *, leave_out: Slack | None) -> None:
         """Compute the resources of all nodes.
 
-        Exclude nodes overused by more than the tolerance `leave_out`.
+        If `leave_out` is set, exclude nodes that are overused by more than this tolerance.
         """
         table = self.table
         table.widen()
@@ -89,7 +90,7 @@ class Room:
                 to[column, found.row] += amount
 
     def count(self, row: int, task: TaskInfo, status: TaskStatus, sign: int) -> None:
-        """Add `task`, with `status`, to the sums of `row`; sign -1 removes it."""
+        """Add `task`, with `status`, to the sums of the node at `row`; `sign` -1 removes it."""
         if task.request.is_odd:
             self._count_surplus(row, task.request, sign)
         idle, releasing = self.idle, self.releasing
@@ -104,7 +105,10 @@ class Room:
                 releasing[column, row] += sign * amount
 
     def hold_back(self, amounts: Ints | None) -> None:
-        """Reserve `amounts` by [resource, row]: only the view `whole` still includes them."""
+        """Reserve `amounts`, shape (resources, rows), so that only the view `whole` includes them.
+
+        None ends the reservation.
+        """
         rows: dict[int, None] = {}
         for held in (self.held_back, amounts):
             if held is not None:
@@ -114,52 +118,52 @@ class Room:
             self.table.pod_log.append(row)
 
     def is_anything_releasing(self) -> bool:
-        """Return whether any resources are releasing."""
+        """Return whether any node has releasing resources."""
         return bool((self.releasing > 0).any())
 
 
 class RoomView:
-    """The resources for one job: all, or those not reserved for another job.
+    """The resources that one job may use: all of them, or only those that are not reserved.
 
-    `now` are the idle amounts, minus pipelined amounts in excess of the releasing amounts.
+    `now` is the idle amount. If more is pipelined than is releasing, the excess is subtracted.
     """
 
     def __init__(self, room: Room, *, sees_all: bool) -> None:
-        """View `room`; `sees_all` is set for the job that has the reservation."""
+        """View `room`; if `sees_all` is set, reserved resources are included."""
         self._room = room
         self._sees_all = sees_all
 
     def now(self, column: int, row: int) -> int:
-        """Return the amount that can be used immediately on one node."""
+        """Return the amount of a resource that can be used immediately on the node at `row`."""
         room = self._room
         free = int(room.idle[column, row] + min(room.releasing[column, row], 0))
         return free - self._held(column, row)
 
     def now_many(self, column: int, rows: Rows) -> Ints:
-        """Return `now` for many nodes."""
+        """Return `now` for the nodes at `rows`, shape (len(rows),)."""
         room = self._room
         free: Ints = room.idle[column, rows] + np.minimum(room.releasing[column, rows], 0)
         return free if self._hides_nothing(column) else free - self._held_many(column, rows)
 
     def leaving(self, column: int, row: int) -> int:
-        """Return the amount that is releasing on one node and is not pipelined or reserved."""
+        """Return the releasing amount on the node at `row` that is not pipelined or reserved."""
         return int(self._room.releasing[column, row]) - self._held(column, row)
 
     def leaving_many(self, column: int, rows: Rows) -> Ints:
-        """Return `leaving` for many nodes."""
+        """Return `leaving` for the nodes at `rows`, shape (len(rows),)."""
         releasing: Ints = self._room.releasing[column, rows]
         return (
             releasing if self._hides_nothing(column) else releasing - self._held_many(column, rows)
         )
 
     def future(self, column: int, row: int) -> int:
-        """Return the amount that is idle or releasing on one node."""
+        """Return the amount that is idle or releasing on the node at `row`."""
         room = self._room
         free = int(room.idle[column, row] + room.releasing[column, row])
         return free - self._held(column, row)
 
     def future_many(self, column: int) -> Ints:
-        """Return `future` for all nodes."""
+        """Return `future` for all nodes, shape (rows,)."""
         free: Ints = self._room.idle[column] + self._room.releasing[column]
         held = self._room.held_back
         if held is None or self._sees_all or column >= len(held):
@@ -169,7 +173,7 @@ class RoomView:
         return free
 
     def fits_now(self, request: TaskRequest, row: int) -> bool:
-        """Return whether the node can start the task immediately."""
+        """Return whether the node at `row` can start a task with `request` immediately."""
         return all(self.now(column, row) >= floor for column, floor in request.floors)
 
     def _hides_nothing(self, column: int) -> bool:
@@ -190,26 +194,26 @@ class RoomView:
 
 
 class RuleSums:
-    """The usage of nodes by the rule of 1.16, computed from the sums that nodes keep."""
+    """The usage of nodes by the rule of Kubernetes 1.16, computed from the nodes' own sums."""
 
     def __init__(self, room: Room, requests: RequestTable) -> None:
-        """Subtract from those sums what `room` counts as excess; `requests` has pods' requests."""
+        """Subtract the excess in `room` from the nodes' sums; `requests` has the pods' requests."""
         self._room = room
         self._requests = requests
 
     def requested(self, pod: PodInfo) -> tuple[int, int]:
-        """Return the requests of the incoming pod (milli cpu, memory bytes)."""
+        """Return the requests of `pod` as (milli cpu, memory bytes)."""
         return self._requests.of(pod).nonzero
 
     def used(self, node: NodeInfo) -> tuple[int, int]:
-        """Return the requests of the pods on one node."""
+        """Return the requests of the pods on `node` as (milli cpu, memory bytes)."""
         surplus = self._room.nonzero_surplus.get(node.row)
         if surplus is None:
             return node.nonzero_cpu, node.nonzero_memory
         return node.nonzero_cpu - surplus[0], node.nonzero_memory - surplus[1]
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
-        """Return the requests of the pods on the nodes at `rows`."""
+        """Return `used` for the nodes at `rows`: two arrays of shape (len(rows),)."""
         cpu, memory = table.nonzero_cpu[rows], table.nonzero_memory[rows]
         odd = self._room.nonzero_surplus
         if odd:

@@ -1,7 +1,7 @@
 """Filter plugins for a session's idle and releasing resources.
 
-They run in the same framework as the filters of `predicates`, so their verdicts are also cached per
-shape and recomputed only for changed nodes.
+They run in the same framework as the filters of the plugin `predicates`. So their verdicts are also
+cached per shape, and recomputed only for changed nodes.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _FULL: Final = unschedulable(TOO_MANY_PODS).by("MaxPods")
 
 
 class NodePresence:
-    """Filter: the node is part of the session."""
+    """Filter: rejects nodes that are excluded from the session."""
 
     name = "NodePresence"
     locality = Locality.ROW
 
     def __init__(self, room: Room) -> None:
-        """Use `room`, which determines the excluded nodes."""
+        """Use `room`, which marks the excluded nodes."""
         self._room = room
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject excluded nodes for every pod."""
+        """Reject every pod on an excluded node."""
         room = self._room
         return OUT_OF_SYNC if room.leaves_out_any and room.is_left_out[node.row] else None
 
@@ -49,13 +49,13 @@ class NodePresence:
 
 
 class MaxPods:
-    """Filter: the node may hold another pod; releasing and pipelined pods count."""
+    """Filter: rejects nodes with the maximum number of pods; releasing and pipelined pods count."""
 
     name = "MaxPods"
     locality = Locality.ROW
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject a full node; a node without allocatable pods counts as full."""
+        """Reject a full node; a node whose allocatable has no pods counts as full."""
         return _FULL if len(node.pods) >= node.allowed_pods else None
 
     def filter_columns(
@@ -67,14 +67,14 @@ class MaxPods:
 
 
 class Source(Protocol):
-    """The kind of resources to use: idle, releasing, or both."""
+    """The kind of resources that a filter compares: idle, releasing, or both."""
 
     def at(self, view: RoomView, column: int, row: int) -> int:
-        """Return the amount on one node."""
+        """Return the amount of the resource in `column` on the node at `row`."""
         ...
 
     def many(self, view: RoomView, column: int, rows: Rows) -> Ints:
-        """Return the amount on many nodes."""
+        """Return the amounts of the resource in `column` on the nodes at `rows`."""
         ...
 
 
@@ -108,7 +108,7 @@ FUTURE: Final[Source] = _Future()
 
 
 class RoomFit:
-    """Filter: one of the `sources` can hold the whole request."""
+    """Filter: accepts a node if one of the `sources` alone can hold the whole request."""
 
     name = "NodeResourcesFit"
     locality = Locality.ROW
@@ -116,7 +116,7 @@ class RoomFit:
     def __init__(
         self, room: Room, view: RoomView, requests: RequestTable, sources: Sequence[Source]
     ) -> None:
-        """Check `sources`; rejections name what is missing from the first one."""
+        """Check `sources`; a rejection lists the resources that the first source lacks."""
         self._room = room
         self._view = view
         self._requests = requests
@@ -124,7 +124,7 @@ class RoomFit:
         self._statuses: dict[tuple[int, ...], Status] = {}
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Return None if the request fits."""
+        """Return None if `node` can hold the request, else a status with the lacking resources."""
         request, view, row = self._requests.of(pod), self._view, node.row
         missing: tuple[int, ...] | None = None
         for source in self._sources:
@@ -137,7 +137,10 @@ class RoomFit:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for `rows`: a code has a bit per missing resource."""
+        """Return the verdicts of `filter` for the nodes at `rows`.
+
+        The code of a verdict has one bit for each lacking resource.
+        """
         request = self._requests.of(pod)
         codes = self._missing(self._sources[0], request, rows)
         for source in self._sources[1:]:
