@@ -1,4 +1,4 @@
-"""The batch plugins: order, readiness, shares, victims, nodes.
+"""The batch plugins. They decide about order, readiness, shares, victims and nodes.
 
-Law: a plugin reads the session and returns values; it changes only its own sums.
+Law: a plugin reads the session and returns values. It changes only its own sums.
 """

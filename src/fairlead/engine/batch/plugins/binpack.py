@@ -2,7 +2,8 @@
 
     score = weight × best × Σ weight(r) × (used + requested) ÷ offered  ÷  Σ weight(r)
 
-over the resources r that the task requests and that have a weight; 0 if it would not fit.
+The sums are over the resources r that the task requests and that have a weight. A resource that
+does not suffice for the task adds 0 to the first sum.
 upstream: volcano: pkg/scheduler/plugins/binpack/binpack.go
 """
 
@@ -27,7 +28,7 @@ _RESOURCES: Final = "binpack.resources"
 
 
 class Binpack:
-    """Prefers nodes that are already well used."""
+    """Prefers nodes with high usage."""
 
     name = "binpack"
 
@@ -48,7 +49,7 @@ class Binpack:
 
 
 def _number(text: str | None) -> int:
-    """Return the number in `text`; 1 if it is not a whole number of at least 0."""
+    """Return the number in `text`, or 1 if it is not an integer of at least 0."""
     try:
         number = 1 if text is None else int(text)
     except ValueError:
@@ -63,7 +64,7 @@ class PackedScore:
     locality = Locality.ROW
 
     def __init__(self, table: NodeTable, weights: Mapping[str, int], best: int) -> None:
-        """Score up to `best`, by `weights` keyed by the names of the resources."""
+        """Score from 0 to `best`; `weights` is keyed by the names of the resources."""
         self._names = table.resources.names
         self._weights = weights
         self._best = best
@@ -83,7 +84,7 @@ class PackedScore:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Score many nodes, with the same operations in the same order as `score`."""
+        """Return the scores of the nodes at `rows`, equal to those that `score` returns."""
         scores, weights = np.zeros(len(rows)), 0
         for column, amount in pod.shape.wanted:
             weight = self._weights.get(self._names[column], 0)

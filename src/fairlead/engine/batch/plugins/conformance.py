@@ -15,7 +15,7 @@ _SYSTEM_NAMESPACE: Final = "kube-system"
 
 
 class Conformance:
-    """Protects critical pods: returns the candidates that are not critical."""
+    """Protects critical pods from eviction."""
 
     name = "conformance"
 

@@ -1,7 +1,8 @@
 """drf: dominant resource fairness between jobs.
 
-A job's share is the largest fraction of any of the cluster's resources that it holds. The job with
-the smallest share is served first (Ghodsi et al., NSDI 2011). upstream: plugins/drf/drf.go
+A job's dominant share is computed over all resources: it is the largest fraction of the cluster's
+total that the job holds. The job with the smallest share is served first (Ghodsi et al., NSDI
+2011). upstream: plugins/drf/drf.go
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _SHARE_DELTA: Final = 0.000001
 
 
 class Drf:
-    """Job order and preemption victims by dominant share."""
+    """Orders jobs, and chooses preemption victims, by dominant share."""
 
     name = "drf"
 
@@ -37,13 +38,17 @@ class Drf:
         return dominant_share(job.held, self._total)
 
     def job_key(self, job: JobInfo) -> float:
-        """Return the job's share: the job with the smaller share comes first."""
+        """Return the sort key of a job: a job with a smaller share comes first."""
         return self.share_of(job)
 
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return the candidates without which their job's share is at least the preemptor's."""
+        """Return the candidates whose eviction is fair according to dominant shares.
+
+        After the eviction, the share of the candidate's job must be at least the share of the
+        preemptor's job. That share includes the preemptor.
+        """
         mine = list(preemptor.job.held)
         add_amounts(mine, preemptor.request.running, 1)
         my_share = dominant_share(mine, self._total)

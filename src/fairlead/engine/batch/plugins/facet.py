@@ -1,7 +1,8 @@
-"""Facet: a part of a scheduler plugin's extension points, such as its filter without its score.
+"""Facet: some of a scheduler plugin's extension points, such as its filter without its score.
 
 `predicates` and `nodeorder` are configured separately, but many scheduler plugins both filter and
-score. The framework inspects which methods a plugin has, so a facet has only some of them.
+score. The framework calls every extension point that a plugin has, so a facet has only some of
+them.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _SCORING: Final = (
 
 
 class Facet:
-    """Some of a plugin's methods, under the plugin's name."""
+    """Some of a plugin's methods, under the name of the plugin."""
 
     def __init__(self, plugin: Plugin, members: tuple[str, ...]) -> None:
         """Copy the methods in `members` that `plugin` has."""
@@ -52,16 +53,19 @@ class Facet:
 
 
 def filter_facet(plugin: Plugin) -> Plugin:
-    """Return the parts of `plugin` that filter nodes and prepare pods on them."""
+    """Return a facet of `plugin` that filters nodes and prepares pods on them."""
     return Facet(plugin, _FILTERING)
 
 
 def score_facet(plugin: Plugin) -> Plugin:
-    """Return the parts of `plugin` that score nodes."""
+    """Return a facet of `plugin` that scores nodes."""
     return Facet(plugin, _SCORING)
 
 
 def build_scheduler_plugin(name: str, handle: BatchHandle) -> Plugin:
-    """Return the plugin called `name` with its default arguments. Raises KeyError."""
+    """Return the scheduler plugin `name` with its default arguments.
+
+    Raises KeyError if the name is unknown.
+    """
     factory = release_1_16(handle.sums).get(name) or IN_TREE[name]
     return factory(handle, {})

@@ -1,4 +1,4 @@
-"""gang: a job runs with at least its minimum number of members, or not at all.
+"""gang: a job runs with at least its minimum number of members, or does not run.
 
 upstream: pkg/scheduler/plugins/gang/gang.go
 """
@@ -17,14 +17,14 @@ NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"
 
 
 class Gang:
-    """Readiness, job order, victims, and the condition of jobs that were not scheduled."""
+    """Decides about readiness, job order, victims, and the condition of jobs that cannot start."""
 
     name = "gang"
     # A gang evicted as a whole is not broken; see `engine.batch.actions.eviction_search`.
     protects_gangs = True
 
     def __init__(self, defects: BatchDefects) -> None:
-        """Read from `defects` whether victims are counted one by one."""
+        """Read from `defects` how surplus members are counted."""
         self._counts_each_alone = defects.has(Defect.GANG_VICTIMS_NOT_CUMULATIVE)
         self._last_may_go = defects.has(Defect.GANG_MIN_ONE_EVICTABLE)
 
@@ -33,11 +33,11 @@ class Gang:
         return job.is_ready
 
     def is_ready(self, job: JobInfo) -> bool:
-        """Return whether at least the minimum number of members have a node."""
+        """Return whether at least the minimum number of members have a node or have succeeded."""
         return job.is_ready
 
     def is_pipelined(self, job: JobInfo) -> bool:
-        """Return whether at least the minimum number of members have a node or are pipelined."""
+        """Return whether at least the minimum number of members are ready or pipelined."""
         return job.is_pipelined
 
     def objection(self, job: JobInfo) -> Unschedulable | None:
@@ -51,23 +51,23 @@ class Gang:
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return the candidates that their jobs can lose without falling below the minimum."""
+        """Return the candidates whose eviction leaves their job at or above its minimum."""
         return self._surplus(candidates)
 
     def reclaimable(
         self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return the candidates that their jobs can lose without falling below the minimum."""
+        """Return the candidates whose eviction leaves their job at or above its minimum."""
         return self._surplus(candidates)
 
     def givers_to_preemption(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return the jobs with surplus members; the other jobs must not lose any."""
+        """Return the jobs that have more than the minimum number of members."""
         return [
             job for job in jobs if job.ready_count > job.min_available or self._last_may_go_of(job)
         ]
 
     def givers_to_reclaim(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return the jobs with surplus members; the other jobs must not lose any."""
+        """Return the jobs that have more than the minimum number of members."""
         return self.givers_to_preemption(taker, jobs)
 
     def _last_may_go_of(self, job: JobInfo) -> bool:
@@ -86,7 +86,7 @@ class Gang:
         return victims
 
     def unschedulable(self, job: JobInfo, fit_error: str) -> Unschedulable | None:
-        """Return the condition of a job that is below its minimum."""
+        """Return the condition of a job that is below its minimum, or None for other jobs."""
         missing = job.min_available - job.ready_count
         if missing <= 0:
             return None

@@ -1,4 +1,4 @@
-"""nodeorder: scores nodes with the scheduler's own Score plugins.
+"""nodeorder: scores nodes with the Score plugins of the default scheduler.
 
 upstream: pkg/scheduler/plugins/nodeorder/nodeorder.go
 """
@@ -14,15 +14,12 @@ from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
 
 
 class Nodeorder:
-    """Scores nodes with the scheduler's own score plugins."""
+    """Scores nodes with the Score plugins of the default scheduler."""
 
     name = "nodeorder"
 
     def __init__(self, rules: BatchRules, arguments: Mapping[str, str]) -> None:
-        """Read the weights from `arguments`.
-
-        A weight that is not a number is ignored, as upstream does.
-        """
+        """Read the weights from `arguments`; ignore invalid numbers, as upstream does."""
         self._weights = [
             (name, _number(arguments.get(key), default)) for name, key, default in rules.scorers
         ]

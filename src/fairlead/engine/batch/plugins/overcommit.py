@@ -27,9 +27,9 @@ class Overcommit:
     name = "overcommit"
 
     def __init__(self, arguments: Mapping[str, str]) -> None:
-        """Read the factors.
+        """Read the factors from `arguments`.
 
-        A factor that is not a number or is below 1 becomes the default, as in upstream.
+        A factor that is not a number or is below 1 is replaced by the default, as in upstream.
         """
         self._factor = _factor(arguments.get(_KEY))
         self._factors = {

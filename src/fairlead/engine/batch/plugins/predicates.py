@@ -1,8 +1,8 @@
-"""predicates: filters nodes with the scheduler's own Filter plugins.
+"""predicates: filters nodes with the Filter plugins of the default scheduler.
 
-The configuration's rules choose the plugins. They do not check resources, because each action needs
-different ones: idle, releasing, or none at all.
-upstream: pkg/scheduler/plugins/predicates/predicates.go
+The configuration's rules select the plugins. The plugins do not check resources, because each
+action compares different resources: idle, releasing, or none. upstream:
+pkg/scheduler/plugins/predicates/predicates.go
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
 
 
 class Predicates:
-    """Filters nodes with the scheduler's own filter plugins."""
+    """Filters nodes with the Filter plugins of the default scheduler."""
 
     name = "predicates"
 
     def __init__(self, rules: BatchRules, arguments: Mapping[str, str]) -> None:
-        """Read from `arguments` which node pressure checks are switched on."""
+        """Read from `arguments` the node pressure checks that are switched on."""
         self._names = [*rules.filters]
         wanted = [check for key, check in PRESSURE_CHECKS.items() if arguments.get(key) in _TRUE]
         if wanted:
@@ -34,6 +34,6 @@ class Predicates:
             self._names[at:at] = wanted
 
     def node_filters(self, handle: BatchHandle) -> list[SchedulerPlugin]:
-        """Return the scheduler's Filter plugins, and the check of the number of pods."""
+        """Return the selected Filter plugins, preceded by the check of the number of pods."""
         built = (build_scheduler_plugin(name, handle) for name in self._names)
         return [MaxPods(), *map(filter_facet, built)]

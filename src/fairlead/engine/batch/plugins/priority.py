@@ -12,12 +12,12 @@ from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 
 
 class Priority:
-    """Task order, job order and preemption victims by priority."""
+    """Orders tasks and jobs, and chooses preemption victims, by priority."""
 
     name = "priority"
 
     def __init__(self, defects: BatchDefects) -> None:
-        """Read from `defects` whether tasks of one job are compared."""
+        """Read from `defects` whether tasks of the same job are compared."""
         self._compares_tasks = not defects.has(Defect.INTRA_JOB_PRIORITY)
 
     def task_key(self, task: TaskInfo) -> int:
@@ -31,15 +31,18 @@ class Priority:
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return the candidates of lower priority.
+        """Return the candidates with a lower priority than the preemptor.
 
-        That means tasks of jobs with lower priority, and within the preemptor's job tasks with
-        lower priority.
+        These are tasks of jobs with a lower priority. Within the preemptor's job, they are tasks
+        with a lower priority.
         """
         return [task for task in candidates if self._is_lower(task, preemptor)]
 
     def givers_to_preemption(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return the jobs of lower priority; also `taker`, if tasks of one job are compared."""
+        """Return the jobs with a lower priority than `taker`.
+
+        The result includes `taker` itself if tasks of the same job are compared.
+        """
         priority = taker.priority
         return [
             job

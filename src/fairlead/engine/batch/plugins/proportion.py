@@ -1,14 +1,15 @@
 """proportion: divides the cluster between queues by weight, up to the request of each queue.
 
-    deserved      how much a queue may use while others need the rest: water filling by weight
-    allocated     the requests of its tasks, and of the tasks of queues below it
-    share         the largest allocated ÷ deserved of any resource; smaller is served first
-    overused      allocated covers deserved: the queue gets nothing more
+    deserved      amount that a queue may use while other queues request the remaining resources:
+                  water filling by weight
+    allocated     sum of the requests of its tasks, and of the tasks of queues below it
+    share         largest allocated ÷ deserved of any resource; smaller shares are served first
+    overused      allocated covers deserved in every resource: the queue gets no more resources
 
 Queues may form a tree, with guarantees, explicit spec.deserved and capabilities
-(`engine.batch.shares.queue_tree`). Resources that a queue does not request are available to others.
-When the queue requests them again, the others are above their deserved amounts, and reclaim evicts
-their tasks.
+(`engine.batch.shares.queue_tree`). Resources that a queue does not request are available to other
+queues. When the queue requests them again, the other queues are above their deserved amounts, and
+reclaim evicts their tasks.
 upstream: pkg/scheduler/plugins/proportion/proportion.go
 """
 
@@ -35,9 +36,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class QueueShare:
-    """One queue in this session; `request` is fixed when the session opens.
+    """The amounts of one queue in this session, by resource column.
 
-    `expected` is how much more admitted jobs will need than they have allocated.
+    `request` is fixed when the session opens. `expected` is the amount that admitted jobs will need
+    in addition to the amount that they have allocated.
     """
 
     queue: QueueInfo
@@ -52,13 +54,13 @@ class QueueShare:
 
     @property
     def share(self) -> float:
-        """The largest ratio of allocated to deserved, over all resources."""
+        """Largest ratio of allocated to deserved over all resources."""
         by_resource = (share(self.allocated_of(c), whole) for c, whole in self.deserved.items())
         return max(by_resource, default=0.0)
 
 
 class Proportion:
-    """Queue order, overused queues and reclaim victims by deserved amounts."""
+    """Orders queues, limits them, and chooses reclaim victims, by deserved amounts."""
 
     name = "proportion"
 
@@ -99,7 +101,7 @@ class Proportion:
     def _sharing(
         self, queues: Mapping[str, QueueInfo], jobs: Mapping[str, list[JobInfo]]
     ) -> list[QueueInfo]:
-        """Return the queues that have jobs or a guarantee, and the queues above them."""
+        """Return the queues that have jobs or a guarantee, and the ancestors of these queues."""
         found = dict.fromkeys(jobs)
         if not self._is_flat:
             found |= dict.fromkeys(q.name for q in queues.values() if q.guarantee)
@@ -112,7 +114,7 @@ class Proportion:
 
     @property
     def _is_flat(self) -> bool:
-        """Whether only weights are configured, as in kube-batch."""
+        """Whether only weights are used, without guarantees and parents, as in kube-batch."""
         return self._defects.has(Defect.PROPORTION_LESS)
 
     def _claim(self, found: QueueShare) -> Claim:
@@ -129,9 +131,10 @@ class Proportion:
             add_amounts(found.allocated, amounts, sign)
 
     def _request(self, jobs: Sequence[JobInfo], uncounted: set[int]) -> dict[int, int]:
-        """Return what the jobs have allocated and wait for, by resource column.
+        """Return the amounts that `jobs` have allocated and wait for, by resource column.
 
-        Resources that are requested with 0 are included.
+        Resources that tasks request with the amount 0 are included (see `_named`). Resources in
+        `uncounted` are not.
         """
         named = self._named(jobs)
         total: list[int] = []
@@ -146,9 +149,9 @@ class Proportion:
         }
 
     def _named(self, jobs: Sequence[JobInfo]) -> set[int]:
-        """Return the columns of the resources that the jobs' tasks request, even with the amount 0.
+        """Return the columns of the resources that tasks of `jobs` request, even with amount 0.
 
-        Only kube-batch considers entries of 0; otherwise the result is cpu and memory.
+        Only kube-batch considers requests of 0. By default the result is cpu and memory.
         """
         if not self._defects.has(Defect.PROPORTION_LESS):
             return {CPU, MEMORY}
@@ -156,26 +159,30 @@ class Proportion:
         return named_columns(task for job in jobs for s in asking for task in job.with_status(s))
 
     def allocated(self, task: TaskInfo) -> None:
-        """Add `task` to its queue and all queues above it."""
+        """Add `task` to the allocated amounts of its queue and the queue's ancestors."""
         self._add(task.job.queue, task.request.running, 1)
 
     def deallocated(self, task: TaskInfo) -> None:
-        """Subtract `task` from its queue and all queues above it."""
+        """Subtract `task` from the allocated amounts of its queue and the queue's ancestors."""
         self._add(task.job.queue, task.request.running, -1)
 
     # --- queries ---------------------------------------------------------------------------
 
     def queue_key(self, queue: QueueInfo) -> tuple[float, ...]:
-        """Return the sort key of a queue: its share, level by level from the top of the tree."""
+        """Return the sort key of a queue: the shares from its highest ancestor to itself."""
         return tuple(found.share for found in self._lines.get(queue.name, ()))
 
     def is_overused(self, queue: QueueInfo) -> bool:
-        """Return whether the queue has everything it deserves, in every resource."""
+        """Return whether the queue has its deserved amount of every resource."""
         found = self.shares[queue.name]
         return self._covers(found, found.deserved, found.allocated)
 
     def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
-        """Return whether `task` keeps the queue within its capability and (if enforced) share."""
+        """Return whether the queue can take `task` and stay within its limits.
+
+        The limits are the capabilities of the queue and its ancestors, and its deserved amounts if
+        they are enforced.
+        """
         found, asked = self.shares[queue.name], task.request.running
         if not self._defects.has(Defect.CAPABILITY):
             for above in self._lines[queue.name]:
@@ -201,7 +208,7 @@ class Proportion:
     def reclaimable(
         self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return the candidates that can go without their queue losing deserved resources."""
+        """Return the candidates whose eviction leaves their queue its deserved amounts."""
         left: dict[str, list[int]] = {}
         victims = []
         for task in candidates:
@@ -217,7 +224,7 @@ class Proportion:
         return victims
 
     def givers_to_reclaim(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return the jobs whose queue is above its share in any resource."""
+        """Return the jobs whose queue is above its deserved amount of any resource."""
         if self._defects.has(Defect.RECLAIM_ALL_DIMS):
             return list(jobs)
         above = {name: self._is_above_share(name) for name in {job.queue: None for job in jobs}}
@@ -231,10 +238,10 @@ class Proportion:
         )
 
     def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
-        """Return whether the queue is below its share in every resource that `task` requests.
+        """Return whether the queue is below its deserved amount of all resources of `task`.
 
-        If the queue were at its share in one of them, another queue could reclaim that, and the two
-        would evict each other's tasks forever.
+        If the queue had its deserved amount of one of these resources, another queue could reclaim
+        that resource. The two queues would then evict each other's tasks forever.
         """
         found = self.shares[queue.name]
         return self._defects.has(Defect.RECLAIM_ALL_DIMS) or all(
@@ -245,14 +252,14 @@ class Proportion:
     # --- admission -------------------------------------------------------------------------
 
     def may_enqueue(self, job: JobInfo) -> bool:
-        """Return whether the queue, and those above it, stay within their capability."""
+        """Return whether the queue and its ancestors stay within their capability with `job`."""
         if self._defects.has(Defect.CAPABILITY):
             return True
         needs = needs_of(job, self._columns)
         return all(_has_room(found, needs) for found in self._lines[job.queue])
 
     def enqueued(self, job: JobInfo) -> None:
-        """Add the minResources that the job will need to its queue and all queues above."""
+        """Add the job's minResources to the expected amounts of its queue and the ancestors."""
         self._expect(job.queue, needs_of(job, self._columns))
 
     def _expect(self, queue: str, amounts: Amounts) -> None:
@@ -271,7 +278,7 @@ class Proportion:
     def _stays_fair(
         self, found: QueueShare, held: list[int], without: list[int], task: TaskInfo
     ) -> bool:
-        """Return whether the queue is above its share, and without `task` not below it."""
+        """Return whether the queue keeps its deserved amount of a resource without `task`."""
         known = len(without)
         taken = dict(task.request.running)
         return any(
@@ -295,5 +302,5 @@ def _within(found: QueueShare, asked: Amounts, bounds: Amounts) -> bool:
 
 
 def named_columns(tasks: Iterable[TaskInfo]) -> set[int]:
-    """Return the columns of cpu, memory, and the resources that `tasks` name, even with 0."""
+    """Return the columns of cpu, memory, and all resources that `tasks` request, even with 0."""
     return {CPU, MEMORY}.union(c for task in tasks for c, _ in task.request.running)

@@ -1,4 +1,4 @@
-"""PLUGINS: every batch plugin by name, and how it is built."""
+"""PLUGINS: the constructor of every batch plugin, by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fairlead.engine.batch.session.plugin import BatchPlugin
 
 @dataclass(frozen=True, slots=True)
 class PluginContext:
-    """The input for building a plugin: its `arguments`, and settings of the configuration."""
+    """The input for building a plugin: its `arguments`, and the rules and defects in force."""
 
     rules: BatchRules
     defects: BatchDefects

@@ -1,4 +1,5 @@
 """A session: it opens, runs its actions in order, and closes with statuses and events.
 
-Law: tasks change status only in `Session.move`, so idle and releasing amounts always match them.
+Law: only `Session.move` changes the status of a task, so that the idle and releasing amounts always
+match the statuses.
 """

@@ -1,15 +1,15 @@
 """Closing a session: job statuses, pod conditions and events.
 
-A job with a group gets its phase, the numbers of running, succeeded and failed members, and why it
-is unschedulable. A task that was not placed gets the condition PodScheduled=False. Both get events.
-The phase is
+The status of a job's group gets its phase, the numbers of running, succeeded and failed members,
+and the reason if the job is unschedulable. A task that was not placed gets the condition
+PodScheduled=False. There are events about the group and about the task. The phase is
 
-    Unknown    if this session found the job Unschedulable and a member runs
-    Running    if as many members as the minimum have a node
-    Inqueue    if the group was admitted (where the action enqueue runs)
+    Unknown    if this session found the job unschedulable and a member runs
+    Running    if at least the minimum number of members have a node
+    Inqueue    if the group was admitted (only if the action enqueue runs)
     Pending    otherwise
 
-A group of scheduling.k8s.io has the condition PodGroupScheduled instead.
+A group of scheduling.k8s.io has the condition PodGroupScheduled instead of a phase.
 
 upstream: framework/session.go: jobStatus; plugins/gang/gang.go: OnSessionClose;
 cache/cache.go: RecordJobStatusEvent
@@ -43,8 +43,8 @@ _SHOWN_CONDITIONS: Final = ("type", "status", "reason", "message")
 class JobReport:
     """The result of a session for one job.
 
-    `conditions` are all conditions of the group; `condition` is this session's, None if the job is
-    schedulable. `waiting` are the tasks that were not placed.
+    `conditions` are all conditions of the group. `condition` is the condition that this session
+    sets, None if the job is schedulable. `waiting` are the tasks that were not dispatched.
     """
 
     job: JobInfo
@@ -59,7 +59,7 @@ class JobReport:
 
 
 def report_on(session: Session, job: JobInfo) -> JobReport:
-    """Return the state of `job` at the end of the session; call it before `Session.take_back`."""
+    """Return the state of `job` at the end of the session, before `Session.take_back`."""
     assert job.group is not None
     text = fit_error_of(session, job)
     found = session.objections.get(job.id) or session.tiers.unschedulable(job, text)
@@ -81,7 +81,11 @@ def report_on(session: Session, job: JobInfo) -> JobReport:
 
 
 def fit_error_of(session: Session, job: JobInfo) -> str:
-    """Return why the job's last task found no node, in kube-batch's words or the scheduler's."""
+    """Return the reason why the job's last task found no node.
+
+    The text is in kube-batch's words after a shortfall on one node, otherwise in the words of the
+    default scheduler.
+    """
     lacking = session.shortfalls.get(job.id)
     if lacking is not None:
         reasons = sorted(f"1 insufficient {name}" for name in lacking)
@@ -93,7 +97,7 @@ def fit_error_of(session: Session, job: JobInfo) -> str:
 
 
 def _not_tried(session: Session, job: JobInfo) -> str | None:
-    """Return why the session did not search for nodes."""
+    """Return the reason why the session did not search for nodes, or None if it did."""
     queue = session.queues[job.queue]
     if job.id in session.outside:
         return "there is no room for what the group needs at least"
@@ -113,7 +117,7 @@ def _phase(session: Session, job: JobInfo, found: Unschedulable | None) -> str:
 
 
 def _conditions(job: JobInfo, found: Unschedulable | None) -> tuple[PodGroupCondition, ...]:
-    """Return the group's conditions, with this session's in place of an earlier one of its type."""
+    """Return the group's conditions, after replacing or adding this session's condition."""
     assert job.group is not None
     before = job.group.status.conditions
     if found is None:
@@ -130,7 +134,7 @@ def _conditions(job: JobInfo, found: Unschedulable | None) -> tuple[PodGroupCond
 
 
 def closing_commands(session: Session, report: JobReport) -> list[Command]:
-    """Return the commands for one job: changed statuses, and their events."""
+    """Return the commands for one job: writes of changed statuses, and events."""
     commands: list[Command] = []
     group = report.job.group
     if group is not None and group.ref is not None:
@@ -159,7 +163,7 @@ def group_note(report: JobReport) -> str:
 
 
 def _changes(session: Session, report: JobReport) -> tuple[dict[str, Any], tuple[Condition, ...]]:
-    """Return the changed fields and conditions of the group's status."""
+    """Return (changed fields of the group's status, changed conditions)."""
     assert report.job.group is not None
     before = report.job.group.status
     wanted = {
@@ -178,7 +182,9 @@ def _changes(session: Session, report: JobReport) -> tuple[dict[str, Any], tuple
 
 
 def _as_upstream(report: JobReport) -> tuple[Condition, ...]:
-    """Convert to scheduling.k8s.io: no phase, and a group once scheduled stays scheduled.
+    """Return the changed condition PodGroupScheduled for a group of scheduling.k8s.io.
+
+    A group that was scheduled once stays scheduled.
 
     upstream: staging/src/k8s.io/api/scheduling/v1alpha2/types.go: PodGroupScheduled
     """
@@ -198,9 +204,9 @@ def _as_upstream(report: JobReport) -> tuple[Condition, ...]:
 def _resolved_conditions(
     session: Session, before: tuple[PodGroupCondition, ...]
 ) -> tuple[Condition, ...]:
-    """Return the condition Unschedulable=False for a group that was Unschedulable `before`.
+    """Return the condition Unschedulable=False if `before` contains Unschedulable=True, else ().
 
-    kube-batch does not write it (mute-fit-error).
+    Under the defect mute-fit-error (kube-batch), the result is always ().
     """
     if session.defects.has(Defect.MUTE_FIT_ERROR):
         return ()

@@ -1,8 +1,8 @@
 """The Protocols that batch plugins implement.
 
-A plugin is a class with a `name` and the methods of one or more Protocols; `Tiers` checks which it
-has. Orders are given as keys: the smaller key comes first. `Opens`, which gets the session, is
-beside `Session`.
+A plugin is a class with a `name` and the methods of one or more Protocols. `Tiers` checks which
+Protocols it implements. A plugin defines an order by a sort key: the item with the smallest key
+comes first. The Protocol `Opens`, whose method gets the session, is in the module of `Session`.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from fairlead.engine.plugins.release_1_16.requested import Sums
 
 @dataclass(frozen=True, slots=True)
 class Unschedulable:
-    """Why a job cannot run: the reason and message of its condition."""
+    """The reason why a job cannot run: the reason and message of its condition."""
 
     reason: str
     message: str
 
 
 class BatchPlugin(Protocol):
-    """The attribute that every batch plugin has."""
+    """A batch plugin; every plugin has this attribute."""
 
     @property
     def name(self) -> str:
-        """The name of the plugin in the configuration."""
+        """Name of the plugin in the configuration."""
         ...
 
 
 @runtime_checkable
 class Listens(BatchPlugin, Protocol):
-    """A plugin that tracks which resources tasks hold."""
+    """A plugin that tracks the resources that tasks hold."""
 
     def allocated(self, task: TaskInfo) -> None:
-        """Count the resources of `task`, which now has a node."""
+        """Add the resources of `task`, which now has a node."""
         ...
 
     def deallocated(self, task: TaskInfo) -> None:
-        """Stop counting the resources of `task`, which has lost its node."""
+        """Subtract the resources of `task`, which has lost its node."""
         ...
 
 
@@ -71,13 +71,13 @@ class TaskOrder(BatchPlugin, Protocol):
     """A plugin that orders the tasks of a job."""
 
     def task_key(self, task: TaskInfo) -> Any:
-        """Return the sort key of `task`; the smallest key is served first, and evicted last."""
+        """Return the sort key of `task`; the smallest key is served first and evicted last."""
         ...
 
 
 @runtime_checkable
 class JobReady(BatchPlugin, Protocol):
-    """A plugin that decides when a job may be bound."""
+    """A plugin that decides whether a job may be bound."""
 
     def is_ready(self, job: JobInfo) -> bool:
         """Return whether enough members have a node."""
@@ -86,7 +86,7 @@ class JobReady(BatchPlugin, Protocol):
 
 @runtime_checkable
 class JobPipelined(BatchPlugin, Protocol):
-    """A plugin that decides when evictions for a job are worthwhile."""
+    """A plugin that decides whether evictions for a job are worthwhile."""
 
     def is_pipelined(self, job: JobInfo) -> bool:
         """Return whether enough members have a node or are pipelined."""
@@ -95,28 +95,28 @@ class JobPipelined(BatchPlugin, Protocol):
 
 @runtime_checkable
 class JobValid(BatchPlugin, Protocol):
-    """A plugin that excludes jobs that need not be tried."""
+    """A plugin that excludes jobs for which a search is useless."""
 
     def objection(self, job: JobInfo) -> Unschedulable | None:
-        """Return the reason not to try the job; None to try it."""
+        """Return the reason to exclude `job` from this session, or None."""
         ...
 
 
 @runtime_checkable
 class Overused(BatchPlugin, Protocol):
-    """A plugin that determines which queues are at their share."""
+    """A plugin that decides whether a queue has its whole share."""
 
     def is_overused(self, queue: QueueInfo) -> bool:
-        """Return whether the queue gets no more resources."""
+        """Return whether the queue must not get more resources."""
         ...
 
 
 @runtime_checkable
 class Allocatable(BatchPlugin, Protocol):
-    """A plugin that limits how much a queue can hold."""
+    """A plugin that limits the amount of resources that a queue can hold."""
 
     def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
-        """Return whether the queue stays within its limits with `task`."""
+        """Return whether the queue stays within its limits if `task` is placed."""
         ...
 
 
@@ -127,7 +127,10 @@ class Preemptable(BatchPlugin, Protocol):
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return the evictable tasks of `candidates` (all on one node), in their order."""
+        """Return the candidates that may be evicted for `preemptor`, in the order of `candidates`.
+
+        All candidates are on one node.
+        """
         ...
 
 
@@ -138,25 +141,28 @@ class Reclaimable(BatchPlugin, Protocol):
     def reclaimable(
         self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return the evictable tasks of `candidates` (all on one node), in their order."""
+        """Return the candidates that may be evicted for `reclaimer`, in the order of `candidates`.
+
+        All candidates are on one node.
+        """
         ...
 
 
 @runtime_checkable
 class SparesFromPreemption(BatchPlugin, Protocol):
-    """A `Preemptable` that can exclude whole jobs, which saves calls for each member."""
+    """A `Preemptable` that can exclude whole jobs, so that fewer members have to be examined."""
 
     def givers_to_preemption(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return the jobs from which `preemptable` may allow an eviction for a task of `taker`."""
+        """Return the jobs whose tasks `preemptable` may choose as victims for `taker`."""
         ...
 
 
 @runtime_checkable
 class SparesFromReclaim(BatchPlugin, Protocol):
-    """A `Reclaimable` that can exclude whole jobs."""
+    """A `Reclaimable` that can exclude whole jobs, so that fewer members have to be examined."""
 
     def givers_to_reclaim(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return the jobs from which `reclaimable` may allow an eviction for a task of `taker`."""
+        """Return the jobs whose tasks `reclaimable` may choose as victims for `taker`."""
         ...
 
 
@@ -171,7 +177,7 @@ class MayReclaim(BatchPlugin, Protocol):
 
 @runtime_checkable
 class JobEnqueueable(BatchPlugin, Protocol):
-    """A plugin that decides which groups are admitted (the action enqueue)."""
+    """A plugin that decides whether a group is admitted (the action enqueue)."""
 
     def may_enqueue(self, job: JobInfo) -> bool:
         """Return whether the cluster can hold the group's minResources."""
@@ -180,10 +186,10 @@ class JobEnqueueable(BatchPlugin, Protocol):
 
 @runtime_checkable
 class JobEnqueued(BatchPlugin, Protocol):
-    """A plugin that keeps track of the admitted groups."""
+    """A plugin that tracks the admitted groups."""
 
     def enqueued(self, job: JobInfo) -> None:
-        """Record that `job` was just admitted."""
+        """Record that `job` has just been admitted."""
         ...
 
 
@@ -192,32 +198,35 @@ class Explains(BatchPlugin, Protocol):
     """A plugin that explains, at the end of the session, why a job was not scheduled."""
 
     def unschedulable(self, job: JobInfo, fit_error: str) -> Unschedulable | None:
-        """Return the condition of the job's group; None if nothing is wrong."""
+        """Return the condition of the job's group, or None if this plugin has no objection.
+
+        `fit_error` is the text about the nodes.
+        """
         ...
 
 
 class BatchHandle(Handle, Protocol):
-    """The state that scheduler plugins built by a batch plugin may read."""
+    """The state that a batch plugin's scheduler plugins may read."""
 
     @property
     def sums(self) -> Sums:
-        """The usage of nodes, by the rules of the configuration."""
+        """Usage of nodes, by the rules of the configuration."""
         ...
 
 
 @runtime_checkable
 class FiltersNodes(BatchPlugin, Protocol):
-    """A plugin that filters nodes, with scheduler plugins."""
+    """A plugin that provides scheduler plugins to filter nodes."""
 
     def node_filters(self, handle: BatchHandle) -> list[SchedulerPlugin]:
-        """Return the Filter plugins; they do not check resources, which the session does."""
+        """Return the Filter plugins; they must not check resources, which the session does."""
         ...
 
 
 @runtime_checkable
 class ScoresNodes(BatchPlugin, Protocol):
-    """A plugin that scores nodes, with scheduler plugins."""
+    """A plugin that provides scheduler plugins to score nodes."""
 
     def node_scorers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
-        """Return the Score plugins with their weights."""
+        """Return pairs (Score plugin, weight)."""
         ...

@@ -1,8 +1,9 @@
 """PriorityQueue and FreshQueue: queues whose keys may change while items wait.
 
-`PriorityQueue` is a binary heap: it compares keys on push and pop, so later changes of keys have no
-effect until then. Because that affects the order, the heap must work exactly like upstream's (Go's
-container/heap; `heapq` differs). `FreshQueue` compares all keys on every pop.
+`PriorityQueue` is a binary heap. It compares keys only in `push` and `pop`, so a key that changes
+in between may leave an item in the wrong place. Because that affects the order, the heap must work
+exactly like upstream's (Go's container/heap; Python's `heapq` differs). `FreshQueue` compares all
+keys in every `pop`.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class PriorityQueue(Generic[Item]):
             at = above
 
     def pop(self) -> Item:
-        """Remove and return the first item of the heap."""
+        """Remove and return the first item. Raises IndexError if the queue is empty."""
         heap = self._heap
         heap[0], heap[-1] = heap[-1], heap[0]
         found = heap.pop()
@@ -77,7 +78,7 @@ class PriorityQueue(Generic[Item]):
 
 
 class FreshQueue(Generic[Item]):
-    """A list that is searched on every pop, for few items whose keys change often."""
+    """A list that is searched in every `pop`; for few items whose keys change often."""
 
     def __init__(self, key: Key) -> None:
         """Order items by `key`, the smallest first; keys must be distinct."""
@@ -93,6 +94,6 @@ class FreshQueue(Generic[Item]):
         self._items.append(item)
 
     def pop(self) -> Item:
-        """Remove and return the item whose key is smallest now."""
+        """Remove and return the item with the smallest current key."""
         keys = [self._key(item) for item in self._items]
         return self._items.pop(keys.index(min(keys)))

@@ -1,17 +1,17 @@
 """Reservation: resources on nodes that are reserved for a gang that has waited too long.
 
-Without it a large gang could wait forever, because smaller jobs take every resource that becomes
-free. The gang that has waited longest beyond the bound gets the reservation, which is computed
-again in each session:
+Without a reservation, a large gang could wait forever, because smaller jobs take all resources that
+become free. Of the gangs that have waited for too long, the gang with the longest wait gets the
+reservation. It is computed again in each session:
 
-    1  Find the earliest time at which the gang could start if nothing else were started. Running
+    1  Find the earliest time at which the gang could start if no other task were started. Running
        tasks end when they declared; tasks without a declared end are assumed to end last.
-    2  Choose nodes for that time. Nodes that were reserved before come first, so that what has
-       become free there is not given away.
+    2  Choose nodes for that time. Nodes that were reserved before come first, so that the resources
+       that have become free there stay reserved.
     3  Hide these resources from all other jobs.
 
 Tasks that end before the gang can start may use the resources (`backfill`), because they cannot
-delay it.
+delay the gang.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ _REMEMBERED = 1 << 40  # more than any node has free, in any unit
 
 @dataclass(frozen=True, slots=True)
 class Occupant:
-    """The resources that a pod occupies, its row, and when it ends (None if unknown).
+    """The resources that a pod occupies: amounts by column, the node's row, and the end.
 
-    `queue` is "" for a pod outside all queues.
+    `end` is the time at which the pod ends, None if unknown. `queue` is "" for a pod outside all
+    queues.
     """
 
     end: Instant | None
@@ -47,7 +48,10 @@ class Occupant:
 
 
 def reserve(session: Session) -> Reservation | None:
-    """Reserve resources for the gang that has waited longest, if it has waited too long."""
+    """Reserve resources for the gang that has waited longest, if it has waited for too long.
+
+    Returns the reservation, or None if no gang needs one.
+    """
     session.room.hold_back(None)
     job = _longest_waiting(session)
     found = None if job is None else plan(session, job)
@@ -77,7 +81,10 @@ def _longest_waiting(session: Session) -> JobInfo | None:
 
 
 def plan(session: Session, job: JobInfo) -> Reservation | None:
-    """Plan the earliest start of `job`; None if it does not fit even into an empty cluster."""
+    """Return a reservation for the earliest start of `job`.
+
+    Returns None if `job` lacks no members or does not fit even into an empty cluster.
+    """
     lacking = lacking_tasks(session, job)
     ends = occupants(session)
     known = [one for one in ends if one.end is not None]
@@ -100,14 +107,17 @@ def plan(session: Session, job: JobInfo) -> Reservation | None:
 
 
 def lacking_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
-    """Return as many waiting tasks as the gang lacks, in order, without best-effort tasks."""
+    """Return the first pending tasks of the gang in task order, as many as it lacks.
+
+    Best-effort tasks are not included.
+    """
     asking = [t for t in job.with_status(TaskStatus.PENDING) if not t.request.is_best_effort]
     asking.sort(key=session.tiers.task_key)
     return asking[: max(job.min_available - job.ready_count, 0)]
 
 
 def occupants(session: Session) -> list[Occupant]:
-    """Return the tasks and other pods on nodes, ordered by their end, without releasing ones."""
+    """Return the pods on nodes, sorted by their end, without pods that are being deleted."""
     requests, leaving = session.job_table.requests, session.job_table.leaving
     tasks = session.job_table.tasks
     found = [
@@ -128,9 +138,9 @@ def occupants(session: Session) -> list[Occupant]:
 def _place(
     session: Session, job: JobInfo, lacking: Sequence[TaskInfo], gone: Sequence[Occupant]
 ) -> list[int] | None:
-    """Return a row for each task of `lacking` once `gone` have ended.
+    """Return a row for each task of `lacking` after the pods in `gone` have ended.
 
-    Returns None if a task fits nowhere.
+    Returns None if a task fits on no node.
     """
     free = session.room.idle + session.room.releasing
     for one in gone:
@@ -142,9 +152,10 @@ def _place(
 def place(
     session: Session, job: JobInfo, lacking: Sequence[TaskInfo], free: Ints
 ) -> list[int] | None:
-    """Return a row for each task of `lacking`, given the free amounts; None if a task fits nowhere.
+    """Return a row for each task of `lacking` in the amounts `free`, shape (resources, rows).
 
-    Rows reserved for `job` before come first, then those with the most idle resources.
+    Returns None if a task fits on no node. Rows that were reserved for `job` are preferred, then
+    rows with more idle cpu.
     """
     free = free.copy()
     preference = session.room.idle[CPU].copy()
@@ -183,7 +194,7 @@ def _reservation(
 
 
 def ends_in_time(task: TaskInfo, reservation: Reservation, now: Instant) -> bool:
-    """Return whether `task`, started now, ends before the reserved room is needed."""
+    """Return whether `task`, if started now, ends before the start of the reservation."""
     runtime = runtime_of(task.info)
     return (
         runtime is not None

@@ -1,13 +1,13 @@
 """Session: one scheduling pass over all jobs, on one snapshot of the cluster.
 
     open      collect jobs with a group and a queue; idle and releasing resources of every node
-    actions   allocate, pipeline, evict, dispatch: all of it through `move`
-    close     revert what was not dispatched (`close_session` writes statuses)
+    actions   allocate, pipeline, evict and dispatch tasks, always by `move`
+    close     revert the placements that were not dispatched (`close_session` writes statuses)
 
-The session works on the cluster's state: a task that gets a node is assumed there, so that filters
-and scores count it, and is forgotten again unless it is dispatched. `commands` collects the
-commands to send; the observer receives every step in order.
-upstream: pkg/scheduler/framework/session.go
+The session changes the cluster's state itself: a task that gets a node is assumed there, so that
+filters and scores count it. If the task is not dispatched, it is forgotten again. `commands`
+collects the commands to send. The observer receives every step in order. upstream:
+pkg/scheduler/framework/session.go
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ON_NODE: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 @dataclass(frozen=True, slots=True)
 class SessionStep:
-    """One step: `verb` is allocate, pipeline, release, unevict, … or action."""
+    """One step of a session: `verb` is allocate, pipeline, release, unevict, … or action."""
 
     verb: str
     task: TaskInfo | None
@@ -53,7 +53,7 @@ class Opens(BatchPlugin, Protocol):
     """A plugin that is called when a session opens."""
 
     def open(self, session: Session) -> None:
-        """Prepare for the session; state of earlier sessions is discarded."""
+        """Prepare for `session`; discard the state of earlier sessions."""
         ...
 
 
@@ -65,11 +65,11 @@ class Observer(Protocol):
         ...
 
     def note(self, step: SessionStep) -> None:
-        """Record `step`, which was just made."""
+        """Record the completed step `step`."""
         ...
 
     def closing(self, session: Session) -> None:
-        """Handle the end of the decisions, before any of them is undone."""
+        """Handle the end of the decisions, before undispatched placements are undone."""
         ...
 
 
@@ -93,8 +93,9 @@ NO_OBSERVER: Final = NoObserver()
 class NodeChoices:
     """A NodeChoice for each kind of resources.
 
-    `now`: the task fits into idle resources. `later`: into releasing ones. `either`: one of the
-    two. `anyhow`: it fits after enough evictions.
+    `now` finds nodes whose idle resources suffice, and `later` finds nodes whose releasing
+    resources suffice. `either` finds both kinds of nodes. `anyhow` ignores resources: the task fits
+    after enough evictions.
     """
 
     now: NodeChoice
@@ -113,9 +114,10 @@ class ChoicesByView:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Resources reserved for `job` on `nodes`.
+    """Resources that are reserved for `job` on `nodes`.
 
-    `starts_at` is when they are free, None if unknown.
+    `held_back` contains the amounts, shape (resources, rows). `starts_at` is the time at which all
+    of them are free, None if unknown.
     """
 
     job: JobInfo
@@ -128,8 +130,8 @@ class Reservation:
 class Policy:
     """The settings that all sessions of a controller share.
 
-    A gang that has waited longer than `starvation_bound` gets a reservation; a gang that was broken
-    longer than `broken_gang_grace` is evicted. None means never.
+    A gang that has waited for longer than `starvation_bound` (ns) gets a reservation. A gang that
+    has been broken for longer than `broken_gang_grace` (ns) is evicted. For both, None means never.
     """
 
     tiers: Tiers
@@ -177,7 +179,7 @@ class Session:
     # --- open and close --------------------------------------------------------------------
 
     def open(self) -> None:
-        """Collect jobs and room, and open every plugin."""
+        """Collect the jobs, queues and resources, and call `open` of every plugin that has it."""
         leave_out = self.rules.slack if self.rules.leaves_out_overused else None
         self.room.open(self.job_table, leave_out=leave_out)
         self.queues = self._open_queues()
@@ -195,7 +197,7 @@ class Session:
                 plugin.open(self)
 
     def _find_objections(self) -> None:
-        """Find the jobs that cannot become ready, whatever resources are free."""
+        """Record the jobs that cannot become ready, whatever resources are free."""
         for job in self.jobs.values():
             found = self.tiers.objection(job)
             if found is not None:
@@ -217,7 +219,10 @@ class Session:
         )
 
     def take_back(self) -> None:
-        """Revert what was not dispatched: no job keeps resources between sessions."""
+        """Revert all placements that were not dispatched.
+
+        No job keeps resources between sessions.
+        """
         for task in list(self._placed.values()):
             if task.status in _ON_NODE:
                 self.move(task, TaskStatus.PENDING, None)
@@ -226,9 +231,9 @@ class Session:
     # --- changes of tasks ------------------------------------------------------------------
 
     def move(self, task: TaskInfo, status: TaskStatus, node: NodeInfo | None) -> None:
-        """Set the status and node of `task`, and update everything that counts it.
+        """Set the status and node of `task`, and update all sums that include it.
 
-        A task that gets a node is assumed there; one that loses its node is forgotten there.
+        A task that gets a node is assumed there. A task that loses its node is forgotten there.
         """
         before, was = task.status, task.node
         if was:
@@ -268,7 +273,10 @@ class Session:
             self.observer.note(SessionStep(verb, task, detail))
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Allocate idle resources on `node` to `task`, without binding. Undone by `deallocate`."""
+        """Allocate idle resources on `node` to `task` without binding it.
+
+        `deallocate` undoes this.
+        """
         preparations = self.policy.preparations
         found = preparations.pre_filter(task)
         self.move(task, TaskStatus.ALLOCATED, node)
@@ -283,7 +291,7 @@ class Session:
         self.move(task, TaskStatus.PENDING, None)
 
     def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Pipeline `task` onto releasing resources of `node`. Undone by `unpipeline`."""
+        """Pipeline `task` onto releasing resources of `node`; `unpipeline` undoes this."""
         self.move(task, TaskStatus.PIPELINED, node)
         self._placed[task.id] = task
         self.note("pipeline", task, node.name)
@@ -294,7 +302,10 @@ class Session:
         self.move(task, TaskStatus.PENDING, None)
 
     def release(self, task: TaskInfo) -> None:
-        """Count `task` as releasing. Undone by `unevict`, made final by `evict`."""
+        """Count the resources of `task` as releasing.
+
+        `unevict` undoes this, and `evict` makes it final.
+        """
         node = self.table.find(task.node)
         self.move(task, TaskStatus.RELEASING, node)
         self.note("release", task, task.node)
@@ -308,7 +319,10 @@ class Session:
     # --- final operations ------------------------------------------------------------------
 
     def dispatch_ready(self, job: JobInfo) -> None:
-        """Bind the allocated tasks of a ready job; undo the allocations that cannot be bound."""
+        """Bind the allocated tasks of `job`, which is ready.
+
+        If a task cannot be bound, undo the allocations of all these tasks.
+        """
         tasks = job.with_status(TaskStatus.ALLOCATED)
         sent = self.policy.preparations.dispatch(tasks, self.now)
         if sent.refusal is not None:
@@ -323,7 +337,10 @@ class Session:
             self.reporter.report(_placed(task, self.now))
 
     def evict(self, task: TaskInfo, why: str) -> None:
-        """Delete the pod of a releasing task (`why`: "reclaim" or "preempt")."""
+        """Add the deletion of the task's pod to the commands, with an event about its group.
+
+        `why` is the reason, such as "reclaim" or "preempt".
+        """
         self.job_table.leaving[task.id] = task.info
         self.commands.append(DeleteObject(task.ref, why=why))
         group = task.job.group
@@ -334,7 +351,7 @@ class Session:
     def report_displacement(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo], why: str
     ) -> None:
-        """Report that `victims` are evicted to make room for `task` on `node`."""
+        """Report to the reporter that `victims` are evicted to make room for `task` on `node`."""
         self.reporter.report(
             PodPreempting(
                 pod=task.ref,
@@ -353,9 +370,9 @@ class Session:
     # --- failures --------------------------------------------------------------------------
 
     def note_shortfall(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Record which resources `task` currently lacks on `node`, where it has to wait.
+        """Record the names of the resources that `task` currently lacks on `node`.
 
-        `shortfalls` holds them for the job's last task, one entry per node and resource.
+        `shortfalls` contains them for each job's last task that was pipelined.
         """
         names = self.table.resources.names
         self.shortfalls[task.job.id] = [
@@ -365,7 +382,7 @@ class Session:
         ]
 
     def note_failure(self, task: TaskInfo) -> None:
-        """Record why `task` fits on no node."""
+        """Record the reason why `task` fits on no node."""
         if not self.defects.has(Defect.MUTE_FIT_ERROR):
             diagnosis = self.choices(task.job).either.find(task.info).diagnosis()
             self.failures[task.job.id] = fit_error(diagnosis, "")
@@ -378,15 +395,12 @@ class Session:
     # --- queries ---------------------------------------------------------------------------
 
     def choices(self, job: JobInfo) -> NodeChoices:
-        """Return the node choices for tasks of `job`."""
+        """Return the node choices for tasks of `job`, including resources reserved for it."""
         found = self.policy.choices
         return found.whole if self._is_reserved_for(job) else found.shared
 
     def view(self, job: JobInfo) -> RoomView:
-        """Return the resources for `job`.
-
-        Only the job with the reservation gets reserved resources.
-        """
+        """Return the resources that `job` may use, including resources reserved for it."""
         return self.room.whole if self._is_reserved_for(job) else self.room.shared
 
     def _is_reserved_for(self, job: JobInfo) -> bool:
@@ -394,22 +408,22 @@ class Session:
 
     @property
     def runs_backfill(self) -> bool:
-        """Whether this session runs backfill, which places best-effort tasks."""
+        """Whether the action backfill, which places best-effort tasks, is configured."""
         return "backfill" in self.policy.actions
 
     @property
     def admits_groups(self) -> bool:
-        """Whether groups wait for admission by the action enqueue."""
+        """Whether the action enqueue, which admits groups, is configured."""
         return "enqueue" in self.policy.actions
 
     def enqueue(self, job: JobInfo) -> None:
-        """Admit `job`: it can be scheduled from now on."""
+        """Admit `job`, so that it can be scheduled from now on."""
         del self.outside[job.id]
         self.changed[job.id] = None
         self.tiers.enqueued(job)
 
     def candidates(self) -> list[JobInfo]:
-        """Return the jobs to schedule: admitted, possible (no plugin objects), in an open queue."""
+        """Return the jobs to schedule: admitted, without objections, and in an open queue."""
         return [
             job
             for job in self.jobs.values()
@@ -419,7 +433,7 @@ class Session:
         ]
 
     def note_waiting(self) -> None:
-        """Record since when each job has been waiting to start."""
+        """Record for each job the time since which it has been waiting to start."""
         for job in self.jobs.values():
             waits = bool(job.by_status[TaskStatus.PENDING]) and not job.is_ready
             if not waits:
@@ -428,7 +442,7 @@ class Session:
                 job.waiting_since = self.now
 
     def fits_somewhere(self, task: TaskInfo) -> bool:
-        """Return whether `task` could start now on some node."""
+        """Return whether a node has enough idle resources for `task`."""
         return bool(len(self.choices(task.job).now.find(task.info).positions()))
 
     def tasks_on(self, node: NodeInfo) -> list[TaskInfo]:
@@ -439,7 +453,7 @@ class Session:
 
 
 def _evict_event(group: ObjectRef, why: str) -> RecordEvent:
-    """Return the event for an eviction; it is about the group, not the pod (cache.go: Evict)."""
+    """Return the event for an eviction, which is about the group, not the pod (cache.go: Evict)."""
     return RecordEvent(
         regarding=group,
         type="Normal",
@@ -451,7 +465,10 @@ def _evict_event(group: ObjectRef, why: str) -> RecordEvent:
 
 
 def _placed(task: TaskInfo, now: Instant) -> PodPlaced:
-    """Return the record of a placement; a session has no attempts and no list of equal nodes."""
+    """Return the report of a placement.
+
+    A session has no attempts and no list of equal nodes, so these numbers are 1.
+    """
     return PodPlaced(
         pod=task.ref,
         node=task.node,

@@ -1,8 +1,8 @@
 """Statement: several operations that are committed or discarded together.
 
-Each operation takes effect in the session immediately, so that later decisions take it into
-account. `discard` reverts the operations completely, in reverse order. `commit` performs the
-irreversible parts, in order. upstream: pkg/scheduler/framework/statement.go
+Each operation takes effect in the session immediately, so that later decisions count it. `discard`
+reverts the operations in reverse order. `commit` executes the irreversible parts of the operations
+in their order. upstream: pkg/scheduler/framework/statement.go
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from fairlead.engine.state.node_info import NodeInfo
 
 
 class StatementOperation(Protocol):
-    """An operation of a statement, with its inverse."""
+    """An operation of a statement, which can be undone until it is committed."""
 
     def do(self, session: Session) -> None:
-        """Carry out the operation in the session."""
+        """Execute the reversible part in the session."""
         ...
 
     def undo(self, session: Session) -> None:
@@ -29,7 +29,7 @@ class StatementOperation(Protocol):
         ...
 
     def settle(self, session: Session) -> None:
-        """Perform the irreversible part."""
+        """Execute the irreversible part."""
         ...
 
 
@@ -71,26 +71,26 @@ class Pipeline:
         session.unpipeline(self.task)
 
     def settle(self, session: Session) -> None:
-        """Do nothing: pipelining sends no command."""
+        """Do nothing, because pipelining sends no command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """Evicts `task`, with the reason `why`."""
+    """Evicts `task` for the reason `why`."""
 
     task: TaskInfo
     why: str
 
     def do(self, session: Session) -> None:
-        """Mark the task as releasing in the session."""
+        """Count the task's resources as releasing in the session."""
         session.release(self.task)
 
     def undo(self, session: Session) -> None:
-        """Undo the release in the session."""
+        """Count the task as running again in the session."""
         session.unevict(self.task)
 
     def settle(self, session: Session) -> None:
-        """Send the deletion of the pod."""
+        """Add the deletion of the pod to the session's commands."""
         session.evict(self.task, self.why)
 
 
@@ -107,24 +107,24 @@ class Displace:
         """Do nothing before the commit."""
 
     def undo(self, session: Session) -> None:
-        """Do nothing: nothing was done before the commit."""
+        """Do nothing, because `do` has no effect."""
 
     def settle(self, session: Session) -> None:
-        """Report the victims as displaced by `task`."""
+        """Report that the victims are evicted for `task`."""
         session.report_displacement(self.task, self.node, self.victims, self.why)
 
 
 class TaskOperations(Protocol):
-    """The interface of `Statement` and `ImmediateOperations`."""
+    """The interface of `Statement` and `ImmediateOperations`: operations on tasks."""
 
     @property
     def is_final(self) -> bool:
-        """Whether operations cannot be undone."""
+        """Whether operations are final immediately and cannot be undone."""
         ...
 
     @property
     def evicts(self) -> bool:
-        """Whether an operation is an eviction, or an eviction may have been sent."""
+        """Whether the operations include an eviction or may include one."""
         ...
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
@@ -132,17 +132,17 @@ class TaskOperations(Protocol):
         ...
 
     def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Pipeline `task` onto `node`."""
+        """Pipeline `task` onto releasing resources of `node`."""
         ...
 
     def evict(self, task: TaskInfo, why: str) -> None:
-        """Evict `task`."""
+        """Evict `task` for the reason `why`."""
         ...
 
     def displace(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo], why: str
     ) -> None:
-        """Evict `victims`, and pipeline `task` onto `node`."""
+        """Evict `victims` for the reason `why`, and pipeline `task` onto `node`."""
         ...
 
     def commit(self) -> None:
@@ -155,33 +155,33 @@ class TaskOperations(Protocol):
 
 
 class ImmediateOperations:
-    """Operations without a statement: each is final immediately; a ready job is bound.
+    """Operations without a statement: each operation is final immediately.
 
-    kube-batch allocates (partial-hold) and reclaims (reclaim-no-gang) like this.
+    kube-batch allocates (partial-hold) and reclaims (reclaim-no-gang) in this way.
     """
 
     def __init__(self, session: Session) -> None:
-        """Operate on `session`; there is no other state."""
+        """Apply the operations to `session`."""
         self._session = session
 
     @property
     def is_final(self) -> bool:
-        """True: no operation can be reverted."""
+        """True, because no operation can be reverted."""
         return True
 
     @property
     def evicts(self) -> bool:
-        """True: an eviction may have been sent."""
+        """True, because an eviction may have been sent."""
         return True
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Allocate, and bind the job if it is ready now."""
+        """Allocate idle resources on `node` to `task`; bind its job if the job is ready now."""
         self._session.allocate(task, node)
         if self._session.tiers.is_ready(task.job):
             self._session.dispatch_ready(task.job)
 
     def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Pipeline `task` onto `node`."""
+        """Pipeline `task` onto releasing resources of `node`."""
         self._session.pipeline(task, node)
 
     def evict(self, task: TaskInfo, why: str) -> None:
@@ -199,14 +199,14 @@ class ImmediateOperations:
         self._session.report_displacement(task, node, victims, why)
 
     def commit(self) -> None:
-        """Do nothing: all operations are final already."""
+        """Do nothing, because all operations are final already."""
 
     def discard(self) -> None:
-        """Do nothing: operations cannot be reverted."""
+        """Do nothing, because operations cannot be reverted."""
 
 
 class Statement:
-    """Operations that are done in the session and not yet final."""
+    """Operations that have taken effect in the session but are not final."""
 
     def __init__(self, session: Session) -> None:
         """Start without operations."""
@@ -214,17 +214,17 @@ class Statement:
         self._done: list[StatementOperation] = []
 
     def __len__(self) -> int:
-        """Return the number of open operations."""
+        """Return the number of operations that are neither committed nor discarded."""
         return len(self._done)
 
     @property
     def is_final(self) -> bool:
-        """False: operations that are not committed can be discarded."""
+        """False, because operations can be discarded until they are committed."""
         return False
 
     @property
     def evicts(self) -> bool:
-        """Whether an operation is an eviction."""
+        """Whether the open operations include an eviction."""
         return any(isinstance(operation, Evict) for operation in self._done)
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
@@ -232,17 +232,17 @@ class Statement:
         self._do(AllocateOperation(task, node))
 
     def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Pipeline `task` onto `node`."""
+        """Pipeline `task` onto releasing resources of `node`."""
         self._do(Pipeline(task, node))
 
     def evict(self, task: TaskInfo, why: str) -> None:
-        """Evict `task` on commit."""
+        """Count `task` as releasing; its pod is deleted on commit."""
         self._do(Evict(task, why))
 
     def displace(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo], why: str
     ) -> None:
-        """Evict `victims` on commit, and pipeline `task` onto `node`."""
+        """Count `victims` as releasing until a commit deletes them; pipeline `task` to `node`."""
         for victim in victims:
             self.evict(victim, why)
         self.pipeline(task, node)

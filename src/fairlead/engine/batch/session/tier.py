@@ -1,11 +1,11 @@
 """Tiers: combines the results of all plugins.
 
-    order functions       tiers in order, plugins in order: the first that finds a difference;
-                          ties are broken by creation time, then by name
-    ready, pipelined      all must agree
-    overused              one is enough
+    order functions       tiers in order, plugins in order: the first plugin that distinguishes the
+                          two items decides; ties are broken by creation time, then by name
+    ready, pipelined      all plugins must agree
+    overused              one plugin is enough
     valid                 the first objection counts
-    may …                 all must agree
+    may …                 all plugins must agree
     victims               each plugin can veto (`engine.batch.actions.eviction_search`)
 
 upstream: pkg/scheduler/framework/session_plugins.go
@@ -82,14 +82,14 @@ SWITCHES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PluginOption:
-    """One plugin of a tier; `off` are the switches (`enableJobOrder`, …) set to false."""
+    """One plugin of a tier; `off` contains the switches (`enableJobOrder`, …) that are false."""
 
     name: str
     off: frozenset[str] = frozenset()
     arguments: Mapping[str, str] = field(default_factory=dict)
 
     def allows(self, switch: str) -> bool:
-        """Return whether the plugin may do what `switch` controls."""
+        """Return whether `switch` is not switched off for the plugin."""
         return switch not in self.off
 
 
@@ -101,7 +101,7 @@ class Tiers:
     """The plugins of a configuration, grouped by the functions they implement."""
 
     def __init__(self, tiers: Sequence[Tier], plugins: Mapping[str, BatchPlugin]) -> None:
-        """Group `plugins`, keyed by name and built for `tiers`."""
+        """Group `plugins`, which are keyed by name and were built for `tiers`."""
         self.plugins = [plugins[option.name] for tier in tiers for option in tier]
         self._tiers = tiers
         self._by_name = plugins
@@ -124,7 +124,7 @@ class Tiers:
         return [plugin for tier in self._voters(kind, switch) for plugin in tier]
 
     def _voters(self, kind: type[Any], switch: str | None) -> Voters:
-        """Return, for each tier, the plugins of `kind` that are switched on."""
+        """Return the plugins of each tier that implement `kind` and that `switch` allows."""
         return tuple(
             tuple(
                 self._by_name[option.name]
@@ -138,15 +138,15 @@ class Tiers:
     # --- order keys, smallest first --------------------------------------------------------
 
     def job_key(self, job: JobInfo) -> tuple[object, ...]:
-        """Return the sort key of a job in its queue; it may change during the session."""
+        """Return the sort key of a job in its queue, which may change during the session."""
         return (*[plugin.job_key(job) for plugin in self._job_order], job.created, job.id)
 
     def queue_key(self, queue: QueueInfo) -> tuple[object, ...]:
-        """Return the sort key of a queue; it may change during the session."""
+        """Return the sort key of a queue, which may change during the session."""
         return (*[plugin.queue_key(queue) for plugin in self._queue_order], *queue.order)
 
     def task_key(self, task: TaskInfo) -> tuple[object, ...]:
-        """Return the sort key of a task in its job; it does not change."""
+        """Return the sort key of a task in its job, which does not change."""
         return (*[plugin.task_key(task) for plugin in self._task_order], task.created, task.id)
 
     # --- queries ---------------------------------------------------------------------------
@@ -156,11 +156,11 @@ class Tiers:
         return all(plugin.is_ready(job) for plugin in self._ready)
 
     def is_pipelined(self, job: JobInfo) -> bool:
-        """Return whether the job will be ready once releasing tasks are gone."""
+        """Return whether the job will be ready once the releasing resources are free."""
         return all(plugin.is_pipelined(job) for plugin in self._pipelined)
 
     def objection(self, job: JobInfo) -> Unschedulable | None:
-        """Return the reason not to try the job; None to try it."""
+        """Return the first plugin's reason to exclude `job`, or None if no plugin excludes it."""
         for plugin in self._valid:
             found = plugin.objection(job)
             if found is not None:
@@ -168,7 +168,7 @@ class Tiers:
         return None
 
     def unschedulable(self, job: JobInfo, fit_error: str) -> Unschedulable | None:
-        """Return the condition of a job that was not scheduled; None if no plugin has one."""
+        """Return the condition of a job that was not scheduled, or None if no plugin has one."""
         for plugin in self._explaining:
             found = plugin.unschedulable(job, fit_error)
             if found is not None:
@@ -176,11 +176,11 @@ class Tiers:
         return None
 
     def is_overused(self, queue: QueueInfo) -> bool:
-        """Return whether the queue has all that it deserves."""
+        """Return whether a plugin forbids the queue more resources."""
         return any(plugin.is_overused(queue) for plugin in self._overused)
 
     def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
-        """Return whether the queue stays within its limits with `task`."""
+        """Return whether the queue stays within its limits if `task` is placed."""
         return all(plugin.may_take(queue, task) for plugin in self._allocatable)
 
     def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
@@ -188,10 +188,10 @@ class Tiers:
         return all(plugin.may_reclaim(queue, task) for plugin in self._may_reclaim)
 
     def may_enqueue(self, job: JobInfo) -> bool:
-        """Return whether the group may be admitted."""
+        """Return whether the job's group may be admitted."""
         return all(plugin.may_enqueue(job) for plugin in self._enqueueable)
 
     def enqueued(self, job: JobInfo) -> None:
-        """Notify plugins that `job` was admitted."""
+        """Notify the plugins that `job` was admitted."""
         for plugin in self._enqueued:
             plugin.enqueued(job)

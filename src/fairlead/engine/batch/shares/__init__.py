@@ -1,1 +1,1 @@
-"""Shares of queues and jobs: dominant shares, deserved amounts, hierarchical queues."""
+"""Shares of queues and jobs: dominant shares, deserved amounts and trees of queues."""

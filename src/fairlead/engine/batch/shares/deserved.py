@@ -1,12 +1,13 @@
-"""divide: computes how much of the cluster each queue deserves, by weighted water filling.
+"""divide: computes the amounts that each queue deserves, by weighted water filling.
 
-    while something remains and some queue is not satisfied:
-        every unsatisfied queue gets its weight's fraction of what remained at the round's start
-        a queue that has all it requests is satisfied, and returns the rest
+    while an amount remains and some queue is not satisfied:
+        every unsatisfied queue gets its weight's fraction of the amount at the start of the round
+        a queue that has all it requests is satisfied, and returns the excess
 
 By default each resource is divided separately (`engine.batch.shares.queue_tree`). kube-batch
-divides all resources together (proportion-less): a queue that requests much of one resource also
-gets more of all others. kube-batch has no queue tree. upstream: proportion.go: OnSessionOpen
+divides all resources together (the defect proportion-less): a queue that requests much of one
+resource also gets more of the other resources. kube-batch has no queue tree. upstream:
+proportion.go: OnSessionOpen
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ _ROUNDS_MAX: Final = 100_000
 
 
 class WaterFillingError(RuntimeError):
-    """The division did not end; carries the remaining amount."""
+    """Raised if the division does not end; contains the remaining amounts."""
 
 
 def divide(
     total: Mapping[int, int], claims: Mapping[str, Claim], slack: Slack, defects: BatchDefects
 ) -> dict[str, Quantities]:
-    """Return what each claim deserves of `total`, by column."""
+    """Return the amounts of `total` that each claim deserves, by name and column."""
     if defects.has(Defect.PROPORTION_LESS):
         return _divide_at_once(total, claims, slack)
     tree = QueueTree(claims)
@@ -45,7 +46,7 @@ def divide(
 def _divide_at_once(
     total: Mapping[int, int], claims: Mapping[str, Claim], slack: Slack
 ) -> dict[str, Quantities]:
-    """Return the shares by kube-batch's rounds, with its order of float operations."""
+    """Return the deserved amounts by kube-batch's rounds, with its order of float operations."""
     deserved: dict[str, Quantities] = {name: {0: 0.0, 1: 0.0} for name in claims}
     remaining: Quantities = {column: float(whole) for column, whole in total.items()}
     unmet = dict(claims)
@@ -76,7 +77,7 @@ def _note_difference(given: Quantities, after: Quantities, before: Quantities) -
 
 
 def _hold_to_bound(deserved: Quantities, bound: Amounts) -> bool:
-    """Limit `deserved` to `bound`; return whether anything was cut."""
+    """Limit `deserved` to `bound`; return whether any amount was reduced."""
     beyond = [(c, limit) for c, limit in bound if deserved.get(c, 0.0) > limit]
     deserved.update((column, float(limit)) for column, limit in beyond)
     return bool(beyond)
@@ -100,9 +101,9 @@ def _is_less(request: Mapping[int, int], deserved: Quantities, slack: Slack) -> 
 
 
 def _minimum(deserved: Quantities, request: Mapping[int, int]) -> Quantities:
-    """Return the minimum per resource.
+    """Return the minimum of `deserved` and `request` for each resource.
 
-    Scalars are kept only if both have them (helpers.go: Min).
+    Resources other than cpu and memory are kept only if both arguments have any (helpers.go: Min).
     """
     scalars = any(c > 1 for c in deserved) and any(c > 1 for c in request)
     return {

@@ -1,16 +1,20 @@
 """QueueTree: water filling in a tree of queues, one resource at a time.
 
-    a queue wants        the sum of its own jobs' requests and its children's, up to its capability
-    its parent gives     1  its guarantee, wanted or not, because no other queue may have it
-                         2  up to its spec.deserved
-                         3  of the rest, a fraction by weight, up to what it wants
+    a queue wants        the sum of the requests of its own jobs and of its children, limited by its
+                         capability
+    its parent gives     1  its guarantee, even if it does not want it, because no other queue may
+                            use it
+                         2  amounts up to its spec.deserved
+                         3  a fraction by weight of the remaining amount, up to what it wants
     a leaf deserves      the amount given to it or the amount it wants, if that is smaller
 
-In each stage no queue gets more than the stage's level, and what a queue does not take goes to the
-others by weight. Without guarantees, queues get what they want as long as something remains.
+In each stage no queue gets more than the level of this stage. An amount that a queue does not take
+is divided between the other queues by weight. Without guarantees, queues get the amounts they want
+while resources remain.
 
 Example: 12 CPUs, queues a (weight 1, wants 2), b (weight 1, wants 10), c (weight 2, wants 10).
-a is satisfied first, with 2 (its fraction is 3). b gets 1/3 of the remaining 10, c gets 2/3.
+Queue a is satisfied first, with 2 (its fraction is 3). Then b gets 1/3 of the remaining 10 and c
+gets 2/3.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ ROOT: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The input for one queue; `request` is what its own jobs request, by resource column.
+    """The input for one queue; `request` is the sum of its own jobs' requests, by resource column.
 
     `bound` (capability), `guarantee` and `entitled` (spec.deserved) have entries only for the
     resources that the queue limits or claims.
@@ -43,7 +47,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One participant of a division; `stages` are the levels to which it is filled, in order."""
+    """One participant of a division.
+
+    `stages` are the amounts up to which it is filled in the three stages.
+    """
 
     name: str
     weight: int
@@ -51,10 +58,13 @@ class _Part:
 
 
 class QueueTree:
-    """The claims of all queues as a tree; a missing or cyclic parent counts as the root."""
+    """The claims of all queues as a tree.
+
+    A queue whose parent is missing or is its own descendant is a child of the root.
+    """
 
     def __init__(self, claims: Mapping[str, Claim]) -> None:
-        """Build the tree of `claims`, keyed by the names of the queues."""
+        """Build the tree of `claims`, which are keyed by the names of the queues."""
         self._claims = claims
         self._parents = {name: self._found_parent(name) for name in claims}
         self._children: dict[str, list[str]] = {}
@@ -62,7 +72,7 @@ class QueueTree:
             self._children.setdefault(parent, []).append(name)
 
     def parent_of(self, name: str) -> str:
-        """Return the parent of a queue; ROOT if it has none."""
+        """Return the name of the queue's parent, or ROOT if the queue has no parent."""
         return self._parents[name]
 
     def _found_parent(self, name: str) -> str:
@@ -76,14 +86,14 @@ class QueueTree:
         return parent if parent in self._claims else ROOT
 
     def line_of(self, name: str) -> list[str]:
-        """Return the queues from the top of the tree down to `name`."""
+        """Return the names of the queues on the path from the top of the tree to `name`."""
         line = [name]
         while (above := self.parent_of(line[-1])) != ROOT:
             line.append(above)
         return line[::-1]
 
     def divide(self, column: int, whole: float) -> dict[str, float]:
-        """Return what each queue deserves of `whole`."""
+        """Return the part of `whole` that each queue deserves, for the resource in `column`."""
         wanted = self._wants(column)
         deserved: dict[str, float] = {}
         self._divide(ROOT, column, whole, wanted, deserved)
@@ -139,7 +149,10 @@ def _amount(amounts: Amounts, column: int, default: float) -> float:
 
 
 def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
-    """Return what each part gets: all are filled to their first level, then to the next."""
+    """Return the amount of `pool` that each part gets.
+
+    All parts are filled to their first level before any part is filled to its next level.
+    """
     given = {part.name: 0.0 for part in parts}
     for stage in range(3):
         gaps = {part.name: max(part.stages[stage] - given[part.name], 0.0) for part in parts}
@@ -152,9 +165,10 @@ def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
 
 
 def _fill(pool: float, gaps: Mapping[str, float], weights: Mapping[str, int]) -> dict[str, float]:
-    """Return how much of `pool` fills each gap; the pool is divided by weight.
+    """Return the amount of `pool` that each gap gets; the pool is divided by weight.
 
-    The gaps with the smallest gap ÷ weight are filled first; the other gaps share what they leave.
+    The gaps with the smallest gap ÷ weight are filled first. The amount that they leave is divided
+    between the other gaps.
     """
     order = sorted(
         (name for name, weight in weights.items() if weight > 0),

@@ -1,4 +1,4 @@
-"""Dominant shares, and the minimum resources that groups declare for admission."""
+"""Computes dominant shares, and reads the minimum resources that groups declare for admission."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ Total = tuple[tuple[int, int], ...]
 
 
 def share(held: float, whole: float) -> float:
-    """Return `held` ÷ `whole`; 1 if only `whole` is 0, 0 if both are (helpers.go: Share)."""
+    """Return `held` ÷ `whole`; if `whole` is 0, return 1 unless `held` is 0 (helpers.go: Share)."""
     if whole:
         return held / whole
     return 1.0 if held else 0.0
 
 
 def dominant_share(held: Sequence[int], total: Total) -> float:
-    """Return the largest fraction of `total` (by column) that is held.
+    """Return the largest fraction `held` ÷ `total` over the columns of `total`.
 
-    Missing columns count as 0.
+    Columns that `held` lacks count as 0.
     """
     known = len(held)
     return max((share(held[c] if c < known else 0, whole) for c, whole in total), default=0.0)
 
 
 def cluster_total(room: Room, rules: BatchRules) -> Total:
-    """Return the total capacity of the session's nodes, by counted column, including zeros."""
+    """Return the total capacity of the session's nodes as pairs (column, amount)."""
     table = room.table
     counted = table.alive & ~room.is_left_out
     sums = table.allocatable[:, counted].sum(axis=1).tolist()
@@ -50,7 +50,7 @@ def _is_offered(table: NodeTable, name: str) -> bool:
 
 
 def needs_of(job: JobInfo, columns: ResourceColumns) -> Amounts:
-    """Return the group's minResources by column, cpu in millicores; {} without minResources."""
+    """Return the group's minResources as pairs (column, amount), cpu in milli; () without them."""
     resources = job.group.min_resources if job.group is not None else None
     if resources is None:
         return ()
@@ -58,7 +58,11 @@ def needs_of(job: JobInfo, columns: ResourceColumns) -> Amounts:
 
 
 def outstanding(job: JobInfo, columns: ResourceColumns) -> Amounts:
-    """Return the minResources that the job does not use yet; all of them if it is not running."""
+    """Return the part of minResources that is still reserved for the admitted job.
+
+    A group in the phase Inqueue needs all of it. A running group needs the amounts that it does not
+    hold yet. For all other groups the result is ().
+    """
     needs = needs_of(job, columns)
     if job.is_inqueue:
         return needs
