@@ -1,6 +1,7 @@
-"""CaseKind: a kind of case files and how its cases are replayed and compared.
+"""CaseKind: a kind of case files, with functions that replay and compare its cases.
 
-To add one, write a function from the input of a case to Fairlead's decision and add it to KINDS.
+To add a kind, write a function that returns Fairlead's decision for the input of a case, and add it
+to KINDS.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ Finding = Mismatch | Remark | None
 
 
 class CaseKind(Protocol):
-    """A kind of case files; every line must have `fields`, as objects."""
+    """A kind of case files; the members `fields` of every line must be objects."""
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -46,11 +47,11 @@ class CaseKind(Protocol):
         ...
 
     def recognizes(self, line: Json) -> bool:
-        """Return whether a line with these fields is of this kind and not of a similar one."""
+        """Return whether a line with the required fields is of this kind, not a similar one."""
         ...
 
     def name_of(self, line: Json) -> str | None:
-        """Return the name of the case, None if it has none."""
+        """Return the name of the case; None if it has no name."""
         ...
 
     def judge(self, line: Json) -> Finding:
@@ -63,8 +64,8 @@ class ExpectationCases:
     """Lines of the form `{subject: input, "expect": …}`.
 
     `compare(expect, found)` returns the first mismatch; `recognize(input)` distinguishes this kind
-    from others with the same subject. A `judgement` of the whole line replaces both `decide` and
-    `compare`.
+    from other kinds with the same subject. A `judgement` of the whole line replaces both `decide`
+    and `compare`.
     """
 
     subject: str
@@ -79,16 +80,16 @@ class ExpectationCases:
         return self.subject, "expect"
 
     def recognizes(self, line: Json) -> bool:
-        """Return whether `line` is of this kind, decided by its input."""
+        """Return whether the input in `line` is of this kind."""
         return self.recognize(line[self.subject])
 
     def name_of(self, line: Json) -> str | None:
-        """Return the name in the input."""
+        """Return the name in the input; None if it has no name."""
         name: str | None = line[self.subject].get("name")
         return name
 
     def judge(self, line: Json) -> Finding:
-        """Decide the case of `line` and return the first mismatch, None if there is no mismatch."""
+        """Decide the case of `line`; return the first mismatch, None if there is no mismatch."""
         if self.judgement is not None:
             return self.judgement(line)
         return self.compare(line["expect"], self.decide(line[self.subject]))
@@ -96,7 +97,7 @@ class ExpectationCases:
 
 @dataclass(frozen=True, slots=True)
 class SessionCases:
-    """Lines that are recorded sessions of kube-batch with the results of many runs."""
+    """Lines that are recorded sessions of kube-batch, with the results of many runs."""
 
     compare: Callable[[Json], Finding]
 
@@ -114,7 +115,7 @@ class SessionCases:
         return line.get("id")
 
     def judge(self, line: Json) -> Finding:
-        """Run the session and compare."""
+        """Run the session in `line` and compare its result with the recorded results."""
         return self.compare(line)
 
 

@@ -19,7 +19,7 @@ _SHOWN_MAX: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """The first mismatch of a case; `path` is like `filter.n1.reasons[0]`."""
+    """The first mismatch of a case; `path` is a text such as `filter.n1.reasons[0]`."""
 
     path: str
     expected: object
@@ -31,7 +31,7 @@ class Mismatch:
         return _shown(self.found)
 
     def __str__(self) -> str:
-        """Return `path: expected …, found …`, each value cut to a readable length."""
+        """Return `path: expected …, found …`; each value is cut to a readable length."""
         return f"{self.path}: expected {_shown(self.expected)}, found {_shown(self.found)}"
 
 
@@ -53,7 +53,7 @@ def _shown(value: object) -> str:
 
 
 def first_mismatch(expected: object, found: object, path: str = "") -> Mismatch | None:
-    """Return the first mismatch in order of the keys, None if both are equal."""
+    """Return the first mismatch in the order of the keys; None if the values are equal."""
     if isinstance(expected, dict) and isinstance(found, dict):
         for key in sorted({*expected, *found}):
             inner = first_mismatch(
@@ -73,14 +73,14 @@ def first_mismatch(expected: object, found: object, path: str = "") -> Mismatch 
 
 
 class CaseFileError(ValueError):
-    """A file is not a case file; the message names the line and the problem."""
+    """The file is not a case file; the message contains the line number and the problem."""
 
 
 def read_cases(path: Path, fields: Sequence[str]) -> Iterator[Json]:
-    """Yield the lines of a case file, plain or gzipped.
+    """Yield the lines of a case file, which may be gzipped.
 
-    Raises CaseFileError for a line that is not an object whose `fields` are objects, OSError if the
-    file cannot be read.
+    Raises CaseFileError for a line that is not an object or whose `fields` are not objects. Raises
+    OSError if the file cannot be read.
     """
     with path.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"

@@ -28,7 +28,7 @@ def _to(stream: TextIO) -> Say:
 
 @dataclass(slots=True)
 class FileResult:
-    """The result of one file: number of cases, mismatches and remarks by case name."""
+    """The result of one file: its number of cases, and mismatches and remarks with case names."""
 
     path: Path
     cases: int = 0
@@ -37,7 +37,7 @@ class FileResult:
 
     @property
     def agreements(self) -> int:
-        """The number of cases whose decision is as recorded."""
+        """The number of cases with a decision as recorded."""
         return self.cases - len(self.differences) - len(self.remarks)
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class FileResult:
 def tally(results: Sequence[FileResult]) -> str:
     """Return a text such as `9 cases, 7 agree, 1 differ, 1 corrected`.
 
-    The last part only if not 0.
+    The last number is left out if it is 0.
     """
     cases = sum(result.cases for result in results)
     agree = sum(result.agreements for result in results)
@@ -61,10 +61,10 @@ def tally(results: Sequence[FileResult]) -> str:
 def compare_file(
     kind: str | CaseKind, path: Path, *, corrected: bool = False, only: str = "*"
 ) -> FileResult:
-    """Replay the cases of `path` that match `only`; `corrected` fixes upstream's defects.
+    """Replay the cases in `path` with names that match `only`.
 
-    Raises CaseFileError and OSError as `read_cases` does, and CaseFileError for a case of another
-    kind.
+    `corrected` corrects upstream's defects. Raises CaseFileError and OSError as `read_cases` does,
+    and CaseFileError for a case of another kind.
     """
     replayed = (CORRECTED_KINDS if corrected else KINDS)[kind] if isinstance(kind, str) else kind
     result = FileResult(path)
@@ -93,7 +93,7 @@ def _judge(kind: CaseKind, path: Path, name: str, line: Json) -> Finding:
 
 
 def _kind_of(line: Json) -> str:
-    """Return the kinds that recognize `line`."""
+    """Return the names of the kinds that recognize `line`, as text."""
     known = [
         name
         for name, kind in KINDS.items()
@@ -115,10 +115,10 @@ def run(  # noqa: PLR0913 - a command's options
 ) -> int:
     """Replay `files` and print the result; return 0 if all agree, 1 if not, 2 for bad input.
 
-    With `defects` "fixed" Fairlead's defaults are compared, and cases that depend on a corrected
+    If `defects` is "fixed", Fairlead's defaults are compared, and cases that depend on a corrected
     defect are listed. `only` is a pattern of case names, `shown` the number of mismatches to print
-    per file; `judged_by` replaces the kind called `kind`. `say` and `complain` default to standard
-    output and standard error.
+    per file; `judged_by` replaces the kind called `kind`. `say` and `complain` print a line; by
+    default to standard output and standard error.
     """
     say, complain = say or _to(sys.stdout), complain or _to(sys.stderr)
     if kind not in KINDS and judged_by is None:

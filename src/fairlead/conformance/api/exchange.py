@@ -24,7 +24,7 @@ class NotReplayableError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """A request of a replay; without credentials if `user` is None."""
+    """A request of a replay; if `user` is None, it has no credentials."""
 
     method: str
     path: str
@@ -35,7 +35,7 @@ class ReplayRequest:
 
     @property
     def timeout_s(self) -> float | None:
-        """The requested duration of a watch, None if the client set none."""
+        """The requested duration of a watch in seconds; None if the client did not request one."""
         for name, value in self.query:
             if name == "timeoutSeconds" and value.isdecimal():
                 return float(value)
@@ -44,29 +44,29 @@ class ReplayRequest:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A step of a case."""
+    """One step of a case: a recorded request and its response."""
 
     step: Json
 
     @property
     def is_setup(self) -> bool:
-        """Return whether the step is setup, which only has to succeed."""
+        """Return whether this is a setup step, which only has to succeed."""
         return bool(self.step.get("setup"))
 
     @property
     def is_watch(self) -> bool:
-        """Return whether the response is a stream."""
+        """Return whether the response is the event stream of a watch."""
         return bool(self.step.get("watch"))
 
     @property
     def at_ms(self) -> int:
-        """The time when the request was sent, in ms after the start of the case."""
+        """The time at which the request was sent, in ms after the start of the case."""
         found: int = self.step.get("at_ms", 0)
         return found
 
     @property
     def answer(self) -> Json:
-        """The recorded response; without status if there was none."""
+        """The recorded response; it has no status if the server did not respond."""
         found: Json = self.step["response"]
         return found
 
@@ -86,14 +86,14 @@ class Exchange:
     def _user(self, default_user: str | None) -> str | None:
         """Return the user of the request.
 
-        "bad" for refused credentials, which were not recorded.
+        Returns "bad" if the recorded credentials were refused, because they were not recorded.
         """
         user: str | None = self.step.get("as", default_user)
         return "bad" if user is None and self.answer.get("status") == 401 else user
 
 
 def _bind_names(bindings: PlaceholderValues, path: str, body: object) -> None:
-    """Bind the placeholders in `path` to names in a protobuf body, which is sent verbatim."""
+    """Bind the placeholders in `path` to the names in a protobuf body, which is sent unchanged."""
     match body:
         case {"$protobuf": {"b64": str(text)}}:
             words = _WORD.findall(base64.b64decode(text).decode("latin-1"))
@@ -123,7 +123,7 @@ def _body(bindings: PlaceholderValues, body: object) -> bytes:
 
 
 def _described(note: str) -> bytes:
-    """Return a body that was too large for the recording, rebuilt from its description."""
+    """Return a body that was too large for the recording, generated from its description."""
     found = _BIG.fullmatch(note)
     if found is None:
         return b'"%s"' % (b"x" * _TOO_BIG)

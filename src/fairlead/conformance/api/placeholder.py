@@ -1,8 +1,8 @@
 """Placeholders in recordings for values that differ between runs.
 
-`<uid:3>` is the third uid of a case. It is bound to the first value found in its place, and then
-stands for that value in responses and requests. Resource versions must also keep their order. For
-times, only the form is compared, because the duration of a replay varies.
+`<uid:3>` is the third uid of a case. It is bound to the first value found in its place; this value
+then replaces it in responses and requests. Resource versions must also keep their order. For times,
+only the form is compared, because the duration of a replay varies.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ _PLACEHOLDER: Final = re.compile(rf"<({'|'.join(_FORMS)})(?::([a-z]?\d+))?>")
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A text with placeholders, as a pattern; group i + 1 captures `stands_for[i]`."""
+    """The pattern of a text with placeholders.
+
+    Group i + 1 captures the value of `stands_for[i]`.
+    """
 
     pattern: re.Pattern[str]
     stands_for: tuple[tuple[str, str], ...]
@@ -54,7 +57,7 @@ class _Form:
 
 @lru_cache(maxsize=4096)
 def _form(text: str) -> _Form | None:
-    """Return the pattern of a recorded text, None if it has no placeholder."""
+    """Return the pattern of a recorded text; None if it contains no placeholder."""
     parts, names, end = [], [], 0
     for found in _PLACEHOLDER.finditer(text):
         parts += [re.escape(text[end : found.start()]), f"({_FORMS[found[1]]})"]
@@ -72,14 +75,17 @@ def has_placeholder(text: str) -> bool:
 
 
 def same_form(recorded: str, found: str) -> bool:
-    """Return whether `found` matches `recorded` with any values; binds no placeholder."""
+    """Return whether `found` matches `recorded` with any placeholder values.
+
+    Binds no placeholder.
+    """
     form = _form(recorded)
     return recorded == found if form is None else form.pattern.fullmatch(found) is not None
 
 
 @dataclass(slots=True)
 class PlaceholderValues:
-    """The values of one case's placeholders in this replay."""
+    """The values of a case's placeholders in this replay."""
 
     _values: dict[str, object] = field(default_factory=dict)
     _versions: dict[int, int] = field(default_factory=dict)
@@ -87,7 +93,8 @@ class PlaceholderValues:
     def matches(self, recorded: str, found: object, *, exact_version: bool = False) -> bool:
         """Return whether `found` matches `recorded`; binds unbound placeholders.
 
-        With `exact_version` a resource version must keep its rank among versions and its value.
+        With `exact_version`, a placeholder for a resource version must have the same value each
+        time, and greater placeholder numbers must have greater values.
         """
         form = _form(recorded)
         if form is None:
@@ -105,7 +112,7 @@ class PlaceholderValues:
         )
 
     def names_another(self, recorded: str, found: str) -> bool:
-        """Return whether `found` is `recorded` with generated names of other objects."""
+        """Return whether `found` is `recorded` with the generated names of other known objects."""
         form = _form(recorded)
         matched = form.pattern.fullmatch(found) if form else None
         if form is None or matched is None or {name for name, _ in form.stands_for} != {"gen"}:
@@ -114,7 +121,7 @@ class PlaceholderValues:
         return known.issuperset(matched.groups())
 
     def filled(self, value: Any) -> Any:
-        """Return a recorded request, with this replay's values for the placeholders."""
+        """Return a recorded request with this replay's values of the placeholders."""
         match value:
             case str():
                 return self._filled_text(value)
@@ -134,7 +141,7 @@ class PlaceholderValues:
     def _value(self, placeholder: str, name: str, key: str) -> object:
         """Return the bound value of a placeholder.
 
-        Otherwise bind and return a new value of the right form.
+        If it is not bound, bind it to a new value of the right form and return this value.
         """
         text = f"{name}:{key}"
         if text not in self._values:
@@ -164,7 +171,10 @@ class PlaceholderValues:
 
 
 def _made_up(name: str, key: str) -> str | None:
-    """Return a new value for a placeholder that no response has contained yet."""
+    """Return a new value for a placeholder that no response has bound.
+
+    Returns None for other kinds of placeholders.
+    """
     number = int(re.sub(r"\D", "", key) or 0)
     match name:
         case "uid":

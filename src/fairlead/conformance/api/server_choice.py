@@ -40,7 +40,7 @@ _SHARED: Final = ("01-discovery", "03-crud")
 
 @contextmanager
 def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> Iterator[ApiCases]:
-    """Return cases that are replayed at a URL, or on a fresh own server each.
+    """Yield the API cases, replayed at the URL `server` or on new servers in this process.
 
     If `only` names a single case, all of its mismatches are reported. All kubectl commands share
     one cluster. Raises OSError if the token or CA file cannot be read.
@@ -60,7 +60,7 @@ def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> Itera
 
 @dataclass(slots=True)
 class _Commands:
-    """A kubectl session that starts with the first command."""
+    """A kubectl session that starts when the first command is run."""
 
     session: KubectlSession | None = None
 
@@ -77,12 +77,12 @@ class _Commands:
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """Fairlead's own servers: a fresh one per case, or one for cases that depend on others."""
+    """Fairlead's own servers: a new server per case, or one server for cases that share objects."""
 
     kept: dict[str, InProcess] = field(default_factory=dict)
 
     def servers(self, case: Json) -> Iterator[InProcess]:
-        """Yield the possible servers of a case, the most likely first."""
+        """Yield the servers on which to try a case, the most likely server first."""
         theme = case["theme"]
         lives = theme in _LIVING or case["id"].startswith(_LIVING_CASES)
         if theme in _SHARED and not lives:
@@ -93,7 +93,7 @@ class _Own:
 
 
 def _tokens(path: Path | None) -> dict[str, str]:
-    """Return the tokens by user; without a file, each user's token is `USERtoken`."""
+    """Return the tokens by user; without a file, the token of each user is `USERtoken`."""
     if path is None:
         users = ("admin", "alice", "bob", "carol", "sched", "kcm", "node1")
         return {user: f"{user}token" for user in users}

@@ -1,4 +1,4 @@
-"""Transport: how a replay reaches a server, over HTTP or in the same process."""
+"""Transport: the connection of a replay to a server, over HTTP or in the same process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Headers = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """A response; names of `headers` are lower case, `body` is as sent."""
+    """A response; header names are in lower case, `body` is the unchanged body."""
 
     status: int
     headers: Headers
@@ -27,7 +27,7 @@ class HttpAnswer:
 
 @dataclass(frozen=True, slots=True)
 class WatchEnd:
-    """The events of a watch in order, and whether the server ended it."""
+    """The events of a watch in order; `ended` is True if the server ended the watch."""
 
     answer: HttpAnswer
     events: Sequence[Json] = ()
@@ -35,15 +35,15 @@ class WatchEnd:
 
 
 class Watching(Protocol):
-    """A watch request whose events are being received."""
+    """A watch request with events that are being received."""
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
-        """Return all events, after `events` events or the end of the watch."""
+        """Return all events, after `events` events or after the end of the watch."""
         ...
 
 
 class Transport(Protocol):
-    """A server; `acts_by_itself` says whether controllers change its objects."""
+    """A server; `acts_by_itself` is True if controllers change its objects."""
 
     @property
     def acts_by_itself(self) -> bool:
@@ -51,11 +51,11 @@ class Transport(Protocol):
         ...
 
     def holds(self, name: str) -> bool:
-        """Return whether an object has this name; True if unknown."""
+        """Return whether an object has the name `name`; True if that is unknown."""
         ...
 
     def begin(self) -> None:
-        """Start another case, some time after the previous one."""
+        """Start another case, some time after the previous case."""
         ...
 
     def ask(self, request: ReplayRequest) -> HttpAnswer:
@@ -67,5 +67,5 @@ class Transport(Protocol):
         ...
 
     def reach(self, at_ms: int) -> None:
-        """Advance to this time of the case."""
+        """Advance the server's clock to `at_ms` after the start of the case."""
         ...

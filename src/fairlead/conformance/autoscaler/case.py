@@ -1,8 +1,9 @@
-"""Replays cases of Cluster Autoscaler and compares the deterministic parts.
+"""Replays cases of Cluster Autoscaler and compares their deterministic parts.
 
-Compared exactly: results, options, reasons, messages, candidates, unneeded and unremovable nodes,
-deletions, and actions as a multiset per millisecond. Utilization is compared with a relative error
-of 1e-9. The groups among which the expander would choose at random are compared as a set.
+These parts are compared exactly: results, options, reasons, messages, candidates, unneeded and
+unremovable nodes, deletions, and actions as a multiset per millisecond. Utilization is compared
+with a relative error of 1e-9. The groups among which the expander would choose at random are
+compared as a set.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ _POD_EVENTS: Final = ("Pod/",)
 
 
 def is_autoscaler_case(case: Json) -> bool:
-    """Return whether a case is of this kind: it has node groups."""
+    """Return whether a case belongs to Cluster Autoscaler, which has node groups."""
     return "nodeGroups" in case
 
 
 def decide_autoscaler(case: Json) -> Json:
-    """Return Fairlead's decisions about a case, in the form of `expect`."""
+    """Return Fairlead's decisions about a case, in the form of the recorded `expect`."""
     return _timeline(case) if "duration_ms" in case else _loops(case)
 
 
@@ -47,7 +48,7 @@ def _loops(case: Json) -> Json:
 
 
 def _take_log(world: FleetWorld, entry: Json) -> None:
-    """Move what happened since the last loop into the loop's entry."""
+    """Move the actions and events since the last loop into the loop's entry."""
     if world.actions:
         entry["actions"] = [*world.actions]
     shown = [
@@ -90,7 +91,7 @@ def _timeline(case: Json) -> Json:
 
 
 def compare_autoscaler(expect: Json, found: Json) -> Mismatch | None:
-    """Return the first mismatch in the compared part."""
+    """Return the first mismatch in the compared parts; None if there is no mismatch."""
     ours = _comparable(found)
     return first_mismatch(_like(_comparable(expect), ours), ours)
 
@@ -125,7 +126,7 @@ def _by_millisecond(entries: Iterable[Json]) -> dict[str, list[Json]]:
 
 
 def _like(expected: Any, found: Any) -> Any:
-    """Return `expected` with each float replaced by the one in `found`, if the two are close."""
+    """Return `expected`, but with the floats of `found` where they are close."""
     if isinstance(expected, Mapping) and isinstance(found, Mapping):
         return {name: _like(value, found.get(name)) for name, value in expected.items()}
     if isinstance(expected, Sequence) and not isinstance(expected, str):

@@ -1,6 +1,6 @@
-"""Fleet: the simulated provider of the recordings, with a case's groups and timed faults.
+"""Fleet: the simulated cloud provider of the recordings, with a case's groups and timed faults.
 
-Calls are recorded as actions. A fault affects increases (or deletions) between two instants.
+Calls are recorded as actions. Between two instants, a fault affects size increases or deletions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Act = Callable[..., None]
 
 @dataclass(slots=True)
 class FleetGroup:
-    """One node group; `machines` maps instance names to their state."""
+    """One node group; `machines` maps instance names to their states."""
 
     case: Json
     act: Act
@@ -66,19 +66,19 @@ class FleetGroup:
         return options
 
     def target_size(self) -> int:
-        """Return the number of nodes that the group should have."""
+        """Return the desired number of nodes in the group."""
         return self.target
 
     def template_node(self) -> Node | None:
-        """Return the node in the case."""
+        """Return the group's template Node from the case; None if the case has none."""
         return self.template
 
     def instances(self) -> Sequence[Instance]:
-        """Return all machines, oldest first."""
+        """Return all machines, sorted by creation."""
         return list(self.machines.values())
 
     def fault(self, kind: str, now: Instant) -> Json | None:
-        """Return the fault of that kind that applies now."""
+        """Return the fault of the type `kind` that applies at `now`; None if there is none."""
         for one in self.case.get("faults") or ():
             if one["kind"] == kind and one["from_ms"] <= to_ms(now) < one["to_ms"]:
                 found: Json = one
@@ -100,11 +100,11 @@ class FleetGroup:
             self.created(self, name, now)
 
     def provider_id(self, name: str) -> str:
-        """Return the id of a machine."""
+        """Return the provider id of the machine `name`."""
         return f"fleet://{self.id}/{name}"
 
     def decrease_target_size(self, delta: int, now: Instant) -> None:
-        """Remove machines without a Node, newest first."""
+        """Remove machines without a Node, newest machine first."""
         existing = sum(self.registered(name) for name in self.machines)
         if self.target + delta < existing:
             self.act(now, "decrease_failed", group=self.id, delta=delta)
@@ -121,7 +121,7 @@ class FleetGroup:
     def delete_nodes(
         self, provider_ids: Sequence[str], now: Instant, *, force: bool = False
     ) -> None:
-        """Delete machines; those that do not exist are ignored."""
+        """Delete machines; machines that do not exist are ignored."""
         names = [one.rpartition("/")[2] for one in provider_ids]
         shown = [
             name if self.registered(name) else one
@@ -143,19 +143,19 @@ class FleetGroup:
             self.deleted(self, name, now)
 
     def fail_instance(self, name: str, fault: Json) -> None:
-        """Note that a machine cannot be created."""
+        """Record that a machine cannot be created."""
         error_class = _ERROR_CLASSES.get(fault["class"]) or str(fault["class"])
         error = InstanceError(error_class, fault["code"], fault["message"])
         self.machines[name] = Instance(self.provider_id(name), CREATING, error)
 
 
 class Fleet:
-    """All groups, in the order of the case."""
+    """A cloud provider with all groups, in the order of the case."""
 
     gpu_label = "fleet/accelerator"
 
     def __init__(self, groups: Sequence[FleetGroup]) -> None:
-        """Provide `groups`, in the order in which the provider lists them."""
+        """`groups` are in the order in which the provider lists them."""
         self.groups = {group.id: group for group in groups}
         self._prices = {group.id: group.case.get("price") for group in groups}
         self.deleted_ids: set[str] = set()
@@ -165,7 +165,7 @@ class Fleet:
         return list(self.groups.values())
 
     def node_group_for(self, provider_id: str) -> FleetGroup | None:
-        """Return the group that the id names, as `fleet://<group>/<node>`."""
+        """Return the group in the provider id `fleet://<group>/<node>`; None if there is none."""
         prefix, _, rest = provider_id.partition("://")
         return self.groups.get(rest.partition("/")[0]) if prefix == "fleet" else None
 
@@ -174,7 +174,10 @@ class Fleet:
         return provider_id not in self.deleted_ids
 
     def node_price(self, node: Node) -> float | None:
-        """Return the price of the group that the node's label names."""
+        """Return the price of the node's group, which a label of the node names.
+
+        Returns None if the price is unknown.
+        """
         return self._prices.get(node.metadata.labels.get(_PRICE_LABEL, ""))
 
     def pod_price(self, pod: Pod) -> float:

@@ -1,4 +1,4 @@
-"""Times of the recordings: milliseconds since the start of the autoscaler's process."""
+"""Times of the recordings, in milliseconds since the start of the autoscaler's process."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def to_ms(instant: Instant) -> int:
 
 
 def text_at(t_ms: int) -> str:
-    """Return the instant `t_ms` after the start, in the format of timestamps in objects."""
+    """Return the instant `t_ms` after the start as a timestamp text."""
     return format_micro_time(at_ms(t_ms))

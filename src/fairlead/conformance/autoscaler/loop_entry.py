@@ -155,7 +155,7 @@ def _utilization(used: Utilization) -> Json:
 
 
 def _state(autoscaler: StaticAutoscaler, record: LoopRecord) -> Json:
-    """Return the state of the registry after the loop, without default values."""
+    """Return the state of the cluster state registry after the loop, without default values."""
     registry = autoscaler.context.registry
     found: Json = {}
     upcoming = registry.upcoming_nodes(record.at)

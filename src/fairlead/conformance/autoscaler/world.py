@@ -1,8 +1,8 @@
 """FleetWorld: the cluster around the autoscaler in a recording.
 
 A simple scheduler binds pods, evicted pods are deleted after a while and replaced, new machines
-register and become ready. At one instant, the autoscaler's background work comes first, then the
-events in a fixed order, then the loop.
+register and become ready. At one instant, the autoscaler's background work is performed first, then
+the events in a fixed order, then the loop.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ _SCRIPT, _GONE, _REPLACEMENT, _REMOVAL = range(4)
 
 
 class FleetWorld:
-    """The cluster; `actions` and `events` are what happened.
+    """The simulated cluster; `actions` and `events` record its history.
 
-    In `live` worlds pods are bound and replaced.
+    Pods are bound and replaced only if `live` is set.
     """
 
     def __init__(self, case: Json, *, live: bool) -> None:
@@ -158,7 +158,7 @@ class FleetWorld:
             self.autoscaler.put(decode_as(PodDisruptionBudget, without_nulls(current)))
 
     def _healthy(self, pdb: Json) -> int:
-        """Return the bound pods that the budget selects and that are not terminating."""
+        """Return the number of bound pods that the budget selects and that are not terminating."""
         view = decode_as(PodDisruptionBudget, without_nulls(pdb))
         selected = 0
         for key, pod in self.pods.items():
@@ -359,7 +359,7 @@ class FleetWorld:
             self._drop_pod(key)
 
     def _schedule(self) -> None:
-        """Bind pending pods, in order of creation, to the first node that takes them."""
+        """Bind pending pods, in order of creation, to the first node on which they fit."""
         if not self._live:
             return
         views = {name: decode_as(Node, without_nulls(node)) for name, node in self.nodes.items()}
@@ -426,7 +426,7 @@ class FleetWorld:
         heapq.heappush(self._queue, (due_ms, order, key, self._scheduled, event))
 
     def plan_script(self, script: Sequence[Json]) -> None:
-        """Plan the steps of a timeline."""
+        """Plan the steps of a timeline's script."""
         for step in script:
             self._at(step["t_ms"], _SCRIPT, "", partial(self._step, step))
 
@@ -474,7 +474,7 @@ class FleetWorld:
                 raise ValueError(op)
 
     def _kill(self, name: str) -> None:
-        """Remove the instance and its Node; the target size does not change."""
+        """Remove the instance and its Node; the group's target size does not change."""
         for group in self.fleet.node_groups():
             if group.machines.pop(name, None) is not None:
                 self.fleet.deleted_ids.add(group.provider_id(name))
@@ -483,7 +483,7 @@ class FleetWorld:
     # --- the autoscaler's commands ---------------------------------------------------------
 
     def perform(self) -> None:
-        """Perform the autoscaler's commands until there are no more."""
+        """Perform the autoscaler's commands until it issues no more commands."""
         commands = self.autoscaler.commands
         has_written = False
         while commands:
@@ -539,16 +539,16 @@ class FleetWorld:
     # --- time ------------------------------------------------------------------------------
 
     def next_ms(self) -> int | None:
-        """Return the time of the next event other than a loop."""
+        """Return the time (ms) of the next event other than a loop; None if there is none."""
         due = self.autoscaler.actuator.next_due()
         times = [to_ms(due)] if due is not None else []
         times += [self._queue[0][0]] if self._queue else []
         return min(times, default=None)
 
     def advance(self, t_ms: int) -> None:
-        """Perform everything due up to `t_ms`.
+        """Perform everything that is due up to `t_ms`.
 
-        Background work comes before events of one instant.
+        At one instant, background work is performed before events.
         """
         while True:
             next_ms = self.next_ms()

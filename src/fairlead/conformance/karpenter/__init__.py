@@ -1,7 +1,7 @@
 """Replays recorded decisions of Karpenter.
 
-decision        the kinds of cases, and how a line is judged
-case            a case as objects
+decision        the kinds of cases, and the comparison of a line
+case            a case converted to objects
 scene           the controllers of a case
 timeline        a case of several steps
 provisioning, disruption, claim_status    one decision each

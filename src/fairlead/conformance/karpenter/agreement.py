@@ -1,4 +1,4 @@
-"""Compares a decision with a recorded one.
+"""Compares a decision with a recorded decision.
 
 Stable cases must agree exactly, up to the order of NodeClaims and tiny differences of prices. The
 other cases depend on the order of Go maps upstream: they must agree with the recorded outcome or a
@@ -32,7 +32,7 @@ def _mismatch(expected: Json, found: Json) -> Mismatch | None:
 
 
 def _ordered(value: Any) -> Any:
-    """Return `value` with NodeClaims sorted by their pods."""
+    """Return `value` with its NodeClaims sorted by their pods."""
     if isinstance(value, dict):
         ordered = {key: _ordered(item) for key, item in value.items()}
         for key in ("newNodeClaims", "replacements"):
@@ -49,7 +49,7 @@ def _pods(claim: Json) -> list[str]:
 
 
 def _with_prices_of(expected: Any, found: Any) -> Any:
-    """Return `found` with the numbers of `expected` where the two are nearly equal."""
+    """Return `found`, but with the numbers of `expected` where they are nearly equal."""
     if isinstance(expected, dict) and isinstance(found, dict):
         return {key: _with_prices_of(expected.get(key), item) for key, item in found.items()}
     if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):

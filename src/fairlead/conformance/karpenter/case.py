@@ -1,7 +1,7 @@
 """Converts a recorded case of Karpenter to objects: cluster, instance types by pool, options.
 
-The provider of the recordings is invented; its labels and the form of its offerings are defined
-here.
+The cloud provider of the recordings is fictitious; its labels and the form of its offerings are
+defined here.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _OWN_VIEWS: Final[Mapping[str, type[NodeClaim | NodePool | NodeOverlay]]] = {
 
 
 def read_options(case: Json) -> KarpenterOptions:
-    """Return the settings of a case."""
+    """Return the Karpenter options of a case."""
     stated = case.get("options") or {}
     gates = stated.get("featureGates", {})
     return KarpenterOptions(
@@ -120,7 +120,7 @@ def _with_node_defaults(node: Json) -> Json:
 
 
 def read_cluster(case: Json) -> tuple[KarpenterCluster, Instant]:
-    """Return the cluster of a case, and its time."""
+    """Return (cluster, start time) of a case."""
     cluster = KarpenterCluster()
     now = parse_timestamp(case["now"])
     for field, (kind, _, _) in KINDS.items():
@@ -140,12 +140,12 @@ def _namespace() -> Any:
 
 
 class CaseTypes:
-    """The instance types of a case, for each NodePool; offerings can change in a timeline."""
+    """The instance types of a case, for each NodePool; a timeline can change their offerings."""
 
     def __init__(self, case: Json) -> None:
-        """Read the types of `case`.
+        """Read the instance types of `case`.
 
-        A pool without an entry in `poolInstanceTypes` has all of them.
+        A pool without an entry in `poolInstanceTypes` has all instance types.
         """
         self._stated: list[Json] = [dict(one) for one in case["instanceTypes"]]
         self._pools: Mapping[str, list[str]] = case.get("poolInstanceTypes") or {}
@@ -163,14 +163,14 @@ class CaseTypes:
         return found
 
     def types(self, pool: NodePool) -> list[InstanceType]:
-        """Return the types of `pool`, in the order of the catalogue."""
+        """Return the instance types of `pool`, in the order of the case's `instanceTypes`."""
         names = self._pools.get(pool.name)
         if not self._types:
             self._types = {one["name"]: read_instance_type(one) for one in self._stated}
         return [one for name, one in self._types.items() if names is None or name in names]
 
     def set_offering(self, change: Json) -> None:
-        """Change availability or price of the offerings that a filter selects."""
+        """Change the availability or the price of the offerings that `change` selects."""
         for stated in self._stated:
             if change.get("instanceType") not in (None, "", stated["name"]):
                 continue
@@ -187,7 +187,7 @@ def _changed(offering: Json, change: Json) -> Json:
 
 
 def read_instance_type(stated: Json) -> InstanceType:
-    """Return one entry of the catalogue."""
+    """Return one entry of `instanceTypes` as an InstanceType."""
     return InstanceType(
         stated["name"],
         combined(

@@ -19,7 +19,7 @@ from fairlead.engine.core.instant import to_seconds
 
 
 def decide_claim_status(case: Json) -> Json:
-    """Return the conditions of each NodeClaim after one pass, and when it expires."""
+    """Return the conditions and the expiry of each NodeClaim after one pass."""
     scene = Scene(case)
     claims = scene.cluster.node_claims
     return {"nodeClaims": {name: _shown(scene, one) for name, one in claims.items()}}

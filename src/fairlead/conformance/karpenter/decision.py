@@ -1,4 +1,4 @@
-"""The kinds of recorded Karpenter cases, and how a recorded line is judged."""
+"""The kinds of recorded Karpenter cases, and the comparison of a recorded line."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ DECISIONS: Final[Mapping[str, Callable[[Json], Json]]] = {
 
 
 def decide_karpenter(case: Json) -> Json:
-    """Return what Karpenter decides in `case`, in the form of the recordings."""
+    """Return Fairlead's decision about a case of Karpenter, in the form of the recordings."""
     return DECISIONS[case["kind"]](case)
 
 
 def is_karpenter_case(case: Json) -> bool:
-    """Return whether a case is one of Karpenter's."""
+    """Return whether a case is a case of Karpenter."""
     return "instanceTypes" in case and case.get("kind") in DECISIONS
 
 
 def compare_karpenter(line: Json) -> Mismatch | None:
-    """Return the first mismatch between Fairlead's decision and the recorded one, None if equal."""
+    """Return the first mismatch between Fairlead's decision and the recorded one; None if equal."""
     return compare_line(line, decide_karpenter(line["case"]))

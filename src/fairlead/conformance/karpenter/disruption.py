@@ -21,7 +21,7 @@ _PREFIXES_MAX = 12
 
 
 def decide_disruption(case: Json) -> Json:
-    """Return what blocks each node, what each method would do, and what the loop does."""
+    """Return the reasons that block each node, the result of each method, and the loop's result."""
     methods = {}
     blocked: Json = {}
     scene = Scene(case)
@@ -35,7 +35,7 @@ def decide_disruption(case: Json) -> Json:
 
 
 def _shown_method(scene: Scene, method: DisruptionMethod) -> Json:
-    """Return the result of one method, without validation."""
+    """Return the result of one disruption method, without validation."""
     context, now = scene.loop.context, scene.now
     context.notes.clear()
     everything = context.candidates.all(method.disruption_class, now)[0]

@@ -21,7 +21,7 @@ class Scene:
     """Cluster, provisioner, disruption loop and queue of one case."""
 
     def __init__(self, case: Json) -> None:
-        """Build the cluster of the case, at the time of the case."""
+        """Build the cluster of `case` at the start time of the case."""
         self.case = case
         self.cluster, self.now = read_cluster(case)
         self.options = read_options(case)
@@ -42,9 +42,9 @@ class Scene:
         )
 
     def shown_loop(self) -> Json:
-        """Run one disruption loop and return it.
+        """Run one disruption loop; return its commands and its effects in the recorded form.
 
-        The case's changes happen during its first wait.
+        The changes in the case's `during` are applied during the first wait of the loop.
         """
         started: list[DisruptionCommand] = []
 
@@ -90,12 +90,12 @@ class Scene:
         return found
 
     def start(self, command: DisruptionCommand, now: Instant) -> None:
-        """Carry `command` out; nothing is launched here, so the replacements have only names."""
+        """Queue `command` with the names of its replacements; no replacement is launched."""
         names = [f"replacement-{i}" for i, _ in enumerate(command.replacements)]
         self.queue.add(command, names, now)
 
     def change(self, change: Json) -> None:
-        """Apply one operation to the cluster."""
+        """Apply one operation of the case to the cluster."""
         match change["op"]:
             case "apply":
                 self.cluster.put(read_object(change["kind"], change["object"]), self.now)

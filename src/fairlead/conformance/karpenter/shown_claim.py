@@ -21,12 +21,12 @@ ANY_NUMBER: Final = "<random number>"
 
 
 def shown_text(text: str) -> str:
-    """Return a text in which the names of new nodes are replaced."""
+    """Return a text in which a placeholder replaces the names of new nodes."""
     return _PLACEHOLDER.sub("<new-node>", text)
 
 
 def shown_claim(request: NodeClaimRequest) -> Json:
-    """Return every field that the recordings have for a NodeClaim to be created."""
+    """Return a NodeClaim to be created, with all fields that the recordings contain."""
     spec = request.pool.spec.template.spec
     found: Json = {
         "nodePool": request.pool.name,
@@ -58,13 +58,16 @@ def shown_claim(request: NodeClaimRequest) -> Json:
 
 
 def shown_duration(text: str) -> str:
-    """Return a duration in Go's form."""
+    """Return a duration in Go's notation, or NEVER."""
     duration = duration_or_never(text)
     return NEVER if duration is None else format_duration(duration)
 
 
 def shown_launch(request: NodeClaimRequest) -> Json | None:
-    """Return what the provider launches, with offerings of equal price; None without offerings."""
+    """Return what the provider launches, with offerings of equal price.
+
+    Returns None if no offering is available.
+    """
     chosen = request.launch()
     if chosen is None:
         return None
@@ -88,7 +91,7 @@ def shown_launch(request: NodeClaimRequest) -> Json | None:
 
 
 def shown_requirements(requirements: Requirements) -> list[Json]:
-    """Return the requirements in the API's form, sorted by label."""
+    """Return the requirements in the form of the API, sorted by label."""
     return [
         entry
         for one in sorted(requirements, key=lambda one: one.key)
@@ -97,7 +100,10 @@ def shown_requirements(requirements: Requirements) -> list[Json]:
 
 
 def api_requirement(one: LabelRequirement) -> list[Json]:
-    """Return one requirement in the API's form; two bounds give two entries."""
+    """Return one requirement in the form of the API.
+
+    A requirement with two bounds has two entries.
+    """
     more: Json = {} if one.min_values is None else {"minValues": one.min_values}
     bounds = (("Gte", one.gte), ("Lte", one.lte))
     stated = [(operator, str(bound)) for operator, bound in bounds if bound is not None]

@@ -21,7 +21,10 @@ def shown_command(command: DisruptionCommand) -> Json:
 
 
 def shown_outcome(outcome: DisruptionCommand | str | None) -> Json:
-    """Return a hypothetical command in the recorded form, or that there is none."""
+    """Return a hypothetical disruption command in the form of the recordings.
+
+    `outcome` None, or a text that is the reason, means that there is no command.
+    """
     if outcome is None:
         return {"decision": "no-op"}
     if isinstance(outcome, str):

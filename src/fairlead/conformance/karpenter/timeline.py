@@ -60,7 +60,7 @@ _LEFT_OUT: Final = ("annotations", "cheapestPrice", "labels")
 
 
 def decide_timeline(case: Json) -> Json:
-    """Return the result of every step, and NodeClaims and pods at the end."""
+    """Return the results of all steps, and the NodeClaims and pods at the end."""
     timeline = _Timeline(case)
     return {"steps": [timeline.step(one) for one in case["steps"]], "final": timeline.final()}
 
@@ -141,7 +141,7 @@ class _Timeline(Scene):
         return {"created": created, "errors": errors, "existing": existing}
 
     def _create(self, request: NodeClaimRequest) -> str:
-        """Create a NodeClaim, which is launched later, and return it."""
+        """Create a NodeClaim and return its name; it is launched later."""
         self._created += 1
         name = f"{request.pool.name}-new{self._created}"
         self._requests[name] = request
@@ -223,7 +223,7 @@ class _Timeline(Scene):
                 self.cluster.put(replace(node, spec=replace(node.spec, taints=taints)), self.now)
 
     def start(self, command: DisruptionCommand, now: Instant) -> None:
-        """Taint the nodes, create their replacements, and queue `command`."""
+        """Taint the candidate nodes, create their replacements, and queue `command`."""
         for one in command.candidates:
             self._set_disrupted(one.claim.name, one.node.node, disrupted=True)
         names = [self._create(request) for request in command.replacements]
@@ -364,7 +364,7 @@ class _Timeline(Scene):
         return bound
 
     def _put_pod(self, pod: Pod) -> None:
-        """Store a pod, and record the event on the node's NodeClaim."""
+        """Store a pod, and record the pod event on the NodeClaim of its node."""
         old = self.cluster.pods.get(pod.key)
         self.cluster.put(pod, self.now)
         if is_pod_event(old, pod):
@@ -373,7 +373,7 @@ class _Timeline(Scene):
                     self.cluster.put(with_pod_event(claim, self.now), self.now)
 
     def change(self, change: Json) -> None:
-        """Apply `change`; for a Pod, also record the pod event on its NodeClaim."""
+        """Apply `change`; a change of a Pod is also recorded as a pod event on its NodeClaim."""
         if change["op"] == "apply" and change["kind"] == "Pod":
             self._put_pod(read_object("Pod", change["object"]))
             return
@@ -396,7 +396,7 @@ class _Timeline(Scene):
         return "" if exists else f'pods "{name}" not found'
 
     def _terminate(self) -> Json:
-        """Delete the NodeClaims that are being deleted; their pods become pending again."""
+        """Remove the NodeClaims with a deletion timestamp; their pods become pending again."""
         shown: Json = {}
         for name, claim in sorted(self.cluster.node_claims.items()):
             if not claim.metadata.deletion_timestamp:
@@ -428,7 +428,7 @@ class _Timeline(Scene):
 def replace_types(
     request: NodeClaimRequest, types: tuple[InstanceType, ...], stored: Any
 ) -> NodeClaimRequest:
-    """Return the request for a stored claim, with the types in their current form."""
+    """Return the request for a stored NodeClaim, with instance types in their current form."""
     return NodeClaimRequest(
         request.pool, stored, types, request.requests, request.pods, well_known=WELL_KNOWN
     )

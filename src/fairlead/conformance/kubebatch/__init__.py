@@ -1,1 +1,1 @@
-"""Replays sessions of kube-batch."""
+"""Replays recorded sessions of kube-batch."""

@@ -30,7 +30,7 @@ _PLACES: Final = {"memory": 0}
 
 
 class _Recorder:
-    """Observes a session and collects what the case files contain."""
+    """Observes a session and collects the values that the case files contain."""
 
     def __init__(self) -> None:
         self.trace: list[str] = []
@@ -76,7 +76,10 @@ def _on_node(session: Session, status: TaskStatus) -> dict[str, str]:
 
 
 def _queues(session: Session, released: Sequence[TaskInfo]) -> Json:
-    """Return the queues' shares as proportion computes them; `released` count as allocated."""
+    """Return the queues' shares as the plugin proportion computes them.
+
+    The resources of `released` tasks count as allocated.
+    """
     for plugin in session.tiers.plugins:
         if isinstance(plugin, Proportion):
             return {
@@ -108,7 +111,7 @@ def _queue(
 
 
 def _amounts(session: Session, amounts: Mapping[int, float]) -> Json:
-    """Return amounts by resource name; resources other than cpu and memory in milli-units."""
+    """Return amounts by resource name, in milli-units except for memory."""
     names = session.table.resources.names
     found = {
         names[column]: amount if column in (CPU, MEMORY) else amount * _MILLI
@@ -118,7 +121,7 @@ def _amounts(session: Session, amounts: Mapping[int, float]) -> Json:
 
 
 def _rounded(share: float) -> float:
-    """Round a share as in the recordings."""
+    """Return a share with the precision of the recordings."""
     return round(share, 6)
 
 
@@ -158,7 +161,7 @@ def _events(commands: list[Command]) -> list[str]:
 
 
 def _kind(event: RecordEvent) -> str:
-    """Return the kind without the API group."""
+    """Return the kind of the event's object, without its API group."""
     return event.regarding.kind.partition(".")[0]
 
 
@@ -201,7 +204,7 @@ def _load(cluster: Cluster, composition: Composition, scenario: Json) -> None:
 
 
 def project(outcome: Json, job_of: Mapping[str, str]) -> Json:
-    """Return the projections of an outcome; `job_of` is the job of each task."""
+    """Return the projections of an outcome; `job_of` maps each task to its job."""
     evicted = [one["task"] for one in outcome["evictions"]]
     return {
         "placements": outcome["binds"],

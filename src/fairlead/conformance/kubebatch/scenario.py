@@ -20,7 +20,7 @@ _GROUP_API: Final = "scheduling.incubator.k8s.io/v1alpha1"
 
 
 def configuration(scenario: Json, defects: BatchDefects) -> BatchConfig:
-    """Return the scenario's configuration with `defects`."""
+    """Return the scenario's configuration, with the upstream defects in `defects` enabled."""
     config = read_configuration(scenario["conf"])
     ownership = Ownership((_scheduler_name(scenario),), scenario.get("defaultQueue", DEFAULT_QUEUE))
     return replace(config, defects=defects, ownership=ownership)
@@ -32,7 +32,7 @@ def _scheduler_name(scenario: Json) -> str:
 
 
 def objects(scenario: Json) -> Iterator[ApiObject]:
-    """Return the objects that kube-batch watches: no pending pods of other schedulers."""
+    """Yield the objects that kube-batch watches, without pending pods of other schedulers."""
     ours = _scheduler_name(scenario)
     for node in scenario["nodes"]:
         yield decode_as(Node, without_nulls(node))
@@ -49,7 +49,10 @@ def objects(scenario: Json) -> Iterator[ApiObject]:
 
 
 def _object(flat: Json, meta: tuple[str, ...]) -> Json:
-    """Return a flat record as an object; fields other than metadata and status become its spec."""
+    """Return a flat record as an object.
+
+    The fields in `meta` become its metadata, `status` its status, and all other fields its spec.
+    """
     return {
         "apiVersion": _GROUP_API,
         "metadata": {name: flat[name] for name in meta if flat.get(name)},
@@ -59,7 +62,7 @@ def _object(flat: Json, meta: tuple[str, ...]) -> Json:
 
 
 def jobs_of_tasks(scenario: Json) -> dict[str, str]:
-    """Return the job of each pod as recorded: namespace/group, where the group may be ""."""
+    """Return the recorded job of each pod: `namespace/group`, where the group may be ""."""
     found = {}
     for pod in scenario["pods"]:
         meta = pod["metadata"]

@@ -2,12 +2,12 @@
 
 A case is one session: open, the actions of its configuration, close. It was recorded many times
 with different random seeds and object orders. If all runs agree, the whole outcome is compared.
-Otherwise projections of it are compared: values equal in all runs must match, and others must be
-among the recorded ones.
+Otherwise projections of the outcome are compared. A projection that is equal in all runs must
+match. Any other projection must have one of its recorded values.
 
-With kube-batch's defects every case must agree. With Fairlead's defaults the cases that depend on
-no corrected defect must agree; the others are listed with the recorded value, the value of a
-corrected kube-batch, and Fairlead's.
+With kube-batch's defects, every case must agree. With Fairlead's defaults, the cases that depend on
+no corrected defect must agree. The other cases are listed with the recorded value, the value of a
+corrected kube-batch, and Fairlead's value.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ _KEPT: Final = frozenset(defect.value for defect in KEPT)
 
 
 def compare_with_defects(case: Json) -> Mismatch | None:
-    """Return the first mismatch between Fairlead's session and the recording, or None."""
+    """Return the first mismatch of Fairlead's session with upstream's defects.
+
+    Returns None if they agree.
+    """
     return _compare(case, replay(case["scenario"], UPSTREAM))
 
 
@@ -61,12 +64,11 @@ def _compare_projections(recorded: Json, found: Json) -> Mismatch | None:
 
 
 def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
-    """Return the mismatch of the projections.
+    """Return the first mismatch of the projections; None if they agree.
 
-    For a case that depends on a corrected defect, a remark.
-
-    Dependence on defects was determined by the projections. Other parts of the outcome (such as
-    resources held without being used) may change even if no projection does.
+    If a case depends on a corrected defect, return a remark instead. This dependence was determined
+    by the projections. Other parts of the outcome, such as resources that are held without being
+    used, may change even if no projection does.
     """
     found = _projected(case, replay(case["scenario"], FIXED))
     corrected = [name for name in case.get("bugDependent", ()) if name not in _KEPT]
@@ -76,7 +78,7 @@ def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
 
 
 def _described(case: Json, found: Json, corrected: list[str]) -> str:
-    """Return the mismatches, together with the values of a corrected kube-batch."""
+    """Return a text with the mismatches and the values of a corrected kube-batch."""
     names = ", ".join(corrected)
     lines = list(_changes(case, found))
     verdict = _verdict(case, found)
@@ -101,7 +103,7 @@ def _changes(case: Json, found: Json) -> Iterator[str]:
 
 
 def _corrected_values(case: Json, projection: str, recorded: object) -> str:
-    """Return the values of the projection under each single correction."""
+    """Return a text with the values of the projection when one defect at a time is corrected."""
     texts = []
     for defect, changed in case.get("corrected", {}).items():
         if projection in changed:

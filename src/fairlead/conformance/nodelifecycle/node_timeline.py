@@ -1,10 +1,10 @@
 """Replays recorded node timelines: node lifecycle, taint eviction and pod garbage collection.
 
-Three things are compared: everything the controllers wrote (to the millisecond, as a multiset per
+Three things are compared: all writes of the controllers (to the millisecond, as a multiset per
 instant), the states of the zones after each monitor pass, and the nodes and pods at the end. By
 default, upstream's defects are reproduced. If Fairlead's defaults are compared instead, a mismatch
-that the defects explain is a remark. Entries that were not in every recorded run are optional, and
-zone states that are random upstream are not compared.
+that the defects explain is a remark. Entries that were not in every recorded run are optional. Zone
+states that are random upstream are not compared.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _REMARKS: Final = ("unstable",)
 
 @dataclass(slots=True)
 class _ZoneStates:
-    """Logs changes of zone states."""
+    """Logs the changes of zone states."""
 
     lifecycle: NodeLifecycle
     entries: list[Json] = field(default_factory=list)
@@ -58,7 +58,7 @@ class _ZoneStates:
 
 @dataclass(frozen=True, slots=True)
 class _Observed:
-    """An engine whose zone states are logged after each deadline."""
+    """An engine that logs the zone states after each deadline."""
 
     engine: Engine
     states: _ZoneStates
@@ -88,7 +88,7 @@ def replay(
     begin: Callable[[NodeWorld, Json], None] = begin_scenario,
     reporter: Reporter | None = None,
 ) -> Json:
-    """Replay `scenario` with this `lifecycle`; `begin` creates the objects.
+    """Replay `scenario` with `lifecycle`; `begin` creates the objects.
 
     `reporter` receives reports of evictions.
     """
@@ -174,7 +174,10 @@ def compare_node_timeline(expect: Json, found: Json) -> Mismatch | None:
 
 
 def compare_node_timeline_with_defaults(case: Json) -> Mismatch | Remark | None:
-    """Return the mismatch with Fairlead's defaults; a remark if only corrected defects cause it."""
+    """Return the first mismatch with Fairlead's defaults.
+
+    If only corrected defects of upstream cause the mismatch, return a remark instead.
+    """
     expect, scenario = case["expect"], case["scenario"]
     found = compare_node_timeline(expect, decide_node_timeline(scenario, DefectPolicy.FIXED))
     if found is None:
@@ -184,14 +187,14 @@ def compare_node_timeline_with_defaults(case: Json) -> Mismatch | Remark | None:
 
 
 def _by_stability(writes: list[Json]) -> tuple[Counter[Any], Counter[Any]]:
-    """Return the writes that all recorded runs made, and those that only some runs made."""
+    """Return (writes of all recorded runs, writes of only some runs), each with its count."""
     required = [write for write in writes if not write.get("unstable")]
     allowed = [write for write in writes if write.get("unstable")]
     return Counter(map(_line, required)), Counter(map(_line, allowed))
 
 
 def _line(write: Json) -> tuple[int, str]:
-    """Return a hashable, sortable form of a write."""
+    """Return a write as a hashable and sortable tuple (time in ms, JSON text)."""
     kept = {name: value for name, value in write.items() if name not in _REMARKS}
     return write["t_ms"], json.dumps(kept, sort_keys=True)
 

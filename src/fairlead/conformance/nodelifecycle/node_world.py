@@ -1,8 +1,8 @@
 """NodeWorld: the scripted cluster of recorded node timelines, in virtual time, with a write log.
 
 Requests of the controllers follow the store's rules and take no time. The script and the simulated
-kubelets write directly, as the recorder's did. Changes made by a controller's request are logged
-with the controller's name in the recorder's format; see `write_log`.
+kubelets write directly, as those of the recorder did. Changes made by a controller's request are
+logged with the controller's name in the recorder's format; see `write_log`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _NoIds(IdSource):
 
 
 class NodeWorld:
-    """The cluster; `run` advances it, and `log` records what the controllers write."""
+    """The scripted cluster; `run` advances it, and `log` records the writes of the controllers."""
 
     def __init__(self, engine: CommandSource) -> None:
         """Start without objects."""
@@ -94,14 +94,14 @@ class NodeWorld:
         return None
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return stimuli that were not reported yet, otherwise those of the next due action."""
+        """Return the stimuli that are not reported yet, or else those of the next due action."""
         while not self._untold and self._is_due(now):
             self._due.popleft()(now)
         untold, self._untold = self._untold, []
         return untold
 
     def next_event(self) -> Instant | None:
-        """Return the time of the script's next action."""
+        """Return the time of the script's next action; None if there is none."""
         return self._agenda.next_due()
 
     def _is_due(self, now: Instant) -> bool:

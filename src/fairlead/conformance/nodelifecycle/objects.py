@@ -14,7 +14,7 @@ _CONDITION_FIELDS: Final = ("type", "status", "reason", "message")
 
 
 def node_object(form: Json) -> Json:
-    """Return the Node of `form`."""
+    """Return the Node that the recorded `form` describes."""
     meta = {
         "name": form["name"],
         "uid": form["uid"],
@@ -35,14 +35,17 @@ def node_object(form: Json) -> Json:
 
 
 def lease_object(node: str, renewed: Instant) -> Json:
-    """Return the lease of a node."""
+    """Return the Lease of a node."""
     meta = {"namespace": NODE_LEASES, "name": node, "uid": f"uid-lease-{node}"}
     spec = {"renewTime": format_micro_time(renewed)}
     return _object("coordination.k8s.io/v1", "Lease", meta) | {"spec": spec}
 
 
 def pod_object(form: Json, grace_s: int) -> Json:
-    """Return the Pod of `form`; if its readiness is given, with conditions of a scheduled pod."""
+    """Return the Pod that the recorded `form` describes.
+
+    If `form` contains the pod's readiness, the Pod has the conditions of a scheduled pod.
+    """
     created = _stamp(form["created_ms"])
     meta = {
         "namespace": form["namespace"],
@@ -63,7 +66,7 @@ def pod_object(form: Json, grace_s: int) -> Json:
 
 
 def posted_condition(before: Json, wanted: Json, now: Instant) -> Json:
-    """Return the condition `wanted` as a kubelet posts it over `before`, which may be {}."""
+    """Return the condition `wanted` as a kubelet posts it; `before` is the old condition or {}."""
     stamp = format_timestamp(now)
     changed = before.get("status") != wanted["status"]
     return {
@@ -74,7 +77,7 @@ def posted_condition(before: Json, wanted: Json, now: Instant) -> Json:
 
 
 def _filled(form: Json, names: tuple[str, ...]) -> Json:
-    """Return the named members of `form` that are not empty."""
+    """Return the members of `form` in `names` that are not empty."""
     return {name: form[name] for name in names if form.get(name)}
 
 

@@ -1,7 +1,7 @@
 """The scenario of a recorded node timeline: objects, script, and scripted kubelets.
 
-A running kubelet renews its lease and posts its status periodically, with phases counted from
-t = 0. Posting a status writes the kubelet's conditions and nothing else.
+A running kubelet renews its lease and posts its status periodically; its periods start at t = 0.
+Posting a status writes the kubelet's conditions and nothing else.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NOT_THE_KUBELETS: Final = "NetworkUnavailable"
 
 @dataclass(slots=True)
 class _Kubelet:
-    """The kubelet of one incarnation of a node."""
+    """The kubelet of one incarnation of a node: the Node that currently has this name."""
 
     form: Json
     wants: dict[str, Json]
@@ -57,7 +57,7 @@ class NodeScenario:
     _kubelets: dict[str, _Kubelet] = field(default_factory=dict)
 
     def begin(self) -> None:
-        """Create the objects and schedule everything else."""
+        """Create the objects, and schedule the script and the kubelets."""
         for node in self.form["nodes"]:
             self._create_node(node, 0)
         for pod in self.form["pods"]:
@@ -74,7 +74,7 @@ class NodeScenario:
         return self.world.store.find(kind, namespace, name)
 
     def _grace_s(self, pod: Json) -> int:
-        """Return the grace period; 0 if the scenario deletes pods immediately."""
+        """Return the grace period in seconds; 0 if the scenario deletes pods immediately."""
         if self.form["config"]["pod_delete"] == "immediate":
             return 0
         grace = pod.get("grace_seconds")
@@ -189,7 +189,7 @@ class NodeScenario:
         self._respec(line["node"], unschedulable=False)
 
     def _op_taint_add(self, line: Json, now: Instant) -> None:
-        """Add a taint; if it exists already, only set its value."""
+        """Add a taint; if the node already has it, set only its value."""
         added = {key: value for key, value in line["taint"].items() if value}
         taints = self._taints(line["node"])
         for index, taint in enumerate(taints):

@@ -1,4 +1,4 @@
-"""Logs what controllers write to nodes and pods, in the format of recorded node timelines.
+"""Logs the writes of controllers to nodes and pods, in the format of recorded node timelines.
 
 Each changed taint, condition or label of an object is one entry; deletions and events are separate
 entries. Equal events and deletions at the same instant are logged once.
@@ -26,7 +26,7 @@ def stamp_ms(text: str) -> int:
 
 
 class NodeWriteLog:
-    """The log; `entries` are in chronological order."""
+    """The write log; `entries` are in chronological order."""
 
     def __init__(self) -> None:
         """Start with an empty log."""
@@ -49,7 +49,7 @@ class NodeWriteLog:
         self._context = None
 
     def see(self, change: StoredChange) -> None:
-        """Log a change of an object."""
+        """Log a change of an object, if a controller made it."""
         if self._context is None or change.type is not ChangeType.MODIFIED:
             return
         before = change.previous or {}

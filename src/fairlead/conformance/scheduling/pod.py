@@ -1,7 +1,7 @@
 """Replays recorded decisions of kube-scheduler about one pod in one cluster.
 
-A case file has JSON lines `{"case": input, "expect": decision}`. Every fact in the file is
-compared; for random choices the file has the set of possible choices.
+A case file contains JSON lines `{"case": input, "expect": decision}`. Every fact in the file is
+compared. For a random choice, the file contains the set of possible choices.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _KINDS: dict[str, type[ApiObject]] = {
 def build(case: Json, more_kinds: Mapping[str, type[ApiObject]] | None = None) -> Served:
     """Return the default profile over the cluster of `case`.
 
-    `more_kinds` are further kinds of objects to read.
+    `more_kinds` are additional kinds of objects to read, by field of the case.
     """
     cluster, nominator = Cluster(), Nominator()
     objects = [
@@ -77,7 +77,7 @@ def pod_info(served: Served, obj: Json) -> PodInfo:
 
 
 def decide(case: Json) -> Json:
-    """Return Fairlead's decision about a case, in the form of `expect`."""
+    """Return Fairlead's decision about a case, in the form of the recorded `expect`."""
     served = build(case)
     return as_expected(evaluate(served, pod_info(served, case["pending"])))
 

@@ -1,9 +1,9 @@
 """Replays recorded traces: pods scheduled one after the other in a changing cluster.
 
-Where the scheduler would choose at random, the trace continues with the first name, so every step
-has one result. As in the recording, a bound pod runs from its step on, victims are deleted at once,
-the preemptor is retried in the same step, statuses of budgets do not change, and an unschedulable
-pod is deleted.
+Where the scheduler would choose a node at random, the trace uses the first node by name, so every
+step has one result. As in the recording, a bound pod runs from its step on, victims are deleted
+immediately, the preemptor is retried in the same step, statuses of budgets do not change, and an
+unschedulable pod is deleted.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Trace:
         self._cluster = served.framework.cluster
 
     def step(self, number: int, step: Json) -> Json:
-        """Perform one step and return its result."""
+        """Perform one step of the trace and return its result."""
         match step["op"]:
             case "schedule":
                 pod = step["pod"]
@@ -101,7 +101,7 @@ class _Trace:
         self._cluster.apply(ObjectChanged(decode_as(Pod, without_nulls(bound))))
 
     def final(self) -> Json:
-        """Return the pods of every node at the end."""
+        """Return the pods on each node at the end."""
         nodes = self._cluster.table.nodes()
         return {node.name: sorted(pod.key for pod in node.pods.values()) for node in nodes}
 

@@ -1,8 +1,8 @@
 """Replays recorded decisions of kube-scheduler about pods with volumes.
 
-Cases have the form of those in module `pod`, with storage objects added. For each feasible node
-that needs it, the expectation also lists which claims would be bound to which volumes and which
-would be provisioned.
+Cases have the form of the cases in module `pod`, with additional storage objects. For each feasible
+node that needs it, the expectation also lists the claims that would be bound, with their volumes,
+and the claims that would be provisioned.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ _KINDS: Final[dict[str, type[ApiObject]]] = {
 
 
 def has_storage(case: Json) -> bool:
-    """Return whether `case` has storage objects."""
+    """Return whether `case` contains storage objects."""
     return any(name in case for name in _KINDS)
 
 
 def has_volumes(case: Json) -> bool:
-    """Return whether `case` has storage objects, or a pending pod with volumes."""
+    """Return whether `case` contains storage objects, or a pending pod with volumes."""
     if has_storage(case):
         return True
     return "pending" in case and bool(case["pending"].get("spec", {}).get("volumes"))
 
 
 def decide_volumes(case: Json) -> Json:
-    """Return Fairlead's decision about a case, in the form of `expect`."""
+    """Return Fairlead's decision about a case, in the form of the recorded `expect`."""
     served = build(case, _KINDS)
     pod = pod_info(served, case["pending"])
     found = evaluate(served, pod)
@@ -64,7 +64,7 @@ def decide_volumes(case: Json) -> Json:
 
 
 def _volumes(served: Served, pod: PodInfo, found: Evaluation) -> Json:
-    """Return the bindings and provisionings on each feasible node that has any."""
+    """Return the bindings and provisionings on each feasible node that needs any."""
     plugin = served.framework.find(NAME)
     assert isinstance(plugin, VolumeBinding)
     state = CycleState()

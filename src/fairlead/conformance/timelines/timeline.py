@@ -1,7 +1,7 @@
 """Replays recorded timelines: the scheduler over time in a scripted cluster.
 
-All scheduling attempts are compared in order, to the millisecond, and all writes as a multiset per
-instant.
+All scheduling attempts are compared in order, to the millisecond. All writes are compared as a
+multiset per instant.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def decide_timeline(scenario: Json) -> Json:
 
 
 def scheduler_config(config: Json) -> SchedulerConfig:
-    """Return the scheduler's configuration of a scenario."""
+    """Return the scheduler configuration of a scenario."""
     gates = config.get("gates", {})
     backoff = BackoffConfig(
         initial=seconds(config.get("pod_initial_backoff_s", 1)),
@@ -123,7 +123,7 @@ def scheduler_config(config: Json) -> SchedulerConfig:
 
 
 def by_instant(writes: Iterable[Json]) -> dict[str, list[Json]]:
-    """Return the writes grouped by instant and sorted within it."""
+    """Return the writes grouped by instant, and sorted within each instant."""
     grouped: dict[str, list[Json]] = {}
     for write in writes:
         ordered = {name: write[name] for name in sorted(write)}
@@ -134,12 +134,12 @@ def by_instant(writes: Iterable[Json]) -> dict[str, list[Json]]:
 
 
 def compare_timeline(expect: Json, found: Json) -> Mismatch | None:
-    """Return the first mismatch in the compared part."""
+    """Return the first mismatch in the compared part of the expectation; None if there is none."""
     return first_mismatch(comparable(expect), found)
 
 
 def comparable(expect: Json) -> Json:
-    """Return the compared part of a recorded expectation."""
+    """Return the part of a recorded expectation that is compared."""
     return {
         "attempts": [_comparable_attempt(entry) for entry in expect["attempts"]],
         "writes": by_instant(expect["writes"]),

@@ -1,13 +1,13 @@
 """TimelineWorld: the scripted cluster of the recorded timelines, in whole milliseconds.
 
-The scheduler's requests follow the store's rules, after the latency of their kind. The script and
-the kubelets write directly, as the recorder's did: a pod created on a node runs at once, a bound
-one after `kubelet_start_ms`, and a deleted one is removed after its grace period plus
-`kubelet_stop_ms`.
+The scheduler's requests follow the store's rules, after a latency that depends on the kind of
+request. The script and the kubelets write directly, as those of the recorder did. A pod that is
+created on a node runs immediately. A bound pod runs after `kubelet_start_ms`. A deleted pod is
+removed after its grace period plus `kubelet_stop_ms`.
 
-At one instant, all consequences of an event, including scheduling cycles, are over before the next
-event. Requests come before the script. Timers of the scheduler (such as the end of a cycle that
-takes time) come after both.
+All consequences of an event, including scheduling cycles, are complete before the next event at the
+same instant. Requests are performed before the script. Timers of the scheduler (such as the end of
+a cycle that takes time) come after both.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def to_ms(now: Instant) -> int:
 
 
 class _NumberedIds(IdSource):
-    """Numbered uids like the recorder's."""
+    """Numbered uids like those of the recorder."""
 
     def __init__(self) -> None:
         self._created = 0
@@ -97,7 +97,10 @@ class _NumberedIds(IdSource):
 
 @dataclass(slots=True)
 class _Fault:
-    """The next `count` calls of type `call` (for the pod `key`, if any) fail with HTTP `code`."""
+    """A fault: the next `count` calls of type `call` fail with the HTTP status `code`.
+
+    If `key` is not empty, only calls about the pod `key` fail.
+    """
 
     call: str
     key: str
@@ -128,10 +131,11 @@ class _WholeMilliseconds:
 
 
 class TimelineWorld:
-    """The cluster: call `operate` for the initial objects, `begin`, then `run`; read `writes`.
+    """The scripted cluster; its `writes` are in the format of the recordings.
 
-    `config` has the start and the latencies of kubelets and requests; `terminate_ms` is how long
-    some pods take to end. `noop_ops` are the operations of the script that found no object.
+    Call `operate` for the initial objects, then `begin`, then `run`. `config` contains the start
+    and the latencies of kubelets and requests. `terminate_ms` contains the time that some pods take
+    to end. `noop_ops` are the operations of the script that found no object.
     """
 
     def __init__(self, config: Json, terminate_ms: Json, engine: CommandSource) -> None:
@@ -155,7 +159,7 @@ class TimelineWorld:
         self._script.add(instant(t_ms), act)
 
     def begin(self) -> None:
-        """Deliver the objects created so far to the engine, as one stimulus.
+        """Deliver the existing objects to the engine, as one stimulus.
 
         Unbound pods are queued in order of namespace and name.
         """
@@ -173,7 +177,7 @@ class TimelineWorld:
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
-        """Apply a request, at once or after its latency; `poll` returns its outcome."""
+        """Apply a request, immediately or after its latency; `poll` returns its outcome."""
         command = issued.command
         if isinstance(command, RecordEvent):
             self.writes.event(to_ms(now), command)
@@ -186,14 +190,17 @@ class TimelineWorld:
         return None
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return the stimuli that were not reported yet, otherwise those of the next due event."""
+        """Return the stimuli that are not reported yet, or else those of the next due event."""
         while not self._pending and not self._engine.is_late(now) and self._is_due(now):
             self._due.popleft()(now)
         pending, self._pending = self._pending, []
         return pending
 
     def next_event(self) -> Instant | None:
-        """Return when the next request or script line is due."""
+        """Return the time at which the next request or script line is due.
+
+        Returns None if nothing is due.
+        """
         if self._due:
             return self._driver.now
         dues = (self._requests.next_due(), self._script.next_due())
@@ -255,7 +262,7 @@ class TimelineWorld:
         return outcome
 
     def _other_pod(self, bind: Bind) -> CommandFailed | None:
-        """Return the refusal of a binding for an earlier pod of this name."""
+        """Return the refusal of a binding if another pod now has the pod's name; otherwise None."""
         pod = self.store.find(POD, bind.pod.namespace, bind.pod.name)
         if pod is None or pod["metadata"]["uid"] == bind.pod.uid:
             return None
@@ -280,7 +287,7 @@ class TimelineWorld:
         return CommandSucceeded(delete)
 
     def _fault(self, call: str, key: str, command: Command) -> CommandFailed | None:
-        """Return the failure that the script injects into this request, if any."""
+        """Return the failure that the script injects into this request; None if there is none."""
         for fault in self._faults:
             if fault.call == call and fault.key in ("", key) and fault.count:
                 fault.count -= 1
@@ -331,7 +338,7 @@ class TimelineWorld:
     # --- operations of the script ----------------------------------------------------------
 
     def operate(self, operation: Json, now: Instant = EPOCH) -> None:
-        """Do one operation of a recorded timeline (of its list `initial` or `script`).
+        """Perform one operation from the list `initial` or `script` of a recorded timeline.
 
         Raises ValueError if the operation is unknown.
         """
@@ -409,7 +416,7 @@ def _kind(resource: str) -> Kind:
 
 
 def _split(key: str) -> tuple[str, str]:
-    """Return namespace (or "") and name."""
+    """Return (namespace or "", name) of a key."""
     namespace, _, name = key.rpartition("/")
     return namespace, name
 
@@ -420,5 +427,5 @@ def _queueing_order(one: ApiObject) -> tuple[bool, str]:
 
 
 def operations(scenario: Json) -> Iterator[Json]:
-    """Yield the operations of `script` in order of time."""
+    """Yield the operations of `script`, sorted by time."""
     yield from sorted(scenario["script"], key=lambda operation: operation["t_ms"])

@@ -1,4 +1,4 @@
-"""Writes: a log of the changes in the scripted world, in the format of the recordings."""
+"""Writes: a log of the changes in the scripted cluster, in the format of the recordings."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _conditions(pod: Json) -> dict[str, tuple[str, str, str]]:
 
 
 def cut(note: str) -> str:
-    """Return an event note of at most 1,024 bytes (schedule_one.go: truncateMessage)."""
+    """Return an event note cut to at most 1,024 characters (schedule_one.go: truncateMessage)."""
     if len(note) <= _NOTE_MAX:
         return note
     return note[: _NOTE_MAX - len(_CUT)] + _CUT

@@ -1,1 +1,1 @@
-"""Comparing responses and printed output with recordings, under placeholders."""
+"""Compares responses and printed output with recordings that contain placeholders."""

@@ -1,4 +1,4 @@
-"""Agreement: compares a response with the recorded one, given the placeholder values of a case.
+"""Agreement: compares a response with the recorded response, given a case's placeholder values.
 
 Details that differ between servers are ignored or compared loosely: managed fields (unless the case
 tests them), the order of causes (upstream iterates maps), messages of Go's JSON decoder, and parts
@@ -47,13 +47,13 @@ _PRINTED: Final = "stdout."
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Compares with the placeholder values in `bindings`.
+    """Compares responses, given the values of placeholders in `bindings`.
 
     `managed_fields` compares managed fields; `encodings` compares content encodings. `versions`
     compares values and order of resource versions; it requires that no controller writes.
     `structure` compares only status classes and kinds, because the recording depends on unknown
-    initial objects. `holds(name)` tests whether the server can have an object of that name; lists
-    are compared without other recorded names.
+    initial objects. `holds(name)` returns whether the server can have an object called `name`;
+    recorded objects with other names are ignored in lists.
     """
 
     bindings: PlaceholderValues
@@ -64,7 +64,7 @@ class Agreement:
     holds: Callable[[str], bool] = lambda _: True
 
     def mismatch(self, recorded: object, found: object, path: str = "") -> Mismatch | None:
-        """Return the first mismatch in the order of the recording; None if there is none."""
+        """Return the first mismatch in the order of the recording; None if there is no mismatch."""
         match recorded:
             case {"$omitted": _}:
                 return None
@@ -99,7 +99,7 @@ class Agreement:
         return ".cells[" in path and self.bindings.names_another(recorded, str(found))
 
     def _same_addresses(self, recorded: list[str], found: list[str]) -> bool:
-        """Return whether both are equal in any order: addresses are assigned randomly."""
+        """Return whether the lists contain the same addresses; their order is random."""
         left = list(found)
         for one in recorded:
             same = next((other for other in left if self.bindings.matches(one, other)), None)
@@ -164,7 +164,10 @@ class Agreement:
         return None
 
     def _of_managers(self, recorded: Any, found: Any, path: str) -> Mismatch | None:
-        """Compare entries by manager in any order; of times, only the presence is compared."""
+        """Compare managedFields entries by manager, in any order.
+
+        The values of times are ignored.
+        """
         if not isinstance(recorded, list) or not isinstance(found, list):
             return self.mismatch(recorded, found, path)
         by_key = {_manager(entry): entry for entry in found}
@@ -201,17 +204,17 @@ class Agreement:
 
 
 def _is_place(path: str) -> bool:
-    """Return whether the field names a node or zone."""
+    """Return whether the field at `path` contains the name of a node or zone."""
     return path.endswith((".zone", "nodeName", "nominatedNodeName", ZONE)) or ".cells[" in path
 
 
 def _is_of_list(path: str) -> bool:
-    """Return whether the field is the version of a list, table or bookmark."""
+    """Return whether the field at `path` is the resource version of a list, table or bookmark."""
     return path.startswith(("list.metadata.", "bookmark.metadata."))
 
 
 def _shortened(recorded: Json, found: Json, path: str) -> tuple[Json, Json]:
-    """Return both without build information, column descriptions and truncated items."""
+    """Return both objects without build information, descriptions and truncated items."""
     if _COLUMNS in path:
         return _without(recorded, "description"), _without(found, "description")
     if "gitVersion" in recorded:
@@ -248,7 +251,7 @@ def _with_causes(status: Json, causes: Sequence[Any]) -> Json:
 
 
 def _in_order_of(recorded: list[Any], found: list[Any]) -> list[Any]:
-    """Return `recorded`, in the order of `found` if both have the same causes."""
+    """Return `recorded` in the order of `found`, if `found` has only recorded causes."""
     left, ordered = list(recorded), []
     for cause in found:
         same = next((c for c in left if _same_cause(c, cause)), None)

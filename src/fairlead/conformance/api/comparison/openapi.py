@@ -1,8 +1,8 @@
 """Normalizes OpenAPI documents for comparison.
 
 The recorded server used a JSON library that writes the fields of Go's embedded types as separate
-members (`SchemaProps`, `OperationProps`, ...), which no client expects; they are inlined again.
-Descriptions were not recorded.
+members (`SchemaProps`, `OperationProps`, ...), which clients do not expect. These members are
+inlined again. Descriptions were not recorded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAMED_FREELY: Final = ("properties", "schemas", "paths", "definitions")
 
 
 def as_published(value: Any) -> Any:
-    """Return a recorded document as other builds of the same server publish it."""
+    """Return a recorded document in the form in which other builds of the server publish it."""
     if isinstance(value, list):
         return [as_published(item) for item in value]
     if not isinstance(value, dict):
@@ -42,7 +42,7 @@ def as_published(value: Any) -> Any:
 
 
 def without_words(value: Any, *, is_named_freely: bool = False) -> Any:
-    """Return a document without descriptions; properties named `description` remain."""
+    """Return a document without descriptions; properties named `description` are kept."""
     if isinstance(value, list):
         return [without_words(item) for item in value]
     if not isinstance(value, dict):

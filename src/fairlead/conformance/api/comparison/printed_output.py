@@ -1,6 +1,6 @@
-"""Compares what a command printed, line by line.
+"""Compares the printed output of a command with the recorded output, line by line.
 
-The values of placeholders change the widths of columns, so several blanks count as one. Lines with
+The values of placeholders change the widths of columns, so several spaces count as one. Lines with
 generated names may be in a different order, because they are sorted by name.
 """
 
@@ -39,10 +39,10 @@ _NODE: Final = re.compile(r"\bnode-[123]\b|\bzone-[ab]\b")
 def mismatch(
     recorded: str, found: str, bindings: PlaceholderValues, called: str, *, in_order: bool = True
 ) -> Mismatch | None:
-    """Return the first mismatching line; `called` is the name of the output.
+    """Return the first mismatching line; `called` is the name of the output in the mismatch.
 
-    A single JSON or YAML object is compared as a value. With `in_order` False lines may be in any
-    order.
+    A single JSON or YAML object is compared as a value. If `in_order` is False, the lines may be in
+    any order.
     """
     objects = _object(recorded), _object(found)
     if objects[0] is not None and objects[1] is not None:
@@ -58,7 +58,7 @@ def mismatch(
 
 
 def drain_messages(text: str) -> str:
-    """Return the distinct messages of a drain without pod names, which are random."""
+    """Return the distinct messages of a drain, with a placeholder for the random pod names."""
     said = {_PODS.sub("<pods>", line): None for line in text.splitlines()}
     return "".join(f"{line}\n" for line in said)
 
@@ -73,7 +73,7 @@ def _in_order(
 
 
 def _lines(text: str, recorded: str) -> list[str]:
-    """Return the lines of an output without parts that differ between runs."""
+    """Return the lines of an output, without the parts that differ between runs."""
     text = _DRAFT.sub("<draft>", _KLOG.sub("E<klog> ", _HOLDER.sub("<holder>", text)))
     if has_placeholder(recorded):
         text = _BLANKS.sub(" ", text)
@@ -83,7 +83,7 @@ def _lines(text: str, recorded: str) -> list[str]:
 def _rearranged(lines: list[str], others: list[str], *, any_line: bool) -> list[str] | None:
     """Return `others` in the order of the matching `lines`; None if they do not match.
 
-    Without `any_line` only lines with generated names may move.
+    Without `any_line`, only lines with generated names may move.
     """
     left, found, moved = list(others), [], []
     for line in lines:
@@ -135,7 +135,7 @@ _CUTS: Final = (_whole, _without_nodes, _without_suffixes, _without_names)
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """Return the object in JSON or YAML text; None if it is anything else or several documents."""
+    """Return the object in a JSON or YAML text; None for several documents or any other text."""
     with suppress(ValueError, yaml.YAMLError):
         if text.startswith(_YAML):
             found = yaml.CSafeLoader(text).get_single_data()

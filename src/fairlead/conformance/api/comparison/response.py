@@ -1,4 +1,4 @@
-"""Compares a response with the recorded one: status, the headers that clients use, and body."""
+"""Compares a response with the recorded one: status, headers that clients use, and body."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LISTS: Final = ("items", "rows", "$names")
 
 
 def mismatch(exchange: Exchange, answer: HttpAnswer, agreement: Agreement) -> Mismatch | None:
-    """Return the first mismatch of a step's response; setup steps only have to succeed."""
+    """Return the first mismatch of a step's response; a setup step only has to succeed."""
     recorded = exchange.answer
     if recorded.get("status") in (None, HTTPStatus.SERVICE_UNAVAILABLE):
         return None  # The server sent no response, or was not ready when the request was recorded.
@@ -63,7 +63,7 @@ def mismatch(exchange: Exchange, answer: HttpAnswer, agreement: Agreement) -> Mi
 def _was_too_early(exchange: Exchange, recorded: Json) -> bool:
     """Return whether the recorded server was not ready yet.
 
-    Fairlead's server may be ready at once.
+    Fairlead's server may be ready immediately.
     """
     is_starting = recorded["status"] == 429 and _message(recorded.get("body")) == _STARTING
     return is_starting or exchange.step.get("note") == _TOO_EARLY
@@ -72,8 +72,8 @@ def _was_too_early(exchange: Exchange, recorded: Json) -> bool:
 def _of_the_case(exchange: Exchange, recorded: Any, found: Any) -> Any:
     """Return `found`, truncated like the Tables in the recordings.
 
-    Cluster-wide Tables have only the rows of objects that the case created, and some Tables of a
-    namespace have only their first row.
+    Cluster-wide Tables contain only the rows of objects that the case created. Some Tables of a
+    namespace contain only their first row.
     """
     is_of_cluster = "/namespaces/" not in exchange.step["request"]["path"]
     match recorded, found:
@@ -91,7 +91,7 @@ def _first_cell(row: Json) -> str:
 
 
 def _of_structure(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch | None:
-    """Return the mismatch of status class or kind.
+    """Return the mismatch of the status class or the kind.
 
     404 and 409 are ignored, because they depend on other objects.
     """
@@ -113,7 +113,7 @@ def _of_structure(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch 
 def of_body(recorded: object, found: object, agreement: Agreement) -> Mismatch | None:
     """Return the first mismatch of a body.
 
-    For a recorded protobuf body, a JSON body is accepted.
+    If the recorded body is protobuf, a JSON body is accepted.
     """
     match recorded:
         case {"$protobuf": {"kind": kind, "apiVersion": version}}:
@@ -134,7 +134,7 @@ def of_body(recorded: object, found: object, agreement: Agreement) -> Mismatch |
 
 
 def _of_text(recorded: str, found: str, agreement: Agreement) -> Mismatch | None:
-    """Compare texts without resource versions, and YAML as values."""
+    """Compare texts without resource versions; YAML texts are compared as values."""
     if recorded.startswith("{"):
         with suppress(ValueError):
             return agreement.mismatch(_json_lines(recorded), _json_lines(found), "body")
@@ -146,12 +146,12 @@ def _of_text(recorded: str, found: str, agreement: Agreement) -> Mismatch | None
 
 
 def _json_lines(text: str) -> list[Any]:
-    """Return each line as a JSON value without versions. Raises ValueError."""
+    """Return each line as a JSON value without resource versions. Raises ValueError."""
     return [json.loads(_VERSION_MEMBER.sub("", line)) for line in text.splitlines()]
 
 
 def content(answer: HttpAnswer, *, as_text: bool = False) -> object:
-    """Return the body as JSON value, else as text; None if it is empty."""
+    """Return the body as a JSON value or as text; None if it is empty."""
     body = answer.body
     if "gzip" in answer.values("content-encoding"):
         body = gzip.decompress(body)
@@ -166,7 +166,7 @@ def content(answer: HttpAnswer, *, as_text: bool = False) -> object:
 def _of_setup(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch | None:
     """Return the mismatch of a setup step.
 
-    The step may fail if its object exists already, now or in the recording.
+    The step may fail if its object already exists, in this replay or in the recording.
     """
     if recorded["status"] >= 400 or answer.status < 300 or answer.status == 409:
         return None
@@ -193,7 +193,7 @@ def _recorded_status(recorded: Json) -> list[object]:
 
 
 def _message(body: object) -> object:
-    """Return the message or kind of a body, for reports of an unexpected status."""
+    """Return the message or the kind of a body, to report it with an unexpected status."""
     match body:
         case {"message": str(message)}:
             return message

@@ -1,7 +1,7 @@
 """Compares texts that vary between runs of upstream.
 
-Generated names appear in texts verbatim, Go iterates maps in random order, and upstream chooses
-randomly among equal nodes and quotas.
+The texts contain generated names, Go iterates maps in random order, and upstream chooses randomly
+among equal nodes and quotas.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _QUOTA: Final = re.compile(r"(?<=exceeded quota: )[^ ,]+(?=,)")
 
 
 def is_generated(path: str, recorded: str, found: str) -> bool:
-    """Return whether both texts have the form of a value generated at `path`."""
+    """Return whether both texts have the form of a value that is generated at `path`."""
     form = next((form for member, form in _PRINTED if path.endswith(member)), None)
     return form is not None and all(form.fullmatch(text) for text in (recorded, found))
 
 
 def without_absent_pods(recorded: str) -> str:
-    """Return a text with placeholders for names of pods that were never created."""
+    """Return a text with placeholders instead of the names of pods that were never created."""
     return _ABSENT_POD.sub("<gen>", recorded)
 
 
 def without_generated(recorded: str, found: str) -> tuple[str, str]:
-    """Return both texts without hashes and minutes in names, if the recording has any."""
+    """Return (recorded, found) without hashes and minutes in names, if the recording has any."""
     for chance in _VARIABLE:
         if chance.search(recorded):
             recorded, found = chance.sub("any", recorded), chance.sub("any", found)
@@ -57,7 +57,7 @@ def without_generated(recorded: str, found: str) -> tuple[str, str]:
 
 
 def with_nodes_of(recorded: str, found: str) -> str:
-    """Return `recorded` with the node names of `found`, if both have equally many."""
+    """Return `recorded` with the node names of `found`, if both contain equally many names."""
     places = PLACE.findall(found)
     if len(places) != len(PLACE.findall(recorded)):
         return recorded
@@ -65,9 +65,9 @@ def with_nodes_of(recorded: str, found: str) -> str:
 
 
 def same_typed_errors(recorded: str, found: str) -> bool:
-    """Return whether both are typed-patch errors, one listing a subset of the fields of the other.
+    """Return whether both texts are typed-patch errors about equal fields, or about a subset.
 
-    Upstream visits fields in random order and stops at the first unknown one.
+    Upstream visits fields in random order and stops at the first unknown field.
     """
     one, other = _UNTYPED.fullmatch(recorded), _UNTYPED.fullmatch(found)
     if one is None or other is None or one[1] != other[1]:
@@ -94,7 +94,7 @@ def with_generated_values_of(recorded: Json, found: Json) -> Json:
 
 
 def as_generated(recorded: str, found: str) -> str:
-    """Return `found` if both differ only in a generated suffix, else `recorded`."""
+    """Return `found` if the texts differ only in a generated suffix, otherwise `recorded`."""
     prefix = recorded[:-SUFFIX_LENGTH]
     suffixes = recorded[len(prefix) :] + found[len(prefix) :]
     alike = len(recorded) == len(found) and found.startswith(prefix) and bool(prefix)
@@ -104,7 +104,7 @@ def as_generated(recorded: str, found: str) -> str:
 def same_problem_list(recorded: str, found: object) -> bool:
     """Return whether both messages list the same problems in any order, ignoring the quota's name.
 
-    If several quotas are exceeded, it is random which one is reported first.
+    If several quotas are exceeded, upstream reports a random one of them first.
     """
     if not isinstance(found, str) or has_placeholder(recorded):
         return False

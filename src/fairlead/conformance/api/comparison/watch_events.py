@@ -1,7 +1,7 @@
-"""Compares the events of a watch: types and objects, in order for each object.
+"""Compares the events of a watch: their types and objects, in order for each object.
 
-Events of different objects may interleave differently, and bookmarks that report progress may come
-at any time. A bookmark that ends the initial events must have the recorded position.
+Events of different objects may interleave differently, and bookmarks that report progress may
+arrive at any time. A bookmark that ends the initial events must be at the recorded position.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _INITIAL_END: Final = "k8s.io/initial-events-end"
 
 
 def mismatch(recorded: Json, found: WatchEnd, agreement: Agreement) -> Mismatch | None:
-    """Return the first mismatch between a watch's events and the recorded ones; None if equal."""
+    """Return the first mismatch between a watch's events and the recorded events; None if equal."""
     if recorded.get("end") == "server-closed" and not found.ended:
         return Mismatch("end", "server-closed", "open")
     expected = [_event(entry["event"]) for entry in recorded.get("events", ())]
@@ -28,14 +28,14 @@ def mismatch(recorded: Json, found: WatchEnd, agreement: Agreement) -> Mismatch 
 
 
 def _event(shown: Json) -> Json:
-    """Return recorded output as an event; a watch of one name shows the object without an event."""
+    """Return recorded output as an event; a watch of a single name records the object only."""
     return shown if "type" in shown else {"type": "", "object": shown}
 
 
 def _of_events(
     recorded: Sequence[Json], found: Sequence[Json], agreement: Agreement
 ) -> Mismatch | None:
-    """Return the first mismatch, comparing each object's events in the order of the recording."""
+    """Return the first mismatch, comparing each object's events in their recorded order."""
     expected, shown = _by_object(recorded), _by_object(found)
     for key, events in expected.items():
         same = (name for name in shown if agreement.bindings.matches(key, name))
@@ -66,7 +66,10 @@ def _by_object(events: Sequence[Json]) -> dict[str, list[Json]]:
 
 
 def _key(event: Json) -> str:
-    """Return the key of the events of one object; "" for a bookmark that reports progress."""
+    """Return a key that groups the events of one object.
+
+    The key is "" for a bookmark that reports progress.
+    """
     obj = event["object"]
     if event["type"] == "BOOKMARK":
         return "the end of what was there" if _INITIAL_END in str(obj) else ""

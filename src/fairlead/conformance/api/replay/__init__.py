@@ -1,1 +1,1 @@
-"""Replaying recorded exchanges and kubectl commands."""
+"""Replays recorded requests and kubectl commands."""

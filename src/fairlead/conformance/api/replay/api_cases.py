@@ -1,4 +1,4 @@
-"""ApiCases: the kind of case files that record exchanges with an API server."""
+"""ApiCases: a kind of case files, whose lines record exchanges with an API server."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Finding = Mismatch | Remark | None
 
 @dataclass(frozen=True, slots=True)
 class ApiCases:
-    """Lines that are cases with exchanges; each is replayed on the servers that `servers` returns.
+    """Lines that record exchanges; each line is replayed on the servers that `servers` returns.
 
     A case agrees if it agrees on any server; otherwise the mismatches of the first server are
-    reported. `every` reports all mismatching steps instead of the first. `run` executes lines with
-    a command.
+    reported. `every` reports all mismatching steps instead of the first. `run` executes lines that
+    contain a command.
     """
 
     servers: Callable[[Json], Iterable[Transport]]
@@ -33,11 +33,11 @@ class ApiCases:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Return (): `recognizes` decides by the line's content."""
+        """Return (), because `recognizes` examines the content of a line."""
         return ()
 
     def recognizes(self, line: Json) -> bool:
-        """Return whether the line has a theme, and steps or a command."""
+        """Return whether the line contains a theme, and steps or a command."""
         return "theme" in line and ("argv" in line or isinstance(line.get("steps"), list))
 
     def name_of(self, line: Json) -> str | None:
@@ -45,7 +45,7 @@ class ApiCases:
         return line.get("id")
 
     def judge(self, line: Json) -> Finding:
-        """Replay and compare the case; a feature that the server does not have is only a remark."""
+        """Replay and compare the case; an unsupported feature of the server gives only a remark."""
         told = self.run(line) if self.run and "argv" in line else self._replayed(line)
         found = [difference for difference in told if difference.path != NOT_SERVED]
         if told and not found:
@@ -56,7 +56,10 @@ class ApiCases:
         return found[0] if found else None
 
     def _replayed(self, line: Json) -> list[Mismatch]:
-        """Return the mismatches on the first server; none if a later server gives no mismatch."""
+        """Return the mismatches on the first server.
+
+        Return no mismatches if the case agrees on a later server.
+        """
         first: list[Mismatch] = []
         for server in self.servers(line):
             for _ in range(1 + _is_second_attempt(line)):
@@ -69,7 +72,7 @@ class ApiCases:
 
 
 def _is_second_attempt(line: Json) -> bool:
-    """Return whether the recording was a second attempt, with the namespace of the first one.
+    """Return whether the recording was a second attempt, for which the namespace already existed.
 
     Normally every case starts by creating a new namespace.
     """

@@ -26,7 +26,7 @@ _LATE_MS = 20
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A watch of the case that is still open, and the exchange that recorded it."""
+    """An open watch of the case, and the exchange that recorded it."""
 
     number: int
     exchange: Exchange
@@ -38,8 +38,8 @@ def mismatches(
 ) -> Iterator[Mismatch]:
     """Yield the first mismatch of each mismatching step in order, watches last.
 
-    `kept` are validators from earlier cases. A mismatch with path NOT_SERVED means that the server
-    does not support the request.
+    `kept` contains the ETags of earlier cases. A mismatch with the path NOT_SERVED means that the
+    server does not support the request.
     """
     bindings = PlaceholderValues()
     theme = case.get("theme")

@@ -1,8 +1,8 @@
-"""Replays kubectl sessions: the same commands in order, with the installed kubectl.
+"""Replays kubectl sessions: runs the same commands in order with the installed kubectl.
 
-One cluster serves a whole file, because commands depend on earlier ones. Standard output, standard
-error and exit code are compared. If the installed kubectl cannot replace the recorded version, the
-recorded requests are replayed instead.
+All commands of a file use the same cluster, because commands depend on earlier commands. Standard
+output, standard error and exit code are compared. If the installed kubectl cannot replace the
+recorded version, the recorded requests are replayed instead.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _MAPS: Final = frozenset(("cm", "configmap", "secret"))
 
 @dataclass(frozen=True, slots=True)
 class _Ran:
-    """The result of a command."""
+    """The exit code and the output of a command."""
 
     exit: int
     stdout: str
@@ -71,7 +71,7 @@ class _Ran:
 
 @dataclass(slots=True)
 class KubectlSession:
-    """A cluster and a working directory for kubectl 1.`minor`; end it with `close`."""
+    """A cluster and a working directory for kubectl 1.`minor`; `close` stops it."""
 
     _stack: ExitStack = field(default_factory=ExitStack)
     _socket: OnSocket = field(init=False)
@@ -101,7 +101,7 @@ class KubectlSession:
         self._write_config("admin", _config(self._socket, "admin"))
 
     def close(self) -> None:
-        """Stop the cluster and remove all files."""
+        """Stop the cluster and remove all files of the session."""
         self._stack.close()
 
     def judge(self, line: Json) -> list[Mismatch]:
@@ -124,17 +124,21 @@ class KubectlSession:
         return list(_compared(line, ran, str(self._work)))
 
     def _can_run(self, line: Json) -> bool:
-        """Return whether the installed kubectl can replace the recorded one.
+        """Return whether the installed kubectl can replace the recorded version.
 
-        Most commands were recorded with one version, but are run with any version: an older kubectl
-        prints some texts differently, but an HTTP replay would not test protobuf bodies.
+        Most commands were recorded with one version, and are run with any version. An older kubectl
+        prints some texts differently, but replaying its HTTP requests instead would not test
+        protobuf bodies.
         """
         recorded = int(line["kubectl"].split(".")[1])
         is_alike = recorded in (self.minor, _MOST_MINOR) or _MOST_MINOR < recorded < self.minor
         return is_alike or "steps" not in line
 
     def _replayed(self, line: Json, began: Instant) -> list[Mismatch]:
-        """Replay the requests of the line's command and return the mismatches."""
+        """Replay the recorded requests of the command, starting at `began`.
+
+        Return the mismatches.
+        """
         transport = OverHttp(
             self._socket.url,
             {user: token_of(user) for user in USERS},
@@ -200,7 +204,7 @@ class KubectlSession:
     def _start_parallel(
         self, script: str | None, env: Mapping[str, str]
     ) -> subprocess.Popen[bytes] | None:
-        """Start the script that runs in parallel to the command."""
+        """Start the script that runs in parallel with the command; None if there is no script."""
         if script is None:
             return None
         return subprocess.Popen(  # noqa: S603 - as above
@@ -237,7 +241,7 @@ class KubectlSession:
 
 
 def minor_of(program: str) -> int:
-    """Return the minor version of a kubectl. Raises ValueError if it is unknown."""
+    """Return the minor version of the kubectl `program`. Raises ValueError if it is unknown."""
     asked = [program, "version", "--client", "--output=json"]
     said = subprocess.run(asked, capture_output=True, check=False).stdout  # noqa: S603 - as above
     try:
@@ -264,7 +268,7 @@ def _compared(line: Json, ran: _Ran, work: str) -> Iterator[Mismatch]:
 
 
 def _is_by_chance(line: Json) -> bool:
-    """Return whether the order of lines is random: Go maps, parallel work, new names."""
+    """Return whether the order of the output lines is random: Go maps, parallel work, new names."""
     words = line["argv"]
     if "describe" in words:
         return not _MAPS.isdisjoint(words) or len(_GENERATED.findall(line["stdout"])) > 1

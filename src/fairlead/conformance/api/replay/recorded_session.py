@@ -1,4 +1,4 @@
-"""The environment of the recorded commands, by their numbers in the recording."""
+"""The environment of the recorded commands, by the number of the command in the recording."""
 
 from __future__ import annotations
 
@@ -62,18 +62,18 @@ LEFT_BEHIND: Final[Json] = {
 
 
 def session_start() -> Instant:
-    """Return the start of the session: always a full hour, because of CronJobs.
+    """Return the start time of the session: always a full hour, because of CronJobs.
 
-    It is in the past: kubectl computes ages with the machine's clock, and the session's clock runs
-    faster.
+    It is in the past, because kubectl computes ages with the machine's clock, and the session's
+    clock runs faster.
     """
     return (time_ns() // _HOUR_NS - 1) * _HOUR_NS
 
 
 def bounds_of(number: int, start: Instant) -> tuple[Instant, Instant | None]:
-    """Return when a command of the session starts at the earliest and ends at the latest.
+    """Return (earliest start time, latest end time) of the command `number`.
 
-    `start` is the start of the session. The second is None if the command has no latest time.
+    `start` is the start time of the session. The end time is None if it is not limited.
     """
     minutes = next((least, most) for first, least, most in _MINUTES if number >= first)
     earliest, latest = (None if m is None else start + seconds(60 * m) for m in minutes)
@@ -81,5 +81,5 @@ def bounds_of(number: int, start: Instant) -> tuple[Instant, Instant | None]:
 
 
 def namespace_of(number: int) -> str:
-    """Return the context's namespace, "" if none is set."""
+    """Return the current namespace of the kubeconfig at the command `number`, "" if none is set."""
     return next((name for first, name in _NAMESPACES if number >= first), "")

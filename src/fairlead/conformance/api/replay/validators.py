@@ -18,19 +18,19 @@ _INDEX: Final = "/openapi/v3"
 
 @dataclass(slots=True)
 class Validators:
-    """The ETags of earlier responses."""
+    """The ETags of earlier responses, by request path."""
 
     _tags: dict[str, str] = field(default_factory=dict)
 
     def remember(self, request: ReplayRequest, answer: HttpAnswer) -> None:
-        """Keep the ETag of a response."""
+        """Store the ETag of a response."""
         for tag in answer.values("etag"):
             self._tags[request.path] = tag
 
     def translated(
         self, request: ReplayRequest, exchange: Exchange, transport: Transport
     ) -> ReplayRequest:
-        """Return `request` with this server's validators instead of recorded ones."""
+        """Return `request` with this server's ETags and hashes instead of the recorded ones."""
         headers = {
             name: self._tags.get(request.path, value)
             if name.lower() == _IF_NONE_MATCH and _DIGEST.fullmatch(value)

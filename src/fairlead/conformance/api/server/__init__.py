@@ -1,1 +1,1 @@
-"""The servers that replays use: in process, on a socket, or at a URL."""
+"""The servers that replays use: in this process, on a socket, or at a URL."""

@@ -1,14 +1,14 @@
-"""Pace: how the cluster's clock advances while commands run one after the other.
+"""Pace: advances the cluster's clock while commands run one after the other.
 
 The computation of a command takes no simulated time, so results do not depend on the speed of the
 machine. The clock advances when a command
 
-    sends a request    a moment, so that later events have later times
-    polls again        by the seconds it slept
-    watches            quickly, because it waits for an event
+    sends a request    by a moment, so that later events have later times
+    polls again        by the seconds that the command slept
+    watches            quickly, because the command waits for an event
     is followed        until the changes of the previous command have settled
 
-upstream: cli-runtime and kubectl wait by watching, or poll once a second or more rarely
+upstream: cli-runtime and kubectl wait by watching, or poll at most once a second
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SECOND: Final[DurationNs] = seconds(1)
 class Pace:
     """Advances the cluster's time, `now`, at the pace of commands; `machine` is real time in ns.
 
-    `now` stops at `latest` until that is raised.
+    `now` does not advance beyond `latest`.
     """
 
     now: Instant
@@ -49,7 +49,7 @@ class Pace:
         """Start another command after the pause `rest`.
 
         Unless `rest` is minimal, the time is rounded up to BEAT, so that a small delay of one
-        command does not shift all later ones.
+        command does not shift all later commands.
         """
         self._asked_at = None
         start = self.now + rest
@@ -58,13 +58,13 @@ class Pace:
         self.reach(start)
 
     def reach(self, instant: Instant) -> None:
-        """Advance to `instant` or `latest`, unless it is in the past."""
+        """Advance to `instant`, or to `latest` if that is earlier; never go back."""
         if self.latest is not None:
             instant = min(instant, self.latest)
         self.now = max(self.now, instant)
 
     def ask(self, machine: int) -> None:
-        """Advance `now` for a request that the command sends at `machine`."""
+        """Advance `now`, because the command sends a request at the real time `machine`."""
         if self._asked_at is not None:
             pause = machine - self._asked_machine
             slept = round(pause / _SECOND) * _SECOND if pause >= SLEEP_MIN else 0
@@ -73,7 +73,7 @@ class Pace:
         self._asked_at, self._asked_machine = self.now, machine
 
     def wait(self, machine: int) -> None:
-        """Advance `now` if the command has waited on a watch until `machine`."""
+        """Advance `now`, if the command has waited on a watch until the real time `machine`."""
         if self._asked_at is None or machine - self._asked_machine < QUIET:
             return
         self.reach(min(self.now + WAITING_STEP, self._asked_at + WAITING_MAX))

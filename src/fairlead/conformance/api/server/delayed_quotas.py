@@ -1,7 +1,7 @@
 """DelayedQuotas: quota admission with a delayed view of ResourceQuotas, as on a real server.
 
-A real server sees clients' changes of quotas only through a watch, but its own changes of usage at
-once.
+A real server receives clients' changes of quotas only through a watch, but sees its own changes of
+usage immediately.
 
 upstream: apiserver/pkg/admission/plugin/resourcequota/resource_access.go:quotaAccessor
 """
@@ -19,7 +19,7 @@ from fairlead.apiserver.storage.storage import ChangeType, Storage, StoredChange
 
 
 class DelayedQuotas:
-    """ResourceQuota's admission plugin with a cache that receives changes `late` ns late."""
+    """The admission plugin ResourceQuota with a cache that receives changes `late` ns late."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 
@@ -32,7 +32,7 @@ class DelayedQuotas:
         self._is_charging = False
 
     def note(self, change: StoredChange) -> None:
-        """Record a change of the store."""
+        """Record a client's change of a ResourceQuota, which becomes visible later."""
         if change.kind is not RESOURCE_QUOTA or change.previous is None or self._is_charging:
             return
         if change.type is ChangeType.MODIFIED:

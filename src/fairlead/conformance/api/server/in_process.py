@@ -1,4 +1,4 @@
-"""InProcess: runs Fairlead's server without a socket; its clock only advances between steps."""
+"""InProcess: runs Fairlead's server without a socket; its clock advances only between steps."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class InProcess:
         return self.own.has_controllers
 
     def holds(self, name: str) -> bool:
-        """Return whether an object has this name, or controllers could create one."""
+        """Return whether an object called `name` exists, or controllers could create one."""
         storage = self.own.store.storage
         every = (obj for kind in storage.kinds() for obj in storage.unsorted(kind))
         return self.acts_by_itself or any(obj["metadata"]["name"] == name for obj in every)
 
     def begin(self) -> None:
-        """Start another case, some time after the previous one."""
+        """Start another case, `_BETWEEN_NS` after the previous case."""
         self._begin = self.own.now = self.own.now + _BETWEEN_NS
 
     def ask(self, replayed: ReplayRequest) -> HttpAnswer:
@@ -79,7 +79,7 @@ class InProcess:
         return None if timeout_s is None else self.own.now + int(timeout_s * NANOSECONDS_PER_SECOND)
 
     def reach(self, at_ms: int) -> None:
-        """Advance to the recorded time; watches that reach their timeout end."""
+        """Advance to `at_ms` after the start of the case; watches that reach their timeout end."""
         target = max(self.own.now, self._begin + at_ms * NANOSECONDS_PER_MILLISECOND)
         timed = [watched for watched in self._open if watched.until is not None]
         for watched in sorted(timed, key=lambda one: one.until or 0):
@@ -97,7 +97,7 @@ class InProcess:
 
 @dataclass(slots=True)
 class InProcessWatch:
-    """The result of a watch request; `until` is the time of its timeout, in ns since 1970."""
+    """The result of a watch request; `until` is the time of its timeout in ns since 1970."""
 
     answer: Response | Watch
     until: int | None
@@ -145,7 +145,7 @@ class _Exchange:
         return {"type": "http.request", "body": self.sent, "more_body": False}
 
     async def send(self, message: Message) -> None:
-        """Receive a part of the response."""
+        """Receive one part of the response."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.headers = [(name.decode(), text.decode()) for name, text in message["headers"]]

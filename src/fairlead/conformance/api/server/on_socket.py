@@ -1,6 +1,6 @@
 """OnSocket: serves Fairlead's cluster on a TLS socket, in a thread, for external programs.
 
-kubectl sends tokens only over TLS. `Pace` controls the clock.
+TLS is necessary because kubectl sends tokens only over TLS. `Pace` controls the clock.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TICK_S: Final = 0.01
 
 
 class OnSocket:
-    """A context manager that serves at `url`; runs one command at a time."""
+    """A context manager that serves a cluster at `url` for one command at a time."""
 
     def __init__(self, cluster: OwnCluster, directory: Path) -> None:
         """Write certificates to `directory`; `__enter__` starts serving."""
@@ -49,7 +49,7 @@ class OnSocket:
         return f"https://{HOST}:{self._listening.getsockname()[1]}"
 
     def __enter__(self) -> Self:
-        """Start serving; returns when clients can connect."""
+        """Start serving; return when clients can connect."""
         self._thread.start()
         self._ready.wait()
         return self
@@ -66,10 +66,12 @@ class OnSocket:
         asleep: bool = False,
         between: tuple[Instant, Instant | None] = (0, None),
     ) -> Instant:
-        """Start another command, `at_once` or after changes have settled; return its start time.
+        """Start another command and return its start time.
 
-        With `asleep`, controllers do nothing until a client starts a watch. The command starts and
-        ends `between` two instants; None is without end.
+        With `at_once`, the command starts immediately, otherwise after the earlier changes have
+        settled. With `asleep`, controllers do nothing until a client starts a watch. `between` is
+        the earliest start time and the latest time of the clock during the command; None means no
+        limit.
         """
 
         def begin() -> None:
@@ -119,7 +121,7 @@ class OnSocket:
         await listener.stop()
 
     def _authenticated(self, headers: Mapping[str, str]) -> User:
-        """Authenticate a request, which advances the clock."""
+        """Authenticate a request, after advancing the clock for it."""
         self._pace.ask(monotonic_ns())
         self._settled()
         return self._cluster.tokens(headers)
@@ -137,7 +139,10 @@ class OnSocket:
 
 
 def _certified(directory: Path) -> tuple[Path, Certificate]:
-    """Return the file of a new certificate authority, and a server certificate that it signed."""
+    """Create a certificate authority and a server certificate.
+
+    Return (authority file, certificate).
+    """
     # Clients check certificates with the machine's clock.
     now = datetime.now(UTC)  # noqa: TID251
     authority = new_authority(now)

@@ -1,4 +1,4 @@
-"""OverHttp: a server behind a URL; sends requests as recorded, without additional headers."""
+"""OverHttp: sends recorded requests to a server at a URL, without additional headers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NoAnswerError(ValueError):
 
 @dataclass(slots=True)
 class OverHttp:
-    """A server at `url`; users without a token send an invalid one.
+    """A server at `url`; the requests of users without a token contain an invalid token.
 
     `patience_s` limits the wait for each event of a watch. `on_reach` is called with the time
     within the case (ms), for servers with a controllable clock.
@@ -38,18 +38,21 @@ class OverHttp:
 
     @property
     def acts_by_itself(self) -> bool:
-        """True, because it is unknown."""
+        """True, because it is unknown whether the server runs controllers."""
         return True
 
     def holds(self, name: str) -> bool:
-        """Return True, because it is unknown."""
+        """Return True, because the objects of the server are unknown."""
         return True
 
     def begin(self) -> None:
-        """Start another case at once; the server has its own clock."""
+        """Do nothing, because the server has its own clock."""
 
     def ask(self, request: ReplayRequest) -> HttpAnswer:
-        """Send a request and return its response; reuse the previous connection if it is open."""
+        """Send a request and return its response.
+
+        Use the previous connection if it is still open.
+        """
         kept = self._kept
         self._kept = None
         if kept is not None:
@@ -67,7 +70,7 @@ class OverHttp:
         return HttpWatching(connection, response, timeout_s)
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the server."""
         if self._kept is not None:
             self._kept.close()
             self._kept = None
@@ -127,9 +130,10 @@ class HttpWatching:
     _lines: list[bytes] = field(default_factory=list)
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
-        """Return all events.
+        """Return all events of the watch.
 
-        Without `until_end`, a short silence after `events` events ends the watch.
+        Without `until_end`, the watch ends after `events` events and a short time without further
+        events.
         """
         headers, status = _lower(self._response), self._response.status
         if status != 200:

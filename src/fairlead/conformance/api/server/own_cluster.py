@@ -1,4 +1,4 @@
-"""OwnCluster: Fairlead's API server with controllers, for recordings made with controllers."""
+"""OwnCluster: Fairlead's API server with controllers, for recordings with controllers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _INJECT: Final = "service.beta.openshift.io/inject-cabundle"
 
 
 class OwnCluster(OwnServer):
-    """A fresh cluster with three nodes; `settle` performs everything that is due."""
+    """A new cluster with three nodes; `settle` performs all due work of the controllers."""
 
     has_controllers = True
     late: ClassVar = replace(OwnServer.late, flow_status=seconds(0.0045))
@@ -68,7 +68,7 @@ class OwnCluster(OwnServer):
         slowness: int = 1,
         scheduler: SchedulerConfig = DEFAULT_SCHEDULER,
     ) -> None:
-        """See OwnServer; `slowness` applies to controllers too."""
+        """Start with three nodes; `slowness` also applies to controllers. See OwnServer."""
         super().__init__(start, slowness=slowness)
         self._slowness = slowness
         for manifest in recorded_nodes(self.now):
@@ -101,7 +101,7 @@ class OwnCluster(OwnServer):
         self.settle()
 
     def settle(self) -> None:
-        """Perform everything that is due by now, each at its time."""
+        """Perform all work of the controllers that is due by now, each piece at its own time."""
         while (due := self._next_due()) is not None and due <= self.now:
             self._acts_at, self._notified_at = max(due, self._acts_at or due), None
             self._is_reacting = True
@@ -127,7 +127,7 @@ class OwnCluster(OwnServer):
 
 
 def _lease(name: str, now: int) -> dict[str, Any]:
-    """Return the leader election Lease of a component."""
+    """Return the leader election Lease of the component `name`."""
     renewed = format_micro_time(now)
     spec = {
         "holderIdentity": f"{_HOST}_{_HOLDER}",
@@ -141,7 +141,7 @@ def _lease(name: str, now: int) -> dict[str, Any]:
 
 
 class _Distribution:
-    """Creates the ConfigMap that the recorded distribution publishes in each namespace."""
+    """A controller that creates the ConfigMap of the recorded distribution in each namespace."""
 
     issuer: ClassVar[Issuer] = controller_account("service-ca")
 
@@ -149,7 +149,7 @@ class _Distribution:
         self._storage = storage
 
     def handle(self, stimulus: Stimulus, now: int) -> list[Command]:
-        """Create the ConfigMap in new namespaces."""
+        """Create the ConfigMap in each new namespace."""
         return [
             CreateObject(_service_authority(one.metadata.name))
             for one, is_deleted in changes(stimulus)
@@ -158,7 +158,7 @@ class _Distribution:
         ]
 
     def next_deadline(self) -> int | None:
-        """Return None: only a new namespace causes work."""
+        """Return None, because only a new namespace causes work."""
         return None
 
     def handle_deadline(self, now: int) -> list[Command]:

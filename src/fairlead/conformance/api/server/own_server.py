@@ -32,7 +32,7 @@ from fairlead.worlds.seeded_ids import SeededIds
 
 
 def _refused(port: int) -> str:
-    """Return the health message of an unreachable component."""
+    """Return the health message of an unreachable component with the port `port`."""
     place = f"127.0.0.1:{port}"
     return f'Get "https://{place}/healthz": dial tcp {place}: connect: connection refused'
 
@@ -74,7 +74,7 @@ USERS: Final[Mapping[str, User]] = {
 
 
 class OwnServer:
-    """A fresh server; `now` is its time in ns since 1970, which the caller advances."""
+    """A new server; `now` is its time in ns since 1970, which the caller advances."""
 
     has_controllers = False
     late: ClassVar = _LATE
@@ -82,10 +82,10 @@ class OwnServer:
     versions_before: ClassVar = 0
 
     def __init__(self, start: int = START, *, slowness: int = 1) -> None:
-        """Start at `start` with the objects of every cluster.
+        """Start at the time `start` with the objects that every cluster contains.
 
-        `slowness` multiplies the recorded delays, and selects different generated names, because
-        their order is random too.
+        `slowness` multiplies the recorded delays. It also selects different generated names,
+        because the order of generated names is random too.
         """
         self.now = start
         ids = SeededIds(slowness)
@@ -126,7 +126,7 @@ class OwnServer:
             self.server.run_post_start_hooks(instant)
 
     def settle(self) -> None:
-        """Do nothing: without controllers, nothing becomes due."""
+        """Do nothing, because without controllers no work becomes due."""
 
     def _clock(self) -> int:
         return self.now
@@ -135,7 +135,7 @@ class OwnServer:
 def _of_the_distribution() -> tuple[Json, ...]:
     """Return additional RBAC objects of the recorded build.
 
-    Names determine their place in lists.
+    Their names determine their positions in lists.
     """
     meta, group = {"name": "system:d-well-known"}, RBAC_GROUP
     kind = {"apiVersion": f"{group}/v1", "metadata": meta}
@@ -149,5 +149,5 @@ def _of_the_distribution() -> tuple[Json, ...]:
 
 
 def token_of(user: str) -> str:
-    """Return the token of a recorded user."""
+    """Return the token of the recorded user `user`."""
     return f"{user}token"

@@ -1,8 +1,8 @@
 """RecordedKubelet: writes pod statuses like the script that replaced kubelets in the recordings.
 
-A bound pod is ContainerCreating almost at once and takes the state of its annotation
-`golden/behavior` 0.2 s later. Without the annotation it runs, and, unless its restartPolicy is
-Always, succeeds a second later. A deleted pod is removed after 0.4 s.
+A bound pod is ContainerCreating almost immediately. 0.2 s later it enters the state in its
+annotation `golden/behavior`. Without the annotation it runs, and succeeds a second later if its
+restartPolicy is not Always. A deleted pod is removed after 0.4 s.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _EVICTED: Final = {"reason": "Evicted", "message": "The node was low on resource
 
 
 class _Step:
-    """The next state of a pod."""
+    """The next state of a pod, and the pod's identity."""
 
     def __init__(self, pod: Json, becomes: str) -> None:
         meta = pod["metadata"]
@@ -51,7 +51,7 @@ class _Step:
 
 
 class RecordedKubelet:
-    """A store listener that plans the states of pods; `run` writes those that are due."""
+    """A store listener that plans the states of pods; `run` writes the states that are due."""
 
     def __init__(self) -> None:
         """Start without pods."""
@@ -74,11 +74,14 @@ class RecordedKubelet:
             self._due.add(self._free_at, _Step(pod, first))
 
     def next_due(self) -> int | None:
-        """Return when `run` has something to do."""
+        """Return the time in ns at which `run` writes the next state.
+
+        Returns None if no state is planned.
+        """
         return self._due.next_due()
 
     def run(self, store: Store, now: int) -> None:
-        """Write the states that are due by now."""
+        """Write the states that are due at `now`."""
         for step in self._due.pop_due(now):
             pod = store.find(POD, step.namespace, step.name)
             if pod is None or pod["metadata"]["uid"] != step.uid:
@@ -104,7 +107,7 @@ class RecordedKubelet:
 
 
 def behavior_of(pod: Json) -> str:
-    """Return the behavior of a pod."""
+    """Return the planned behavior of a pod; "" means that it keeps running."""
     asked: str = (pod["metadata"].get("annotations") or {}).get(BEHAVIOR, "")
     if asked:
         return asked
@@ -153,7 +156,7 @@ def _write(store: Store, pod: Json, behavior: str, now: int, address: str) -> No
 
 
 def _outcome(behavior: str, timestamp: str) -> tuple[str, Json, Mapping[str, Any]]:
-    """Return phase, container state and additional status fields."""
+    """Return (phase, container state, additional status fields) for a behavior."""
     running = {"running": {"startedAt": timestamp}}
     match behavior:
         case "creating":
@@ -188,7 +191,10 @@ def _terminated(code: int, reason: str, timestamp: str) -> Json:
 
 
 def _conditions(timestamp: str, *, is_ready: bool) -> list[Json]:
-    """Return the script's conditions; they have a not-ready reason even if the pod is ready."""
+    """Return the conditions that the script wrote.
+
+    They have a not-ready reason even for a ready pod.
+    """
     ready = "True" if is_ready else "False"
     at = {"lastProbeTime": None, "lastTransitionTime": timestamp}
     return [

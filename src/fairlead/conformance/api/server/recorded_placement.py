@@ -1,7 +1,8 @@
 """RecordedPlacement: a scheduler plugin that repeats the random placements of the recording.
 
 Upstream chooses randomly among equal nodes, and later commands depend on the choice. This plugin
-prefers the recorded node, but only among equals. Other pods are placed randomly.
+prefers the recorded node, but only among equal nodes. Pods without a recorded node are placed
+randomly.
 
 upstream: pkg/scheduler/schedule_one.go:selectHost
 """
@@ -40,18 +41,18 @@ _MORE: Final = _BEST + 1
 
 
 class RecordedPlaces:
-    """A Score plugin that prefers the node on which the pod was recorded."""
+    """A Score plugin that prefers the recorded node of a pod."""
 
     name = "RecordedPlaces"
     locality = Locality.CLUSTER
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return the maximum for the recorded node."""
+        """Return the maximum score for the recorded node, 0 for every other node."""
         return _BEST * (node.name == _place_of(pod.pod.metadata.name))
 
 
 def as_recorded() -> SchedulerConfig:
-    """Return the default scheduler, with the recorded choices among equal nodes."""
+    """Return the default scheduler's configuration, with the recorded choices among equal nodes."""
     weighted = tuple((name, weight * _MORE) for name, weight in DEFAULT_PLUGINS)
     profile = Profile(plugins=(*weighted, (RecordedPlaces.name, 1)))
     return SchedulerConfig(
@@ -60,5 +61,8 @@ def as_recorded() -> SchedulerConfig:
 
 
 def _place_of(pod: str) -> str | None:
-    """Return the recorded node of a pod; keys that end in a dash are for generated names."""
+    """Return the recorded node of a pod.
+
+    Keys of PLACES that end in a dash match generated names.
+    """
     return PLACES.get(pod) or PLACES.get(f"{pod.split('-', maxsplit=1)[0]}-")
