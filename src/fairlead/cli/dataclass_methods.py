@@ -1,16 +1,16 @@
 """Compiles the generated methods of dataclasses when they are first called.
 
-Python compiles up to seven methods for each dataclass: that takes a third of the time in which a
-small what-if is answered, and most of them are never called. `compile_when_called` defers that;
-when a deferred method is called, it replaces itself:
+Python compiles up to seven methods for each dataclass, and most of them are never called. For a
+small what-if, compiling them would take a third of the time. After `compile_when_called`, a method
+is compiled only when it is called; it then replaces itself:
 
     class K    __eq__ = deferred          a == b      K    __eq__ = the compiled method
 
-The signature of `__init__` may be inspected: that of the command line's options is. So it is
-deferred only in Fairlead's other packages.
+Cyclopts inspects the signature of `__init__` in the classes of command-line options. So `__init__`
+is deferred only in Fairlead's other packages.
 
-All methods are compiled by `dataclasses._create_fn`, which is replaced. Versions of Python after
-3.12 compile the methods of a class together and lack that function; there nothing is deferred.
+`dataclasses._create_fn` compiles all methods, and is replaced here. Python versions after 3.12
+compile all methods of a class together and lack that function; there, nothing is deferred.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COMPILE: Final = "_create_fn"
 
 
 def compile_when_called() -> None:
-    """Defer the compilation of methods of dataclasses that are defined from now on."""
+    """Defer the compilation of methods of all dataclasses that are defined after this call."""
     compiled: Callable[..., Method] | None = getattr(dataclasses, _COMPILE, None)
     if compiled is not None:
         setattr(dataclasses, _COMPILE, partial(_deferred, compiled))

@@ -1,4 +1,4 @@
-"""Requests to the cluster that `fairlead up` runs, for commands that control it."""
+"""Requests to a cluster of `fairlead up`, for commands that control it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairlead.client.connection import ConnectionConfig
     from fairlead.client.error import RequestError
 
-# The answer to an advance of the clock may take long: it is sent when everything due in that time
+# Advancing the clock may take long: the response is sent when everything that is due in that time
 # has happened.
 TIMEOUT_S: Final = 600
 VARIABLE: Final = "KUBECONFIG"
@@ -31,19 +31,20 @@ Answer = TypeVar("Answer")
 def request_local_cluster(
     kubeconfig: Path | None, path: str, body: dict[str, Any] | None, answer: type[Answer]
 ) -> Answer:
-    """Return the answer of the cluster to a GET of `path`, or to a POST of `body`.
+    """Return the cluster's response to a GET of `path`, or to a POST with `body` if that is given.
 
-    `kubeconfig` None stands for that in KUBECONFIG. Raises InputError if the cluster refuses, does
-    not answer, or is no cluster of `fairlead up`.
+    With `kubeconfig` None, the file in KUBECONFIG is used. Raises InputError if the cluster refuses
+    the request, does not answer, or is not a cluster of `fairlead up`.
     """
     source, config = _connection(kubeconfig)
     return asyncio.run(_request(source, config, path, body, answer))
 
 
 def _connection(kubeconfig: Path | None) -> tuple[str, ConnectionConfig]:
-    """Return the name of the kubeconfig and its current context's connection. Raises InputError.
+    """Return (name of the kubeconfig, connection of its current context). Raises InputError.
 
-    ~/.kube/config is not read: it usually names a real cluster, which nothing here can control.
+    ~/.kube/config is not read, because it usually names a real cluster, which these commands cannot
+    control.
     """
     source = os.environ.get(VARIABLE, "") if kubeconfig is None else str(kubeconfig)
     if not source:

@@ -1,7 +1,7 @@
 """`fairlead`: the entry point, which turns every error into one line and an exit code.
 
-Commands are named by import path and loaded when called, so that `fairlead --help` and a mistyped
-option respond quickly.
+Each command is listed with its import path, and imported only when it is called. So
+`fairlead --help` and a mistyped option respond quickly.
 """
 
 from __future__ import annotations
@@ -60,7 +60,10 @@ USUAL_EXIT_CODES: Final = "Exit codes: 0 success; 2 bad input."
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """A command, imported from `path` when called; `text` is its line in `fairlead --help`."""
+    """A command, imported from `path` when it is called.
+
+    `text` is its line in `fairlead --help`.
+    """
 
     name: str
     path: str
@@ -226,13 +229,14 @@ def main() -> None:
     _accept_all_characters()
     collect_rarely()
     compile_when_called()
-    # NumPy's library for linear algebra, which is not used, would start a thread for each core.
+    # OpenBLAS, NumPy's library for linear algebra, is not used. Without this setting, it
+    # would start a thread for each core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _leave(run(sys.argv[1:]))
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process without freeing its objects, which would take seconds for millions.
+    """End the process without freeing its objects: freeing millions takes seconds.
 
     Exit handlers run, and files are flushed. If other threads run, the process ends normally,
     because Python waits for them.
@@ -255,7 +259,7 @@ def _open_closed_streams() -> None:
 
 
 def _accept_all_characters() -> None:
-    """Print a question mark for a character that the terminal's encoding lacks."""
+    """Print a question mark in place of a character that the terminal's encoding lacks."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
 
@@ -271,7 +275,7 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt:
         return exit_code.INTERRUPTED
-    except BrokenPipeError:  # the reader of stdout has exited, which is not an error
+    except BrokenPipeError:  # The reader of stdout has exited, which is not an error.
         sys.stderr.close()
         return exit_code.SUCCESS
     except Exception as cause:  # noqa: BLE001 - no traceback may reach a user
@@ -282,7 +286,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _refuse_empty(tokens: Sequence[str]) -> None:
-    """Raise InputError for an empty argument: usually an unset shell variable."""
+    """Raise InputError for an empty argument, which is usually an unset shell variable."""
     from fairlead.whatif.input.error import InputError
 
     for before, token in zip(("", *tokens), tokens, strict=False):
@@ -294,7 +298,7 @@ def _refuse_empty(tokens: Sequence[str]) -> None:
 
 
 def documented_app() -> App:
-    """Return the app with every command loaded, for completion scripts and references."""
+    """Return the app with every command loaded, for completion scripts and reference pages."""
     app = _app(asked="")
     for command in COMMANDS:
         app[command.name].help = None
@@ -302,7 +306,10 @@ def documented_app() -> App:
 
 
 def _app(asked: str) -> App:
-    """Return the app with all commands; only the command named `asked` loads its full help."""
+    """Return the app with all commands.
+
+    Only the command named `asked` is loaded with its full help.
+    """
     app = App(
         name="fairlead",
         help=HELP,
@@ -342,7 +349,7 @@ def _line_and_code(cause: Exception) -> tuple[str, int]:
             return f"{one_line(str(cause))} (see fairlead --help)", exit_code.BAD_INPUT
         case OSError(filename=str(name), strerror=str(reason)):
             return f"{one_line(name)}: {reason}", exit_code.OUTPUT_FAILED
-        case OSError(filename=None, strerror=str(reason)):  # usually standard output
+        case OSError(filename=None, strerror=str(reason)):  # This is usually standard output.
             return f"output: {reason}", exit_code.OUTPUT_FAILED
         case _:
             what = one_line(f"{type(cause).__name__}: {cause}")
@@ -350,7 +357,7 @@ def _line_and_code(cause: Exception) -> tuple[str, int]:
 
 
 def _missing(cause: MissingArgumentError, argument: Argument) -> str:
-    """Return a message such as `whatif: SNAPSHOT is missing`, or that an option needs a value."""
+    """Return a message such as `whatif: SNAPSHOT is missing`, or that the option needs a value."""
     command = "".join(f"{name}: " for name in cause.command_chain or ())
     if cause.keyword is not None:
         return f"{command}{cause.keyword} needs a value"

@@ -1,4 +1,4 @@
-"""Runs a command of Fairlead in its own process; the calling event loop keeps running."""
+"""Runs a `fairlead` command in its own process, without blocking the calling event loop."""
 
 from __future__ import annotations
 

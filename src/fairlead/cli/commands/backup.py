@@ -1,4 +1,4 @@
-"""`fairlead backup` and `fairlead restore`: save and restore the data directory of `up`."""
+"""`fairlead backup` and `fairlead restore`: save and restore the data directory of a cluster."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def restore(
 
 
 def _copy_running(data_dir: Path, file: Path) -> None:
-    """Request a backup from the running server. Raises RequestError, OSError, ValueError."""
+    """Write a backup that the running server sends. Raises RequestError, OSError, ValueError."""
     found = read_data_dir(data_dir)
     config = ConnectionConfig(
         name=str(data_dir),

@@ -1,4 +1,4 @@
-"""`fairlead bench`: runs upstream's benchmark workloads by name, and simulated outages."""
+"""`fairlead bench`: runs kube-scheduler's benchmark workloads, and simulated outages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ WIDTH: Final = 120
 _HEADINGS: Final = (
     "pods/s", "seconds", "CPU s", "peak MiB", "growth", "upstream", "times", "virtual s/s"
 )  # fmt: skip
-NEAREST_CUTOFF: Final = 0.4  # part of a name is enough, such as the part before the slash
+NEAREST_CUTOFF: Final = (
+    0.4  # A name need only be similar in part, such as the part before the slash.
+)
 
 
 def bench(
@@ -87,7 +89,7 @@ def bench(
 
 
 def _read_baseline(path: Path) -> dict[str, Json]:
-    """Return the results in `path`, which `fairlead bench -o json` wrote, by workload.
+    """Return the results in `path`, a file of `fairlead bench -o json`, keyed by workload.
 
     Raises InputError.
     """
@@ -105,7 +107,7 @@ def _read_baseline(path: Path) -> dict[str, Json]:
 
 
 def _known(given: str, names: Sequence[str]) -> str:
-    """Return a text with all `names`, and a suggestion: the name nearest to `given`."""
+    """Return a text that lists all `names`, and first suggests the name most similar to `given`."""
     nearest = difflib.get_close_matches(given, names, n=1, cutoff=NEAREST_CUTOFF)
     hint = f"did you mean {nearest[0]}? " if nearest else ""
     return f"{hint}known: {', '.join(names)}"

@@ -56,7 +56,7 @@ def clock(
 
 
 class _State(msgspec.Struct, frozen=True):
-    """The state of the clock, as the cluster reports it."""
+    """The state of the clock, as the cluster returns it."""
 
     now: str
     speed: float
@@ -64,7 +64,7 @@ class _State(msgspec.Struct, frozen=True):
 
 
 def _change(action: str, amount: str) -> dict[str, Any] | None:
-    """Return the body of the request; None shows the clock without changing it.
+    """Return the body of the request for `action`; None if the clock is only shown.
 
     Raises InputError.
     """

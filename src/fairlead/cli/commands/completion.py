@@ -1,4 +1,4 @@
-"""`fairlead completion`: prints a script with which a shell completes commands and options."""
+"""`fairlead completion`: prints a completion script for commands and options to a shell."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from fairlead.cli import exit_code
 
-# Parts that the generated scripts lack: completion of file names, and in zsh the call that
+# The generated scripts lack these parts: completion of file names and, for zsh, the call that
 # completes, whether the script is found on $fpath or sourced.
 _ADDITIONS: Final = {
     "bash": "complete -o bashdefault -o default -F _fairlead fairlead\n",

@@ -1,4 +1,4 @@
-"""`fairlead consolidate`: find the nodes that can be removed, and what keeps the others."""
+"""`fairlead consolidate`: finds nodes that can be removed, and why other nodes must stay."""
 
 from __future__ import annotations
 

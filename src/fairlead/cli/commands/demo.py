@@ -1,4 +1,4 @@
-"""`fairlead demo`: runs three commands about a small cluster and prints them."""
+"""`fairlead demo`: runs three commands about a small example cluster, and prints them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def demo(
 
 
 def _write_files(folder: Path) -> None:
-    """Copy the example into `folder`. Raises InputError if it would overwrite something else."""
+    """Copy the example into `folder`. Raises InputError if this would overwrite another file."""
     from fairlead.whatif.input.error import InputError
 
     contents = {name: _example(name) for name in (_DUMP, _SALE)}
@@ -69,7 +69,7 @@ def _write_files(folder: Path) -> None:
 
 
 def _example(name: str) -> bytes:
-    """Return the content of a file of examples/store, which wheels contain inside the package."""
+    """Return the content of a file of examples/store, which is part of the package in a wheel."""
     package = Path(str(files("fairlead")))
     folders = (package / "examples", package.parents[1] / "examples")
     return (
@@ -78,7 +78,7 @@ def _example(name: str) -> bytes:
 
 
 def _ask(question: str, *arguments: str) -> int:
-    """Print the question and the command, run it, and return its exit code."""
+    """Print `question` and its command, run the command, and return its exit code."""
     from fairlead.cli.main import run
 
     quiet = () if "--report" in arguments else ("--no-report",)

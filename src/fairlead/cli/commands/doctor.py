@@ -1,4 +1,4 @@
-"""`fairlead doctor`: checks whether this machine has what the commands need."""
+"""`fairlead doctor`: checks whether this machine meets the requirements of the commands."""
 
 from __future__ import annotations
 
@@ -19,15 +19,20 @@ from fairlead import __version__
 from fairlead.cli import exit_code
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 
-_OPEN_FILES: Final = 1024  # A served cluster needs one for each client connection.
-_MEMORY_BYTES_PER_POD: Final = 20 << 10  # for a what-if (docs/performance.md)
+_OPEN_FILES: Final = (
+    1024  # File descriptors: a served cluster needs one for each client connection.
+)
+_MEMORY_BYTES_PER_POD: Final = 20 << 10  # Memory of a what-if, per pod (docs/performance.md).
 _KUBECTL_SECONDS: Final = 10
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """The result of one check; `needed_for` is empty if all commands need it."""
+    """The result of one check.
+
+    `needed_for` names the commands that need it, "" for all commands.
+    """
 
     is_ok: bool
     text: str
@@ -35,11 +40,11 @@ class _Finding:
 
     @property
     def is_failure(self) -> bool:
-        """Whether Fairlead cannot run."""
+        """Whether the check failed and Fairlead cannot run at all."""
         return not self.is_ok and not self.needed_for
 
     def __str__(self) -> str:
-        """Return the line that is printed."""
+        """Return the result as the line that is printed."""
         mark = "ok" if self.is_ok else "missing" if self.is_failure else "note"
         purpose = f" (needed for {self.needed_for})" if self.needed_for and not self.is_ok else ""
         return f"{mark:<8} {self.text}{purpose}"
@@ -78,7 +83,7 @@ def _findings(connection: ConnectionOptions) -> Iterator[_Finding]:
 
 
 def _libraries() -> Iterator[_Finding]:
-    """Return one finding for all required libraries, or one for each that is missing."""
+    """Return one finding if all libraries are installed, else one for each missing one."""
     names = [
         _NAME.match(line) for line in metadata.requires("fairlead") or () if "extra" not in line
     ]
@@ -156,7 +161,7 @@ def _sqlite() -> _Finding:
 
 
 def _cluster(connection: ConnectionOptions) -> _Finding:
-    """Request the version of the cluster. Raises InputError for an invalid kubeconfig."""
+    """Return a finding about the version of the cluster. Raises InputError for a bad kubeconfig."""
     import asyncio
 
     import msgspec

@@ -1,4 +1,4 @@
-"""`fairlead drain-plan`: an order for draining nodes, what blocks them, and how long it takes."""
+"""`fairlead drain-plan`: plans the drain of nodes: order, pace, duration and blockers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fairlead fit`: how many more pods of a kind fit, where, and what stops the next one."""
+"""`fairlead fit`: counts how many more pods of a workload fit, and on which nodes."""
 
 from __future__ import annotations
 
@@ -144,7 +144,10 @@ def fit(
 def _elastic_options(
     autoscale: str, node_groups: str, instance_types: str | None, node_pools: str | None
 ) -> AutoscaleOptions | None:
-    """Return the autoscaler's input; None if the cluster does not grow. Raises InputError."""
+    """Return the options of the autoscaler; None if no autoscaler is simulated.
+
+    Raises InputError.
+    """
     from fairlead.whatif.configuration.autoscaling.autoscaler import (
         CLUSTER_AUTOSCALER,
         KARPENTER,
@@ -171,7 +174,7 @@ def _elastic_answer(
     max_limit: int | None,
     progress: Progress,
 ) -> TabularAnswer:
-    """Return the answer with an autoscaler. Raises InputError if none acts."""
+    """Return the answer for a cluster with an autoscaler. Raises InputError if there is none."""
     from dataclasses import replace
 
     from fairlead.whatif.configuration.autoscaling.autoscaler import read_autoscalers

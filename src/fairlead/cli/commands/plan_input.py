@@ -1,4 +1,4 @@
-"""PlanInput: the input of a planning command: snapshot and current configuration."""
+"""PlanInput: the input of a planning command: a snapshot, and the current configuration."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class PlanInput:
-    """The snapshot, a model of it, the objects of it by name, and the options about the present."""
+    """The snapshot, its model, its objects by name, and the options of a planning command."""
 
     snapshot: Snapshot
     inventory: Inventory
@@ -47,7 +47,7 @@ class PlanInput:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes about the input."""
+        """The notes about the input, to print with the answer."""
         return plan_notes(self.snapshot, self.model, self.release)
 
     def instance_types(self, files: str | None) -> list[StatedType]:
@@ -58,11 +58,11 @@ class PlanInput:
         return read_instance_types(files, nodes)
 
     def planner(self) -> DrainPlanner:
-        """Return the planner of drains in this model."""
+        """Return a planner of drains in the cluster model."""
         return DrainPlanner(self.model, BudgetRoom(self.model.objects, self.model.now))
 
     def autoscaler_rules(self, ignored: Iterable[str]) -> AutoscalerRules:
-        """Return the rules of autoscalers, with the flags of the one in the snapshot."""
+        """Return the rules of autoscalers, with the flags of the snapshot's autoscaler."""
         flags = installed_flags(self.snapshot.manifests) or ()
         budgets = [one for one in self.model.objects if isinstance(one, PodDisruptionBudget)]
         rules = [IgnoredRule(one) for one in ignored]
@@ -70,7 +70,7 @@ class PlanInput:
 
     @property
     def experiment(self) -> Experiment:
-        """The simulation of the snapshot without any change, with notes on times of pods.
+        """The simulation of the snapshot without any change, with notes about start and stop times.
 
         Raises InputError.
         """
@@ -94,7 +94,10 @@ class PlanInput:
         return with_batch(experiment, DEFAULT_BATCH_OPTIONS, ())
 
     def nodes(self, option: str, texts: Iterable[str]) -> list[str]:
-        """Return the nodes that `texts`, names or selectors, match, in order. Raises InputError."""
+        """Return the names of the nodes that `texts` (names or selectors) match.
+
+        Raises InputError.
+        """
         return list(
             dict.fromkeys(name for one in texts for name in self.inventory.nodes(option, one))
         )

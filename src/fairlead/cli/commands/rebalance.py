@@ -1,4 +1,4 @@
-"""`fairlead rebalance`: the pod moves that help most."""
+"""`fairlead rebalance`: proposes pod moves that make room or even out the nodes."""
 
 from __future__ import annotations
 

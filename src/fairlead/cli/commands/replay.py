@@ -91,7 +91,7 @@ def _replayed_placements(
     present: PresentOptions,
     release: ReleaseOptions,
 ) -> TabularAnswer:
-    """Return the answer about `data`, a history that records on which nodes pods were placed.
+    """Return the answer about `data`, a history that contains the node of each placed pod.
 
     Raises InputError.
     """
@@ -141,9 +141,9 @@ def _replayed_starts(
     present: PresentOptions,
     release: ReleaseOptions,
 ) -> TabularAnswer:
-    """Return the answer about a history that records when pods started.
+    """Return the answer about `data`, a history that contains only the start times of pods.
 
-    `options` are --snapshot and the duration of --tolerance. Raises InputError.
+    `options` is (--snapshot, duration of --tolerance in ns). Raises InputError.
     """
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.whatif.configuration.release import Releases, read_release

@@ -1,4 +1,4 @@
-"""`fairlead size`: the cheapest nodes that run everything."""
+"""`fairlead size`: finds the cheapest set of nodes that runs all pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes snapshot files, anonymised ones with their keys, and reveals pseudonyms in texts."""
+"""Writes snapshot files, anonymises them with a key, and reveals pseudonyms in texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STRANGERS_SHOWN: Final = 3
 def rewrite(
     file: Path, source: str | None, anonymise: Path | None, reveal: Path | None, *, as_list: bool
 ) -> int:
-    """Write the snapshot `source`, perhaps anonymised, or reveal the pseudonyms in a text.
+    """Write the snapshot `source`, anonymised if requested, or reveal the pseudonyms in a text.
 
     Raises InputError.
     """
@@ -35,7 +35,7 @@ def rewrite(
             raise InputError("--reveal", "needs --from, and neither a cluster nor --anonymise")
         reveal_text(file, source, reveal)
         return exit_code.SUCCESS
-    assert source is not None  # without --reveal, only --from leads here
+    assert source is not None  # Without --reveal, this function is called only if --from is given.
     if anonymise is not None:
         write_anonymised(file, anonymise, source=source, as_list=as_list)
     else:
@@ -50,7 +50,7 @@ def rewrite(
 def write_texts(
     file: Path, texts: Sequence[bytes], metadata: Mapping[str, Any], *, as_list: bool
 ) -> None:
-    """Write objects, JSON texts, to a snapshot file, `as_list` as kubectl prints them."""
+    """Write objects (JSON texts) to a snapshot file; with `as_list`, in the format of kubectl."""
     with AtomicFile(file) as written:
         written.write((encode_list if as_list else encode_columns)(texts, metadata))
 
@@ -63,10 +63,10 @@ def write_anonymised(
     live: LiveObjects | None = None,
     as_list: bool = False,
 ) -> None:
-    """Write `source`, or the objects read from a cluster, and the key of its pseudonyms.
+    """Write an anonymised snapshot of `source`, or of objects read from a cluster, and its key.
 
-    An existing key file is refused: if it were replaced, its snapshot could no longer be revealed.
-    Raises InputError.
+    An existing key file is refused: if it were replaced, an older snapshot could no longer be
+    revealed. Raises InputError.
     """
     if key_file.exists():
         raise InputError("--anonymise", "exists already; choose another", object_name=str(key_file))
@@ -77,7 +77,7 @@ def write_anonymised(
     encode = encode_list if as_list else encode_columns
     with AtomicFile(file) as written:
         written.write(encode(texts, {"annotations": annotations}))
-        # Last, so that a failed snapshot leaves no key; a failed key leaves no snapshot.
+        # The key is written last: a failed snapshot leaves no key, a failed key no snapshot.
         _write_key(key_file, found.pseudonyms)
     print(f"snapshot: {file} ({len(found.objects):,} objects; key: {key_file})", file=sys.stderr)
     print(PUBLISHED, file=sys.stderr)
@@ -88,7 +88,7 @@ def write_anonymised(
 def _objects(
     source: str, live: LiveObjects | None
 ) -> tuple[list[dict[str, Any]], Mapping[str, str]]:
-    """Return the objects, and the annotations of the List that is written."""
+    """Return (objects, annotations of the List to write)."""
     if live is not None:
         items = msgspec.json.decode(live.encoded())["items"]
         return items, snapshot_annotations(live.taken_at, live.unreadable_resources())
@@ -100,7 +100,7 @@ def _objects(
 
 
 def _write_key(path: Path, pseudonyms: Pseudonyms) -> None:
-    """Write the key, readable by its owner only. Raises InputError."""
+    """Write the key of the pseudonyms to a file that only its owner can read. Raises InputError."""
     encoded = msgspec.json.encode(pseudonyms.as_json())
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -112,7 +112,10 @@ def _write_key(path: Path, pseudonyms: Pseudonyms) -> None:
 
 
 def reveal_text(file: Path, source: str, key_file: Path) -> None:
-    """Write the text `source` with the names in `key_file`. Raises InputError."""
+    """Write the text in `source` to `file`, with the original names from `key_file`.
+
+    Raises InputError.
+    """
     match read_one(str(key_file)).value:
         case {"apiVersion": str(version), "kind": str(kind), "segments": list(segments)} if (
             version,

@@ -153,7 +153,7 @@ def _line(summary: CampaignSummary) -> str:
 
 
 def _report(summary: CampaignSummary) -> list[str]:
-    """Return the lines of the report."""
+    """Return the lines of the report about all runs."""
     tally = summary.tally
     speed = tally["commands"] / max(summary.seconds, 1e-9) * 3_600
     share = summary.faults / max(tally["commands"], 1)

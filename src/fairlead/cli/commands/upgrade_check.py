@@ -1,4 +1,4 @@
-"""`fairlead upgrade-check`: can every node be drained and come back, as an upgrade does?"""
+"""`fairlead upgrade-check`: checks whether every node can be drained, as in an upgrade."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Options that several commands share; these modules import nothing large."""
+"""Options that several commands share. These modules import nothing that loads slowly."""

@@ -1,4 +1,4 @@
-"""Options that name a running cluster instead of a snapshot."""
+"""The options that name a running cluster to use instead of a snapshot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ConnectionOptions:
-    """Options that name a running cluster, in at most one way; the cluster is only read."""
+    """The options that name a running cluster.
+
+    --in-cluster cannot be combined with the other two options.
+    """
 
     kubeconfig: Annotated[
         str | None,
@@ -49,7 +52,7 @@ class ConnectionOptions:
 
     @property
     def is_given(self) -> bool:
-        """Whether a cluster is named."""
+        """Whether an option names a cluster."""
         return self.in_cluster or self.kubeconfig is not None or self.context is not None
 
 
@@ -85,18 +88,18 @@ def snapshot_of(
 
 
 def is_large_yaml(path: Path) -> bool:
-    """Return whether `path` is a file of YAML, as kubectl prints it, that takes long to read."""
+    """Return whether `path` is a YAML file of kubectl that takes long to read."""
     try:
         if not path.is_file() or path.stat().st_size < LARGE_YAML_BYTES:
             return False
         with path.open("rb") as file:
             return file.read(len(_YAML_STARTS[0])).startswith(_YAML_STARTS)
-    except (OSError, ValueError):  # reported when it is read
+    except (OSError, ValueError):  # An unreadable file is reported when it is read.
         return False
 
 
 def read_cluster(options: ConnectionOptions) -> LiveObjects:
-    """Read the cluster that `options` name, with progress on a terminal. Raises InputError."""
+    """Read the objects of a cluster; show progress on a terminal. Raises InputError."""
     from fairlead.whatif.snapshot.live import read_live
 
     config = connection_of(options)
@@ -105,7 +108,7 @@ def read_cluster(options: ConnectionOptions) -> LiveObjects:
 
 
 def connection_of(options: ConnectionOptions) -> ConnectionConfig:
-    """Return the connection that `options` name. Raises InputError."""
+    """Return the connection to the cluster that `options` name. Raises InputError."""
     from fairlead.client.connection import in_cluster
     from fairlead.client.error import ConnectionConfigError
     from fairlead.client.kubeconfig import Kubeconfig, kubeconfig_paths
@@ -125,7 +128,7 @@ def connection_of(options: ConnectionOptions) -> ConnectionConfig:
 
 @contextmanager
 def _reading(name: str) -> Iterator[OnRead]:
-    """Show the number of objects read from the cluster `name` while the `with` block runs."""
+    """Show how many objects were read from the cluster `name`, during the `with` block."""
     from fairlead.cli.output.console.terminal import stderr_console
 
     total = 0

@@ -15,7 +15,7 @@ FAILING: Final = Group("Failing nodes", sort_key=1)
 @Parameter(name="*", group=FAILING)
 @dataclass(frozen=True)
 class FailureOptions:
-    """The options that choose failing nodes, the kind of failure, and its time."""
+    """The options that choose which nodes fail, how, and when."""
 
     fail_zone: Annotated[
         Names,

@@ -1,4 +1,4 @@
-"""The option that limits the size of a snapshot."""
+"""The option --max-input, which limits the size of a snapshot file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cyclopts import Parameter, Token
 
 
 def size(_: type, tokens: Sequence[Token]) -> int:
-    """Convert a size in bytes, such as 4Gi or 500M."""
+    """Return the size in `tokens`, such as 4Gi or 500M, in bytes."""
     from fairlead.api.quantity import QuantityError, parse_quantity
 
     text = tokens[0].value

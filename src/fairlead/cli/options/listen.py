@@ -1,4 +1,4 @@
-"""The option --listen: the address that a command serves on."""
+"""The option --listen: the address that a command listens on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ LISTEN: Final = "--listen"
 def listen_address(text: str, *, beyond_loopback: bool) -> Address:
     """Return the address in `text`.
 
-    Raises InputError, also for an address that other machines can reach unless `beyond_loopback`.
+    Raises InputError for an invalid address, and for an address that other machines can reach if
+    `beyond_loopback` is False.
     """
     try:
         address = parse_address(text)

@@ -29,7 +29,7 @@ VERBOSITY_HELP: Final = (
 @Parameter(name="*")
 @dataclass(frozen=True)
 class DecisionLogOptions:
-    """The options that choose which decisions are logged; by default none."""
+    """The options that choose which decisions are logged; by default, no decision is logged."""
 
     log_level: Annotated[Level | None, Parameter(help=LOG_LEVEL_HELP, show_default=False)] = None
     verbosity: Annotated[
@@ -39,11 +39,11 @@ class DecisionLogOptions:
 
     @property
     def logging(self) -> Logging | None:
-        """A function that wraps a reporter to log its decisions, or None.
+        """A function that wraps a reporter so that it logs decisions; None if nothing is logged.
 
         Raises InputError.
         """
-        # Expensive to import and rarely needed.
+        # Imported only here, because it takes long to import and is rarely needed.
         from fairlead.worlds.decision_log import LEVELS, DecisionLog
 
         if self.log_level is not None and self.verbosity is not None:

@@ -18,7 +18,7 @@ def node_lifecycle(
     settings: ControllerManagerSettings = NO_SETTINGS,
     release: Release = CURRENT,
 ) -> NodeLifecycleConfig:
-    """Return the configuration of `settings` in `release`, overridden by `options`.
+    """Return the configuration of `settings` in the version `release`, overridden by `options`.
 
     Raises InputError.
     """

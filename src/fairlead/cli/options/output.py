@@ -60,7 +60,7 @@ class OutputOptions:
     commands: Commands = None
 
     def report_path(self, default: str) -> Path | None:
-        """Return the path of the report; `default` if text is printed, None for no report."""
+        """Return the path of the report: `default` with text output, None for no report."""
         return _report_path(self.report, default, is_text=self.output == "text", off=self.no_report)
 
 
@@ -86,7 +86,7 @@ class AnswerOutputOptions:
     commands: Commands = None
 
     def report_path(self, default: str) -> Path | None:
-        """Return the path of the report; `default` if text is printed, None for no report."""
+        """Return the path of the report: `default` with text output, None for no report."""
         return _report_path(
             self.report, default, is_text=self.output in TEXT_FORMATS, off=self.no_report
         )

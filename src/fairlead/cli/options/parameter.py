@@ -1,4 +1,4 @@
-"""Building blocks for the options of all commands."""
+"""Functions that create the parameters of command-line options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cyclopts import Parameter, Token
 
 Names = tuple[str, ...]
 
-# 40 digits are enough for any seed; reading thousands of them takes long.
+# Enough digits for any seed. Reading a number of thousands of digits would take long.
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,40}")
 
 FAIL_ON: Final = """\
@@ -20,7 +20,7 @@ name=web-* or labels.app=web. The condition loop holds if pods are displaced rep
 
 
 def integer(_: type, tokens: Sequence[Token]) -> int:
-    """Convert the value of an integer option; rejects 1.5 instead of rounding it, and 1_0."""
+    """Return the integer in `tokens`. Raises ValueError for texts such as 1.5 and 1_0."""
     text = tokens[0].value
     if not _INTEGER.fullmatch(text):
         raise ValueError(f"{text!r} is not an integer")
@@ -28,10 +28,10 @@ def integer(_: type, tokens: Sequence[Token]) -> int:
 
 
 def repeatable(metavar: str, text: str, *, show: bool = True) -> Parameter:
-    """Return an option that can be given several times."""
+    """Return a parameter for an option that can be repeated."""
     return Parameter(help=text, metavar=metavar, negative=(), show_default=False, show=show)
 
 
 def named(metavar: str, text: str) -> Parameter:
-    """Return an option whose value is a name or a file."""
+    """Return a parameter for an option with a value called `metavar` in the help."""
     return Parameter(help=text, metavar=metavar, show_default=False)

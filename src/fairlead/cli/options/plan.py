@@ -28,7 +28,7 @@ AutoscalerRule = Literal["annotations", "local-storage", "unmanaged", "system-po
 @Parameter(name="*")
 @dataclass(frozen=True)
 class PresentOptions:
-    """The scheduler that runs in the cluster today: its configuration, and a seed for choices."""
+    """The options that describe the current scheduler, and a seed for random choices."""
 
     config: Annotated[
         str | None,

@@ -1,4 +1,4 @@
-"""Options that name a running `fairlead run`."""
+"""The options that name a running `fairlead run` process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlead.cli.options.parameter import named
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ProcessOptions:
-    """The address of a process, and what its HTTPS connection needs."""
+    """The options with the URL of the process, and with the settings of its HTTPS connection."""
 
     process: Annotated[
         str | None,

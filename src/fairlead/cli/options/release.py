@@ -23,14 +23,14 @@ GATES_HELP: Final = (
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ReleaseOptions:
-    """The version and its feature gates; "" means the default."""
+    """The options --behave-like and --feature-gates; "" means the default."""
 
     behave_like: Annotated[str, named("VERSION", BEHAVE_LIKE_HELP)] = ""
     feature_gates: Annotated[str, named("GATES", GATES_HELP)] = ""
 
     @property
     def choice(self) -> ReleaseChoice:
-        """The version and the feature gates that the options choose."""
+        """The Kubernetes version and the feature gates that the options choose."""
         return ReleaseChoice(self.behave_like, self.feature_gates)
 
 

@@ -1,7 +1,7 @@
 """Prints the answer of a what-if: the verdict, then workloads, node pools, budgets and pods.
 
-The answer fits one screen: what matters most is printed, and the last line names what is left out.
-Colours are used only on a terminal.
+The answer fits one screen. The most important sections are printed, and the last line names the
+sections that are left out. Colours are used only on a terminal.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def print_answer(
     *,
     has_details: bool = False,
 ) -> None:
-    """Print the answer on one screen, or all of it if `has_details`.
+    """Print the answer on one screen, or the full answer if `has_details` is set.
 
-    `conditions` are those of --fail-on, `group_by` is the label of node pools.
+    `conditions` are the results of --fail-on, `group_by` is the label of node pools.
     """
     sections = _sections(answer, conditions, group_by)
     print_screen(console or stdout_console(), sections, has_details=has_details)
@@ -138,12 +138,12 @@ def _print_head(console: Console, answer: WhatIfAnswer) -> None:
 
 
 def _print_words(console: Console, text: str, style: str = "") -> None:
-    """Print a sentence, wrapped between words."""
+    """Print the sentence `text`, wrapped between words."""
     console.print(Text(text, style=style), soft_wrap=False)
 
 
 def _print_rest(console: Console, rest: Rest) -> None:
-    """Print what was in progress when the dump was taken."""
+    """Print the changes that were in progress when the dump was taken."""
     if not rest.activities:
         return
     shown = [f"{one.workload}: {one.words}" for one in rest.activities[:NAMES_MAX]]
@@ -167,7 +167,7 @@ def _print_conditions(console: Console, conditions: Iterable[ConditionResult]) -
 
 
 def _packing(answer: WhatIfAnswer) -> Section:
-    """How tightly the pods are placed in the dump, and without and with the change."""
+    """Return the section on how tightly pods are packed: in the dump and in both runs."""
     columns = (
         TableColumn("PACKING", is_name=True),
         TableColumn("IN THE DUMP", is_number=True),
@@ -184,7 +184,7 @@ def _packing(answer: WhatIfAnswer) -> Section:
 
 
 def _certainty(answer: WhatIfAnswer) -> Section:
-    """Return how many seeds have each outcome, and how much the amounts vary."""
+    """Return the section with the number of seeds per outcome, and the range of amounts."""
     columns = (
         TableColumn(f"IN {answer.seeds:,} SEEDS", is_name=True),
         TableColumn("WHAT"),
@@ -213,7 +213,7 @@ def _amount(what: str, amount: float | None) -> str:
 
 
 def _workloads(rows: Sequence[WorkloadEffect], total: int) -> Section:
-    """Return the workloads; those that are harmed get as many lines as there are."""
+    """Return the section of workloads, with room for every harmed workload."""
     columns = (
         TableColumn("WORKLOAD", is_name=True),
         TableColumn("WANTED", is_number=True),
@@ -258,7 +258,7 @@ def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
 
 
 def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
-    """Return the pools whose nodes, pods or requests differ; if none differ, all pools."""
+    """Return the section of node pools that differ; if no pool differs, of all node pools."""
     label = group_by or answer.pool_label
     pools = node_pools(answer.without, answer.changed, label)
     differing = [one for one in pools if one.differs]
@@ -309,7 +309,7 @@ def _changed(before: str, after: str) -> str:
 
 
 def _usage(pool: NodePoolOutcome, resource: str) -> str:
-    """Return how much of the allocatable amount is used, with and without the change."""
+    """Return the used share of the pool's allocatable `resource`, without and with the change."""
     allocatable = pool.allocatable.get(resource, 0)
     after, before = pool.requested.get(resource, 0), pool.requested_without.get(resource, 0)
     if not allocatable:
@@ -323,7 +323,7 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
-    """Return the budgets; those that did not hold get as many lines as there are."""
+    """Return the section of disruption budgets, with room for every budget that was exceeded."""
     columns = (
         TableColumn("BUDGET", is_name=True),
         TableColumn("RULE", rank=2),
@@ -357,7 +357,7 @@ def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
 
 
 def _kubectl_drain(drain: KubectlDrain) -> Iterator[Section]:
-    """Yield the nodes that kubectl refuses to drain, and which pods need which flag."""
+    """Yield the section of nodes that kubectl refuses to drain, and of pods that need a flag."""
     rows = [(one.node, one.summary) for one in drain.refused]
     named = TableColumn(f"REFUSED BY KUBECTL DRAIN ({len(rows):,})", is_name=True)
     yield table_section(
@@ -375,7 +375,7 @@ def _kubectl_drain(drain: KubectlDrain) -> Iterator[Section]:
 
 
 def _undrained(rows: Sequence[Undrained]) -> Section:
-    """Return the pods that could not be evicted, by reason; `_budgets` has their budgets."""
+    """Return the section of pods that could not be evicted, grouped by reason."""
     by_reason: dict[str, list[Undrained]] = defaultdict(list)
     for one in rows:
         by_reason[_IN_PARENTHESES.sub("", one.why)].append(one)
@@ -390,7 +390,10 @@ def _undrained(rows: Sequence[Undrained]) -> Section:
 
 
 def _pending(found: Difference) -> Section:
-    """Return the workloads of pending pods by reason; only the pods if the head has the reason."""
+    """Return the section of pending pods, grouped by reason and workload.
+
+    If the head already contains the reason, the section has only the pods.
+    """
     by_reason: dict[str, dict[str, None]] = defaultdict(dict)
     counts: Counter[str] = Counter()
     for pod in found.pending:
@@ -409,9 +412,10 @@ def _pending(found: Difference) -> Section:
 
 
 def _displaced(found: Difference, nodes: Collection[str], start: Instant) -> Section:
-    """Return one row per displacement, and one per pod that moved without being displaced.
+    """Return the section of displaced and moved pods.
 
-    `nodes` are the names of the nodes at the end.
+    It has a row for each displacement, and for each pod that moved without being displaced. `nodes`
+    are the names of the nodes at the end.
     """
     targets = {pod.key: pod.node for pod in found.returned}
     targets |= {move.pod.key: move.target for move in found.moved}
@@ -480,7 +484,7 @@ def _other_pods(found: Difference) -> Iterator[Section]:
 
 
 def _problems(answer: WhatIfAnswer) -> Iterator[Section]:
-    """Yield problems other than pods."""
+    """Yield the sections of problems that are not about pods."""
     changed, start = answer.changed, answer.changed.started_at
     skipped = [(one.what, for_readers(one.at - start), one.why) for one in changed.skipped]
     errors = [
@@ -501,7 +505,7 @@ def _problems(answer: WhatIfAnswer) -> Iterator[Section]:
 
 
 def _notes(answer: WhatIfAnswer) -> Section:
-    """Return the assumptions of the answer; those about the change come first."""
+    """Return the section of the answer's assumptions, with those about the change first."""
     changed = answer.changed
     lines = [f"Note: {note}" for note in changed.notes]
     if not changed.settled:
@@ -520,5 +524,5 @@ def _notes(answer: WhatIfAnswer) -> Section:
 
 
 def _first_name(names: Sequence[str]) -> str:
-    """Return the first name, and the number of further names."""
+    """Return the first name in `names`, and the number of further names."""
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"

@@ -1,4 +1,4 @@
-"""Output files: checked before the run, and written after it, completely or not at all."""
+"""Output files: checked before the run, and written completely or not at all after it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import IO, Final, Self
 
 from fairlead.whatif.input.error import InputError
 
-_MARK_BYTES: Final = 64 << 10  # the mark of a snapshot is at its end
+_MARK_BYTES: Final = 64 << 10  # The mark of a snapshot file is at the end of the file.
 _COMMAND: Final = b'{"t_ns":'
 
 
@@ -29,7 +29,7 @@ def require_writable(option: str, path: Path | None) -> None:
 
 
 def is_own_output(path: Path) -> bool:
-    """Return whether the file is empty, or an output of Fairlead, so that it may be replaced."""
+    """Return whether the file may be replaced, because it is empty or an output of Fairlead."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -40,20 +40,20 @@ def is_own_output(path: Path) -> bool:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace the content of `path`; an OSError leaves the old content in place."""
+    """Replace the content of `path`; if this raises OSError, the old content remains."""
     with AtomicFile(path) as file:
         file.write(content)
 
 
 class AtomicFile(AbstractContextManager["AtomicFile"]):
-    """A file that gets its final name only when the `with` block ends without an error.
+    """A file that gets its final name only if the `with` block ends without an error.
 
-    If `path` is a symbolic link, its target is replaced. Devices and pipes are written to directly,
+    If `path` is a symbolic link, its target is replaced. Devices and pipes are written directly,
     because they cannot be replaced.
     """
 
     def __init__(self, path: Path) -> None:
-        """Store the path; nothing is written before `with` is entered."""
+        """Prepare to write `path`; nothing is written before the `with` block is entered."""
         self._path = path.resolve()
         self._is_stream = self._path.exists() and not self._path.is_file()
         self._file: IO[bytes] | None = None
@@ -69,7 +69,7 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
         return self
 
     def write(self, content: bytes) -> None:
-        """Append `content`. Raises OSError that names the path."""
+        """Append `content`. Raises OSError with the final path."""
         assert self._file is not None
         try:
             self._file.write(content)
@@ -85,7 +85,7 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
         """Rename the temporary file to its final name, or remove it after an error."""
         assert self._file is not None
         try:
-            self._file.close()  # which writes what is buffered
+            self._file.close()  # Closing the file writes its buffered content.
         except OSError as cause:
             self._discard()
             if error is None:
@@ -98,7 +98,7 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
             return
         mask = os.umask(0)
         os.umask(mask)
-        # temporary files are readable only by the user; results are not restricted
+        # Temporary files are readable only by the user, but results are not restricted.
         Path(self._file.name).chmod(0o666 & ~mask)
         Path(self._file.name).replace(self._path)
 
@@ -108,5 +108,5 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
             Path(self._file.name).unlink(missing_ok=True)
 
     def _named(self, cause: OSError) -> OSError:
-        """Return `cause`, such as a full disk, with the path that was to be written."""
+        """Return an error like `cause` (such as a full disk) with the final path."""
         return OSError(cause.errno, cause.strerror, str(self._path))

@@ -1,4 +1,4 @@
-"""Prints what autoscalers did."""
+"""Prints the actions of node autoscalers and HorizontalPodAutoscalers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ _WORKLOADS_MAX: Final = 5
 
 
 def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> Section:
-    """Return nodes by group, waiting times and the autoscaler's limits; in both runs if given."""
+    """Return the section about the node autoscaler: nodes of each group, waiting times, and limits.
+
+    If `without_change` is given, the section compares both runs.
+    """
     outcome = run.autoscaling
     if outcome is None:
         return Section("", 0, lambda *_: None, Rank.PROBLEMS)
@@ -52,7 +55,7 @@ def _print_autoscaling(
     without_change: RunOutcome | None,
     count: int,
 ) -> None:
-    """Print up to `count` entries of each list."""
+    """Print the section about the node autoscaler, with at most `count` entries in each list."""
     start = run.started_at
     without = None if without_change is None else without_change.autoscaling
     print_line(console, "")
@@ -74,7 +77,7 @@ def _print_autoscaling(
 
 
 def pod_autoscalers(run: RunOutcome) -> Section:
-    """Return the HorizontalPodAutoscalers that scaled a workload, most changes first."""
+    """Return the section of HorizontalPodAutoscalers that scaled a workload, most changes first."""
     acted = [one for one in run.pod_autoscalers if one.changes]
     acted.sort(key=lambda one: (-len(one.changes), one.autoscaler))
     changes = sum(len(one.changes) for one in acted)
@@ -135,7 +138,7 @@ def _group_line(outcome: AutoscalingOutcome, group: GroupOutcome, start: Instant
 def _print_waiting(
     console: Console, waits: Sequence[PodWait], without: Sequence[PodWait] | None, count: int
 ) -> None:
-    """Print how long pods waited for a node, and the workloads that waited longest."""
+    """Print how long pods waited for a node, and the workloads with the longest waits."""
     found = waiting_times(waits)
     if found.bound or found.still_waiting:
         print_line(console, f"pods waited for a node: {_waiting(found)}")

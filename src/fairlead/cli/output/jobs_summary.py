@@ -1,4 +1,4 @@
-"""The part of a summary about queues, and groups that wait."""
+"""The sections of a summary about queues, and about groups that wait."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ UNKNOWN: Final = "unknown"
 
 
 def queues(jobs: JobsOutcome, without: JobsOutcome | None = None) -> Section:
-    """Return each queue's deserved and allocated share, and its share without the change."""
+    """Return the section with the deserved and allocated resources of each queue.
+
+    If `without` is given, the section also has the allocated resources without the change.
+    """
     names = sorted({q.queue for each in (jobs, without) if each is not None for q in each.queues})
     rows = [_queue_row(name, jobs, without) for name in names]
     before = () if without is None else ("allocated before", "share before")
@@ -65,7 +68,10 @@ def _share(queue: QueueStood | None) -> str:
 
 
 def amounts_text(amounts: Mapping[str, int]) -> str:
-    """Return e.g. `4 cpu, 8.0Gi memory`, without zeros; names are cut to the part after `/`."""
+    """Return a text such as `4 cpu, 8.0Gi memory`, without amounts of 0.
+
+    A resource name is shortened to the part after its last `/`.
+    """
     parts = (
         f"{amount_text(resource, amount)} {resource.rpartition('/')[2]}"
         for resource, amount in amounts.items()
@@ -75,7 +81,10 @@ def amounts_text(amounts: Mapping[str, int]) -> str:
 
 
 def waiting_groups(jobs: JobsOutcome, start: Instant) -> Section:
-    """Return why each group waits, and its expected start as a delay after `start`."""
+    """Return the section with the reason why each group waits, and when it may start.
+
+    The expected start is a delay after `start`.
+    """
     rows = [_group_row(group, start) for group in jobs.waiting]
     title = f"waiting groups ({len(rows):,})"
     columns = ("group", "queue", "ready", "because", "may start after")

@@ -18,7 +18,10 @@ _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 
 @dataclass(frozen=True, slots=True)
 class JunitSuite:
-    """The test cases of an answer: its conditions; `name` is its name in a comparison, or ""."""
+    """The conditions of one answer, as test cases.
+
+    `name` is the answer's name in a comparison, or "".
+    """
 
     answer: WhatIfAnswer
     conditions: Sequence[ConditionResult]
@@ -26,9 +29,10 @@ class JunitSuite:
 
 
 def junit_report(suites: Sequence[JunitSuite]) -> bytes:
-    """Return a test suite per answer, with one test case per condition, which fails if it holds.
+    """Return a test suite for each answer, with a test case for each condition.
 
-    Without conditions a suite has one test case, which passes; its output is the verdict.
+    The test case of a condition that holds fails. A suite without conditions has one test case,
+    which passes, with the verdict as its output.
     """
     elements = [_suite(one) for one in suites]
     if len(elements) == 1:

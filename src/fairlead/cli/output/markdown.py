@@ -1,6 +1,6 @@
-"""The answer of a what-if as Markdown for a pull request comment, with folded details.
+"""Writes the answer of a what-if as Markdown for a pull request comment, with folded details.
 
-Names come from users' dumps: characters with a meaning in Markdown or HTML are escaped.
+Names come from users' dumps, so characters with a meaning in Markdown or HTML are escaped.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.result.result_json import whatif_result
 from fairlead.whatif.result.table import TABLES, AnswerTable, cell_text
 
-ROWS_MAX: Final = 100  # a comment can have at most 65,536 characters
+ROWS_MAX: Final = 100  # A comment on GitHub can have at most 65,536 characters.
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
 def markdown_answer(
     answer: WhatIfAnswer, conditions: Sequence[ConditionResult], group_by: str
 ) -> str:
-    """Return the verdict, the table of workloads, and the other tables folded."""
+    """Return the verdict and the table of workloads, then all other tables, folded."""
     result = whatif_result(answer, conditions, group_by)
     return "\n".join([*_head(result), *_tables(result)]) + "\n"
 

@@ -1,4 +1,4 @@
-"""The part of a summary about failed nodes: the course of events, and the lost pods."""
+"""The sections of a summary about failed nodes: the course of events, and lost pods."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from fairlead.whatif.outcome.scheduling_message import short_reason
 
 ROWS_MAX: Final = 6
 NAMES_MAX: Final = 2
-WIDTH_MIN: Final = 20  # narrower sparklines are useless
+WIDTH_MIN: Final = 20  # A narrower sparkline shows too little.
 _LABEL: Final = 20
 _COUNT: Final = 8
 
 
 def outage_sections(outcome: RunOutcome, found: OutageOutcome) -> Iterator[Section]:
-    """Yield the course of events, charts, zones, nodes, lost pods and common beliefs."""
+    """Yield the sections: course of events, charts, zones, nodes, lost pods and common beliefs."""
     start = outcome.started_at
 
     def show_events(console: Console, count: int) -> None:
@@ -71,7 +71,10 @@ def outage_sections(outcome: RunOutcome, found: OutageOutcome) -> Iterator[Secti
 
 
 def rolling_drains(rows: Sequence[DrainProgress], start: Instant) -> Section:
-    """Return when each node was drained, and what blocks a drain; blocked nodes first."""
+    """Return the section with the times of each node's drain, and the causes of blocked drains.
+
+    Nodes with blocked drains come first.
+    """
     cells = [
         (
             one.node,
@@ -117,7 +120,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
-    """Return the tainted nodes of each zone, and the number that the eviction rate allowed."""
+    """Yield a line for each zone: its tainted nodes, and how many the eviction rate allows."""
     for line in rate_lines(found):
         where = zone_phrase(line.zone)
         span = _span(start, line.first, line.last)
@@ -128,7 +131,7 @@ def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
 
 
 def _tainted(nodes: int, turns: int) -> str:
-    """Return the text for tainted nodes; a flapping node can be tainted several times."""
+    """Return the text about tainted nodes; a flapping node can be tainted several times."""
     counted = f"{_counted(nodes, 'node')} tainted"
     return counted if turns == nodes else f"{counted} {turns:,} times"
 
@@ -179,7 +182,7 @@ def _measures(found: OutageOutcome) -> list[tuple[str, StepFunction]]:
 
 
 def node_steps(found: OutageOutcome, states: Sequence[NodeState]) -> StepFunction:
-    """Return the number of nodes of all zones in one of `states`, over time."""
+    """Return the number of nodes in one of `states`, over all zones, as a step function."""
     counts = {
         at: sum(by_state[state] for state in states)
         for at, by_state in nodes_by_state(found.node_samples)
@@ -191,7 +194,7 @@ def node_steps(found: OutageOutcome, states: Sequence[NodeState]) -> StepFunctio
 
 
 def _zones(found: OutageOutcome, start: Instant) -> Section:
-    """Return state and eviction rate of each zone with failed nodes."""
+    """Return the section with the state and eviction rate of each zone with failed nodes."""
     troubled = {one.zone for one in found.nodes}
     cells = [
         (
@@ -244,7 +247,7 @@ def _nodes(rows: Sequence[NodeHistory], start: Instant) -> Section:
 
 
 def _lost(rows: Sequence[LostPod]) -> Section:
-    """Return the lost pods by reason, most frequent first."""
+    """Return the section of lost pods, grouped by reason, with the most frequent reason first."""
     by_reason: dict[str, list[LostPod]] = defaultdict(list)
     for one in rows:
         by_reason[short_reason(one.why)].append(one)

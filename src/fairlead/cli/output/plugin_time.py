@@ -1,6 +1,6 @@
 """Prints the table of `--profile-plugins`: calls and time by plugin and extension point.
 
-It is printed to stderr, because stdout must be equal in every run, and measured times vary.
+The table is printed to stderr. Measured times vary, but stdout must be the same in every run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ NUMBERS: Final = ("calls", "seconds", "µs a call", "share")
 
 
 def print_plugin_times(times: Sequence[PluginTime], console: Console | None = None) -> None:
-    """Print the table; calls to other plugins count as those plugins' time."""
+    """Print the table.
+
+    The time of a plugin that another plugin calls counts for the called plugin.
+    """
     console = console or stderr_console()
     whole = sum(one.taken for one in times) or 1
     rows = [

@@ -1,4 +1,4 @@
-"""The table of infeasible nodes: one row per node, or one row per reason for many nodes."""
+"""Prints the table of infeasible nodes: a row for each node or, for many nodes, for each reason."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NAMES_MAX: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class RefusedNode:
-    """A node, the cells with the reason, and the change that makes it fit ("" if unknown).
+    """An infeasible node, the table cells with the reason, and a change that would make it fit.
 
-    `remedy` is None if the table has no column for it.
+    `remedy` is that change: "" if unknown, None if the table has no column for it.
     """
 
     node: str
@@ -33,9 +33,10 @@ def print_refused(
     rows: Sequence[RefusedNode],
     rows_max: int | None,
 ) -> None:
-    """Print a row per node, or a row per reason (most nodes first) if there are over `rows_max`.
+    """Print a row for each node or, for more than `rows_max` nodes, a row for each reason.
 
-    `columns` are the headings of the reason cells and of the remedy, if there is one.
+    Reasons with the most nodes come first. `columns` are the headings of the cells with the reason,
+    and of the remedy if there is one.
     """
     if rows_max is None or len(rows) <= rows_max:
         cells = [(row.node, *row.why, *_cells_of(row.remedy)) for row in rows]
@@ -59,7 +60,7 @@ def _cells_of(remedy: str | None) -> tuple[str, ...]:
 def _common_remedy(group: Sequence[RefusedNode]) -> str | None:
     """Return the remedy that all nodes share.
 
-    If they differ, the first one, prefixed with its node.
+    If the remedies differ, return the first one, with the name of its node before it.
     """
     if len({row.remedy for row in group}) == 1:
         return group[0].remedy

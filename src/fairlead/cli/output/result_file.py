@@ -1,4 +1,4 @@
-"""Writes results: bytes to stdout, the command log to a file."""
+"""Writes results to stdout, and the command log to a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlead.whatif.run.experiment_run import CommandLog
 
 
 def print_bytes(content: bytes) -> None:
-    """Write `content` to stdout unchanged; a closed pipe is ignored."""
+    """Write `content` to stdout unchanged. A closed pipe is ignored."""
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
@@ -23,13 +23,13 @@ def print_bytes(content: bytes) -> None:
 
 
 def discard_stdout() -> None:
-    """Redirect stdout to /dev/null, so that the interpreter does not fail on exit."""
+    """Redirect stdout to /dev/null, so that the interpreter does not fail when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
 def command_log(path: Path | None) -> Iterator[CommandLog | None]:
-    """Yield a log that writes a run's commands to `path`; None for no log."""
+    """Yield a function that writes a run's commands to `path`; None if `path` is None."""
     if path is None:
         yield None
         return
@@ -38,5 +38,5 @@ def command_log(path: Path | None) -> Iterator[CommandLog | None]:
 
 
 def say_written(what: str, path: Path) -> None:
-    """Report a written file on stderr, so that stdout contains only the result."""
+    """Report a written file on stderr, because stdout must contain only the result."""
     print(f"{what}: {path}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Prints when waiting pods, workloads and gangs start."""
+"""Prints the estimated start times of waiting pods, workloads and gangs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROWS_MAX: Final = 10
 
 
 def start_time_section(found: StartTimes) -> Section:
-    """Return the percentiles; gangs and workloads come first."""
+    """Return the section with percentiles of start times; gangs and workloads come first."""
     columns = (
         TableColumn(f"START TIMES ({len(found.rows):,})", is_name=True),
         TableColumn("PODS", rank=2, is_number=True),

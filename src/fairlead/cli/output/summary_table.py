@@ -1,4 +1,4 @@
-"""Prints the tables of a summary: one per list of the result, with its first rows."""
+"""Prints the tables of a summary, each with the first rows of one list of the result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMES_MAX: Final = 2
 
 
 def names_of(pods: Sequence[PodEnd]) -> str:
-    """Return the first few names, and the number of further names."""
+    """Return the first few names of `pods`, and the number of further names."""
     shown = ", ".join(pod.key for pod in pods[:NAMES_MAX])
     rest = len(pods) - NAMES_MAX
     return f"{shown} and {rest:,} more" if rest > 0 else shown
@@ -50,7 +50,7 @@ def _after(start: Instant, at: Instant) -> str:
 
 
 def print_preempted(console: Console, rows: Sequence[Preempted], start: Instant) -> None:
-    """Print preempted pods, their preemptors, and the rule that chose the node."""
+    """Print preempted pods, their preemptors, and the rule that picked the node."""
     cells = [
         (
             _after(start, one.at),
@@ -82,7 +82,7 @@ def print_moved(console: Console, rows: Sequence[Move]) -> None:
 
 
 def print_pending(console: Console, title: str, rows: Sequence[PodEnd]) -> None:
-    """Print pending pods by reason, most frequent first; the JSON has the full messages."""
+    """Print pending pods grouped by reason, the most frequent first, without the full messages."""
     by_reason: dict[str, list[PodEnd]] = {}
     for pod in rows:
         by_reason.setdefault(short_reason(pod.reason), []).append(pod)
@@ -94,7 +94,7 @@ def print_pending(console: Console, title: str, rows: Sequence[PodEnd]) -> None:
 
 
 def print_breaches(console: Console, rows: Sequence[PdbBreach], start: Instant) -> None:
-    """Print the disruption budgets that were exceeded."""
+    """Print the disruption budgets with more disruptions than they allowed."""
     _table(
         console,
         f"disruption budgets breached ({len(rows):,})",
@@ -129,7 +129,7 @@ def print_complaints(console: Console, rows: Sequence[Complaint]) -> None:
 
 
 def print_recurrences(console: Console, rows: Sequence[Recurrence], start: Instant) -> None:
-    """Print displacement cycles, starving workloads and unused nominations."""
+    """Print displacement cycles, starving workloads and nominations without effect."""
     _table(
         console,
         f"repeatedly displaced ({len(rows):,})",
@@ -140,7 +140,7 @@ def print_recurrences(console: Console, rows: Sequence[Recurrence], start: Insta
 
 
 def print_allocation(console: Console, rows: Sequence[tuple[str, int, int, int]]) -> None:
-    """Print allocatable and requested amounts per resource, before and after."""
+    """Print the allocatable and the requested amount of each resource, before and after."""
     _table(
         console,
         "requested / allocatable",

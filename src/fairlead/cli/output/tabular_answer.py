@@ -1,4 +1,4 @@
-"""Prints an answer in tables: as text for one screen, as JSON, or as Markdown."""
+"""Prints an answer that consists of tables: as text for one screen, as JSON, or as Markdown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fairlead.whatif.result.tabular_answer import (
 )
 
 _ROWS_MIN: Final = 4
-MARKDOWN_ROWS_MAX: Final = 100  # a comment has a limit of 65,536 characters
+MARKDOWN_ROWS_MAX: Final = 100  # A comment on GitHub is limited to 65,536 characters.
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
@@ -47,7 +47,7 @@ def print_tabular(
 
 
 def _sections(answer: TabularAnswer) -> Iterator[Section]:
-    """Yield the head, the tables and the notes; tables get lines in their order."""
+    """Yield the sections: the head, the tables and the notes; earlier tables get lines first."""
 
     def show_head(console: Console, count: int) -> None:
         del count
@@ -86,7 +86,7 @@ def _section(table: ResultTable) -> Section:
         print_line(console, f"{table.title[0].upper()}{table.title[1:]}:", "bold")
         inner.show(console, count)
 
-    # A table that is not shown is printed with the details only.
+    # A table without lines on the screen is printed only with the details.
     least, most = (min(_ROWS_MIN, table.shown), table.shown) if table.shown else (0, 0)
     return Section(what, len(rows), show, inner.rank, least, most)
 

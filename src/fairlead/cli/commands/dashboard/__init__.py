@@ -1,1 +1,1 @@
-"""`fairlead dashboard`, and the dashboard that `fairlead up --dashboard` serves."""
+"""The command `fairlead dashboard`, and the dashboards of `fairlead up` and `fairlead run`."""

@@ -1,7 +1,7 @@
-"""Actions: what the buttons of the dashboard do, as requests to the cluster's API server.
+"""Actions: performs the dashboard's buttons as requests to the cluster's API server.
 
-The API server authorizes and audits them like the requests of any client, as the cluster's
-administrator.
+The requests are made as the cluster's administrator. The API server authorizes and audits them like
+the requests of any other client.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class _NodeChange(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Actions:
-    """Changes a local cluster through its API server."""
+    """Changes a local cluster through requests to its API server."""
 
     def __init__(self, api: Api, store: Store) -> None:
-        """`api` handles requests; `store` is read to find the pods of a node."""
+        """Send requests to `api`; find the pods of a node in `store`."""
         self._api = api
         self._store = store
 
@@ -62,7 +62,11 @@ class Actions:
         return {"message": ""}
 
     async def change_node(self, body: Any) -> Json:
-        """Cordon, drain or stop a node. Raises ApiError, and ValidationError for a bad body."""
+        """Cordon, drain, stop or start a node.
+
+        Raises ValidationError for a bad body or a refused request, ApiError for an unauthorized
+        request.
+        """
         wish = msgspec.convert(body, _NodeChange)
         path = f"/api/v1/nodes/{quote(wish.node, safe='')}"
         await self._request("PATCH", path, _PATCHES[wish.action], _MERGE_PATCH)
@@ -71,7 +75,10 @@ class Actions:
         return {"message": await self._evict_pods(wish.node)}
 
     async def _evict_pods(self, node: str) -> str:
-        """Evict the pods of `node` once, as `kubectl drain` does, and say how it went."""
+        """Evict the pods of `node` once, as `kubectl drain` does.
+
+        Return a sentence about the result.
+        """
         evicted, refused = 0, []
         for pod in self._evictable(node):
             namespace, name = pod.metadata.namespace, pod.metadata.name
@@ -100,7 +107,7 @@ class Actions:
         ]
 
     async def _request(self, method: str, path: str, body: Any, headers: dict[str, str]) -> None:
-        """Send a request. Raises ApiError if it is refused."""
+        """Send a request. Raises ValidationError if the server refuses it."""
         request = Request(method, path, headers=headers, body=msgspec.json.encode(body))
         answer = await self._api(request)
         if answer.status >= _FAILURE:
@@ -108,6 +115,6 @@ class Actions:
 
 
 def _message(answer: Response) -> str:
-    """Return the message of a Status."""
+    """Return the message in `answer`, a response whose body is a Status."""
     status = msgspec.json.decode(b"".join(answer.body))
     return str(status.get("message", answer.status))

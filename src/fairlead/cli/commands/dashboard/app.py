@@ -1,19 +1,19 @@
-"""DashboardApp: the dashboard of a running cluster as an ASGI application.
+"""DashboardApp: the dashboard of a running cluster, as an ASGI application.
 
     GET  /login?code=…   opens a session, then shows the page
     GET  /               the page
-    GET  /live           server-sent events: {"clock": …, "page": …} when something has changed
+    GET  /live           server-sent events: {"clock": …, "page": …} after each change
     GET  /reports/N      the report of what-if N
     POST /clock          {"advance": "5m"}, {"speed": 60} or {"paused": true}
-    POST /node           {"node": "node-1", "action": "drain"}; see action.py for the others
+    POST /node           {"node": "node-1", "action": "drain"}; action.py has the other actions
     POST /explain        {"pod": "default/web-0"}
     POST /ask            {"change": "--drain node-1"}
 
-/clock and /node exist only where the cluster is a local one.
+/clock and /node exist only on the dashboard of a local cluster.
 
-Every request needs the Host of a loopback address (against DNS rebinding), and every request except
-`/login` needs a session. A POST also needs the Origin of this server and a JSON body:
-a form or a script of another site cannot send it.
+Every request must name a loopback address as its Host, against DNS rebinding. Every request except
+`/login` needs a session. A POST also needs the Origin of this server and a JSON body, which a form
+or a script of another site cannot send.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ BODY_BYTES_MAX: Final = 16 << 10
 BODY_SECONDS_MAX: Final = 10.0
 STREAMS_MAX: Final = 16
 INTERVAL_S: Final = 0.5
-# The page is computed in the event loop, which serves the API too: at most a tenth of its time.
+# The event loop, which also serves the API, computes the page, for at most a tenth of its time.
 REST_PER_WORK: Final = 9
 KEEP_ALIVE_S: Final = 15.0
 JSON: Final = "application/json"
@@ -61,11 +61,13 @@ _NO_SESSION: Final = (
 
 Reply = tuple[int, str, bytes]
 Handler = Callable[[Any], Awaitable[Any]]
-_Revision = tuple[int, float, int | None]  # of the recording, the speed, and a paused clock's time
+_Revision = tuple[
+    int, float, int | None
+]  # (revision of the recording, speed of the clock, time of a paused clock)
 
 
 class _Refusal(Exception):  # noqa: N818 - the answer to a request, not an error of the server
-    """Ends the handling of a request: it is answered with a status and a line of text."""
+    """Ends the handling of a request, with a status code and a line of text as the response."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -74,7 +76,7 @@ class _Refusal(Exception):  # noqa: N818 - the answer to a request, not an error
 
 
 class DashboardApp:
-    """Serves `page` and the state in `recording`, on loopback port `port`."""
+    """Serves the HTML page `page` and the state in `recording`, on loopback port `port`."""
 
     def __init__(
         self,
@@ -87,7 +89,10 @@ class DashboardApp:
         questions: Questions,
         port: int,
     ) -> None:
-        """Serve the HTML text `page`; `actions` handle further POST requests, by path."""
+        """Serve the HTML text `page`.
+
+        `actions` are handlers of further POST requests, keyed by path.
+        """
         self._page = page.encode()
         self._recording = recording
         self._clock = clock
@@ -106,7 +111,7 @@ class DashboardApp:
         self._rest_until = 0.0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Handle one request: an ASGI application."""
+        """Handle one request, as an ASGI application."""
         headers = headers_of(scope["headers"])
         try:
             await self._handle(scope, headers, receive, send)
@@ -129,7 +134,7 @@ class DashboardApp:
         await _send(send, *await self._reply(scope, headers, receive))
 
     def close(self) -> None:
-        """End all streams before the server stops."""
+        """End all streams; called before the server stops."""
         self._ended.set()
 
     async def _log_in(self, scope: Message, send: Send) -> None:
@@ -154,7 +159,7 @@ class DashboardApp:
         raise _Refusal(404, "Not found\n")
 
     async def _post(self, handle: Handler, headers: Mapping[str, str], receive: Receive) -> Reply:
-        """Handle a POST; the answer to bad input is {"error": …} with status 400."""
+        """Handle a POST request; for bad input, respond {"error": …} with status 400."""
         if headers.get("origin") != f"http://{headers['host']}":
             raise _Refusal(403, "The Origin header is not that of this server.\n")
         if headers.get("content-type", "").partition(";")[0].strip() != JSON:
@@ -169,7 +174,7 @@ class DashboardApp:
     # --- the live state ------------------------------------------------------------------------
 
     async def _stream(self, receive: Receive, send: Send) -> None:
-        """Send the state now and whenever it has changed, until the client disconnects."""
+        """Send the state now and after each change, until the client or the server ends."""
         if self._streams >= STREAMS_MAX:
             raise _Refusal(429, "Too many pages are open.\n")
         self._streams += 1
@@ -194,7 +199,7 @@ class DashboardApp:
             gone.cancel()
 
     def _encode_page(self) -> None:
-        """Encode the page again if the state has changed."""
+        """Encode the page again if the state has changed since it was last encoded."""
         clock = self._clock
         paused_at = clock.now() if clock.is_paused else None
         revision = (self._recording.revision, clock.speed, paused_at)
@@ -207,9 +212,9 @@ class DashboardApp:
         self._rest_until = started + took * (1 + REST_PER_WORK)
 
     def _event(self) -> bytes:
-        """Return the event of the encoded page, with the present time.
+        """Return the server-sent event with the encoded page and the current time.
 
-        A page that is opened long after the last change must not show the time of that change.
+        The time is added here, because the page may have been encoded long ago.
         """
         clock = self._clock
         time = {
@@ -222,7 +227,7 @@ class DashboardApp:
 
 
 async def _disconnected(receive: Receive, ended: asyncio.Event) -> None:
-    """Wait until the client disconnects or the server ends."""
+    """Wait until the client disconnects, or until `ended` is set because the server stops."""
 
     async def gone() -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -237,7 +242,10 @@ async def _disconnected(receive: Receive, ended: asyncio.Event) -> None:
 
 
 async def _body(receive: Receive) -> bytes:
-    """Return the body of a request. Raises _Refusal for one that is too long or too slow."""
+    """Return the body of a request.
+
+    Raises _Refusal if the body is too long or arrives too slowly.
+    """
     body = bytearray()
     with suppress(TimeoutError):
         async with asyncio.timeout(BODY_SECONDS_MAX):
@@ -252,7 +260,7 @@ async def _body(receive: Receive) -> bytes:
 
 
 def _decoded(body: bytes) -> Any:
-    """Return a body as JSON. Raises DecodeError."""
+    """Return the JSON value in a request body. Raises DecodeError."""
     try:
         return msgspec.json.decode(body)
     except (UnicodeDecodeError, RecursionError) as cause:

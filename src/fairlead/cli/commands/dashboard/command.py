@@ -35,6 +35,6 @@ def dashboard(
 
 
 class _Link(msgspec.Struct, frozen=True):
-    """The answer of the cluster."""
+    """The response of the cluster to a request for a link."""
 
     url: str

@@ -1,4 +1,4 @@
-"""Dashboard: a page about a running cluster, served on a loopback port of its own."""
+"""Dashboard: a web page about a running cluster, served on its own loopback port."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ Wrapper = Callable[[Reporter], Reporter]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownCluster:
-    """The cluster that a dashboard shows: its name, clock and objects.
+    """The cluster that a dashboard shows: its title, clock and objects.
 
-    `arguments` name it for what-ifs and explanations. `actions` handle the POST requests that
-    change it, by path; without any, the page has no controls.
+    `arguments` are the options with which `fairlead whatif` and `fairlead explain` read the
+    cluster. `actions` are handlers of the POST requests that change the cluster, keyed by path; if
+    there are none, the page has no controls.
     """
 
     title: str
@@ -46,11 +47,11 @@ class Dashboard:
         self._reports: CopiedReports | None = None
 
     def new_link(self) -> str:
-        """Return a URL that opens the dashboard once."""
+        """Return a URL that opens the dashboard, and that works once."""
         return f"http://127.0.0.1:{self._port}/login?code={self._sessions.new_code()}"
 
     def logging(self, logging: Wrapper | None) -> Wrapper:
-        """Return `logging` such that the dashboard gets a copy of every record."""
+        """Return `logging`, extended so that the dashboard receives a copy of each record."""
 
         def wrap(reporter: Reporter) -> Reporter:
             self._reports = CopiedReports(reporter if logging is None else logging(reporter))
@@ -60,7 +61,10 @@ class Dashboard:
 
     @asynccontextmanager
     async def showing(self, cluster: ShownCluster) -> AsyncIterator[LiveRecording]:
-        """Serve during the `with` block; the caller passes changes to the recording."""
+        """Serve the dashboard during the `with` block.
+
+        The caller passes changes to the recording.
+        """
         recording = LiveRecording(cluster.title, cluster.clock, cluster.objects, self._reports)
         app = DashboardApp(
             render_dashboard(cluster.title, has_controls=bool(cluster.actions)),

@@ -1,7 +1,7 @@
-"""LiveRecording: what happens in a running cluster, as the data of a report.
+"""LiveRecording: records a running cluster, and returns the data of a report about it.
 
-It is the Recorder of a simulation, which receives the changes of objects and the decisions that
-the engine reports. After a large number of records, it starts again from the current state.
+Like a simulation, it uses a Recorder, which receives changes of objects and decisions of the
+engine. After a large number of records, the recording starts again from the current state.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Objects = Callable[[], Sequence[ApiObject]]
 
 
 class CopiedReports:
-    """A Reporter that forwards every record, and copies it to a recorder once there is one."""
+    """A Reporter that forwards every record, and copies it to `recorder` unless that is None."""
 
     def __init__(self, reporter: Reporter) -> None:
         """Forward records to `reporter`."""
@@ -38,21 +38,21 @@ class CopiedReports:
         self.recorder: Recorder | None = None
 
     def report(self, record: Record) -> None:
-        """Forward `record`, and copy it to the recorder if there is one."""
+        """Forward `record`, and copy it to the recorder if one is set."""
         self._reporter.report(record)
         if self.recorder is not None:
             self.recorder.report(record)
 
 
 class LiveRecording:
-    """Records a cluster from now on; `revision` grows with every change."""
+    """Records a cluster from its creation on; `revision` increases with every change."""
 
     def __init__(
         self, title: str, clock: LocalClock, objects: Objects, reports: CopiedReports | None
     ) -> None:
-        """Record the changes passed to `observe`, and the decisions in `reports`.
+        """Record the changes that are passed to `observe`, and the decisions in `reports`.
 
-        `objects` returns all objects of the cluster as they are now.
+        `objects` returns all current objects of the cluster.
         """
         self.revision = 0
         self._title = title
@@ -62,7 +62,7 @@ class LiveRecording:
         self.restart()
 
     def restart(self) -> None:
-        """Forget what happened, and begin with the objects as they are now."""
+        """Discard all records, and start again with the current objects."""
         now = self._clock.now()
         self.revision += 1
         self._since = now
@@ -72,20 +72,20 @@ class LiveRecording:
             self._reports.recorder = self._recorder
 
     def close(self) -> None:
-        """Stop recording."""
+        """Stop recording decisions."""
         if self._reports is not None:
             self._reports.recorder = None
 
     def observe(self, change: ObjectChanged | ObjectDeleted) -> None:
-        """Record a change of an object."""
+        """Record the change of an object."""
         self.revision += 1
         self._recorder.observe(change, self._clock.now())
-        # Not only when a page is open: a cluster may run for days without one.
+        # Checked at each change, because a cluster may run for days without an open page.
         if len(self._recorder.samples) > SAMPLES_MAX:
             self.restart()
 
     def page(self) -> Json:
-        """Return the state and what led to it, as `report/page_data.py` packs it for the page."""
+        """Return the current state and the recorded history, packed for the page."""
         heading = Heading(self._title, "now", 0, 0.0)
         outcome = self._outcome()
         data = simulation_report(heading, outcome)
@@ -123,7 +123,7 @@ class LiveRecording:
 
 
 def _without_pods(outcome: RunOutcome) -> list[str]:
-    """Return the workloads that have pods, but none on a node in service; Jobs do not count."""
+    """Return the names of workloads, except Jobs, that have pods but none on a node in service."""
     history = outcome.cluster_history
     silent = set(history.out_of_service) if history is not None else set()
     serving = dict[WorkloadRef, bool]()

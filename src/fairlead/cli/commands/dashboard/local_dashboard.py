@@ -31,7 +31,7 @@ TITLE: Final = "Local cluster"
 
 
 class LocalDashboard:
-    """Serves the dashboard on the socket `listening`; a Companion."""
+    """Serves the dashboard of a local cluster on the socket `listening`; implements Companion."""
 
     def __init__(self, listening: socket) -> None:
         """Listen on `listening`, an open socket on a loopback address."""
@@ -39,20 +39,23 @@ class LocalDashboard:
 
     @property
     def handlers(self) -> Mapping[str, PathHandler]:
-        """See Companion."""
+        """The handler of requests for new links; see `Companion.handlers`."""
         return {PATH: self._answer_link}
 
     def new_link(self) -> str:
-        """See Dashboard."""
+        """Return a URL that opens the dashboard, and that works once."""
         return self._dashboard.new_link()
 
     def logging(self, logging: Wrapper | None) -> Wrapper:
-        """See Dashboard."""
+        """Return a function that wraps a reporter and copies each record.
+
+        See `Dashboard.logging`.
+        """
         return self._dashboard.logging(logging)
 
     @asynccontextmanager
     async def serving(self, cluster: LocalCluster, app: ApiApp) -> AsyncIterator[None]:
-        """See Companion."""
+        """Serve the dashboard during the `with` block; see `Companion.serving`."""
         actions = Actions(app.handle, cluster.store)
         shown = ShownCluster(
             title=TITLE,
@@ -69,21 +72,24 @@ class LocalDashboard:
                 unsubscribe()
 
     async def _answer_link(self, request: Request) -> Response:
-        """Return a new link, as JSON. Raises ApiError 405."""
+        """Return a response with a new link, as JSON.
+
+        Raises ApiError 405 for a method other than POST.
+        """
         if request.method != "POST":
             raise no_method()
         return Response(200, (encode({"url": self.new_link()}),))
 
 
 def objects_of(cluster: LocalCluster) -> list[ApiObject]:
-    """Return all objects of `cluster` that controllers receive."""
+    """Return all objects of `cluster` that its controllers receive."""
     kinds = [kind for kind in cluster.store.storage.kinds() if is_watched(kind)]
     views = (_view(obj) for kind in kinds for obj in cluster.store.list(kind))
     return [view for view in views if view is not None]
 
 
 def observe(recording: LiveRecording, change: StoredChange) -> None:
-    """Record a change of the store of a local cluster."""
+    """Pass a change of a local cluster's store to `recording`."""
     if not is_watched(change.kind):
         return
     stimulus = stimulus_if_decodable(change)

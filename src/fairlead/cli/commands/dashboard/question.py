@@ -1,6 +1,6 @@
-"""Questions: what-ifs and explanations about the present state of a running cluster.
+"""Questions: answers what-ifs and requests to explain a pod, about the current state of a cluster.
 
-Each runs in its own process, so that this one keeps running.
+Each question runs in a process of its own, so that the cluster keeps running.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ALLOWED: Final = (
     "--fail-zone", "--fail-node", "--fail-fraction", "--flap", "--how", "--at", "--for",
     "--max-unavailable", "--seed", "--seeds", "--fail-on",
 )  # fmt: skip
-# Arguments that name the cluster; files with its objects may be written to the folder.
+# Returns the arguments that name the cluster; may write files with its objects to the folder.
 ClusterArguments = Callable[[Path], Sequence[str]]
 _ANSWERED: Final = (exit_code.SUCCESS, exit_code.DIFFERENCE, exit_code.CONDITION_HOLDS)
 
@@ -45,18 +45,21 @@ class Questions:
     """Answers questions about a cluster, one at a time; keeps the newest REPORTS_MAX reports."""
 
     def __init__(self, cluster_arguments: ClusterArguments) -> None:
-        """Answer questions about the cluster that `cluster_arguments` name."""
+        """Answer questions about the cluster that the arguments from `cluster_arguments` name."""
         self._cluster_arguments = cluster_arguments
         self._one_at_a_time = asyncio.Lock()
         self._reports: OrderedDict[str, bytes] = OrderedDict()
         self._asked = 0
 
     def report(self, number: str) -> bytes | None:
-        """Return the HTML report of a what-if; None if there is none, or no longer."""
+        """Return the HTML report of what-if `number`.
+
+        Returns None if it does not exist or was discarded.
+        """
         return self._reports.get(number)
 
     async def ask(self, body: Any) -> Json:
-        """Ask what a change would do: the findings, and the path of the report.
+        """Run a what-if about a change; return its findings and the path of its report.
 
         Raises InputError, and ValidationError for a bad body.
         """
@@ -74,7 +77,10 @@ class Questions:
         return {"findings": verdict["findings"], "report": f"/reports/{self._asked}"}
 
     async def explain(self, body: Any) -> Json:
-        """Explain why a pod runs where it does, or why it is pending. Raises as `ask`."""
+        """Explain why a pod runs on its node, or why it is pending.
+
+        Raises InputError, ValidationError.
+        """
         pod = msgspec.convert(body, _Target).pod
         if pod.count("/") != 1 or pod.startswith("-"):
             raise InputError("pod", "must be NAMESPACE/NAME", object_name=pod)
@@ -84,7 +90,7 @@ class Questions:
         return {"text": output.decode(errors="replace")}
 
     async def _run(self, command: str, folder: Path, arguments: list[str]) -> bytes:
-        """Run `command` on the cluster and return its output. Raises InputError."""
+        """Run `command` on the cluster and return its standard output. Raises InputError."""
         if any("\0" in one for one in arguments):
             raise InputError(command, "must not contain the character NUL")
         cluster = self._cluster_arguments(folder)
@@ -93,7 +99,7 @@ class Questions:
         except TimeoutError:
             raise InputError(command, "takes too long") from None
         if completed.code not in _ANSWERED:
-            # The message may name a temporary file, which means nothing to the reader.
+            # Without the message's name of a temporary file, which means nothing to the reader.
             text = completed.error.removeprefix("fairlead: ")
             text = text.replace(str(folder / SNAPSHOT), "the cluster")
             raise InputError(command, text)
@@ -101,7 +107,7 @@ class Questions:
 
 
 def change_words(text: str) -> list[str]:
-    """Split the options of a change. Raises InputError for options that are not in ALLOWED."""
+    """Split `text` into the options of a change. Raises InputError for an option not in ALLOWED."""
     try:
         words = shlex.split(text)
     except ValueError as cause:

@@ -1,7 +1,8 @@
-"""Sessions: who may use the dashboard, by a link that works once and then by a cookie.
+"""Sessions: opens sessions of the dashboard, by a link that works once and then by a cookie.
 
-A link holds a code. The first request with the code gets a session token in a cookie, and the code
-is void. Only digests are kept, so that neither codes nor tokens can be read from memory dumps.
+A link contains a code. The response to the first request with the code sets a cookie with a session
+token; then the code is invalid. Only digests of codes and tokens are kept, so that a memory dump
+does not reveal them.
 """
 
 from __future__ import annotations
@@ -16,22 +17,28 @@ SESSIONS_MAX: Final = 64
 
 
 class Sessions:
-    """The open sessions; of too many codes or sessions, the oldest are void."""
+    """The open sessions.
+
+    If there are too many codes or sessions, the oldest ones become invalid.
+    """
 
     def __init__(self, cookie: str) -> None:
-        """`cookie` is the name of the cookie."""
+        """Use a cookie with the name `cookie`."""
         self._cookie = cookie
         self._codes: dict[bytes, None] = {}
         self._tokens: dict[bytes, None] = {}
 
     def new_code(self) -> str:
-        """Return a new code, which can be used once."""
+        """Return a new code, which is valid for one login."""
         code = new_token()
         _add(self._codes, code, CODES_MAX)
         return code
 
     def log_in(self, code: str) -> str | None:
-        """Return the Set-Cookie header for a valid code, which is void from now on; else None."""
+        """Return a Set-Cookie header with a new session if `code` is valid, else None.
+
+        Invalidate the code.
+        """
         if self._codes.pop(_digest(code), b"") == b"":
             return None
         token = new_token()
@@ -39,9 +46,9 @@ class Sessions:
         return f"{self._cookie}={token}; Path=/; HttpOnly; SameSite=Strict"
 
     def is_open(self, cookies: str) -> bool:
-        """Return whether a Cookie header holds the token of an open session.
+        """Return whether a Cookie header contains the token of an open session.
 
-        Other servers on this machine share the header, so their cookies may have any form.
+        Other servers on this machine share the header, so cookies in any format must be accepted.
         """
         pairs = (pair.strip().partition("=") for pair in cookies.split(";"))
         return any(

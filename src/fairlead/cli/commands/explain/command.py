@@ -1,4 +1,4 @@
-"""`fairlead explain`: why a pod is on its node, what blocks a node, what a budget allows."""
+"""`fairlead explain`: explains the placement of a pod, the blockers of a node, or a budget."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from fairlead.whatif.input.duration import for_readers
 
 
 def print_group(explained: ExplainedGroup, console: Console) -> None:
-    """Print the explanation."""
+    """Print the explanation `explained` of a PodGroup."""
     found = explained.found
     print_line(console, f"{found.title}: {_members(found)}", "bold")
     print_line(console, _obstacle(found))

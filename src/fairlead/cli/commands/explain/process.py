@@ -1,4 +1,4 @@
-"""Asks a running `fairlead run` to explain a pod."""
+"""Explains a pod through the HTTP endpoint of a running `fairlead run` process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fairlead.whatif.input.error import InputError
 
 _PATH: Final = "/fairlead/explain"
 _SECONDS_MAX: Final = 30.0
-_BYTES_MAX: Final = 64 << 20  # an explanation has some 300 bytes for each node
+_BYTES_MAX: Final = 64 << 20  # An explanation has some 300 bytes for each node.
 _WORDS: Final = {
     0: "",
     401: "the token is missing or not valid; --token-file names one",
@@ -37,9 +37,10 @@ def explain_by_process(
     output: AnswerFormat,
     all_nodes: bool,
 ) -> int:
-    """Print how the process sees the pod `target`; return the exit code.
+    """Print the explanation of the pod `target` by a running process; return the exit code.
 
-    Raises InputError, also if `others`, options of other explanations, are given.
+    `others` are the names of given options that only other explanations accept. Raises InputError,
+    also if there are such options.
     """
     if options.process is None:
         raise InputError("--process", "is required with the options of its connection")
@@ -67,7 +68,7 @@ def explain_by_process(
         _print_json(config, answer.body)
         return exit_code.SUCCESS
     for line in text.splitlines():
-        # Another server may send control characters, which are commands to a terminal.
+        # Another server might send control characters, which a terminal interprets.
         print("".join(one if one.isprintable() else " " for one in line).rstrip())
     return exit_code.SUCCESS
 
@@ -87,7 +88,7 @@ async def _ask(config: ConnectionConfig, request: ApiRequest) -> ApiAnswer:
 
 
 def _pod_key(target: str) -> str:
-    """Return NAMESPACE/NAME of `pod/NAMESPACE/NAME`, or of `pod/NAME` in namespace default."""
+    """Return NAMESPACE/NAME for `pod/NAMESPACE/NAME`, and default/NAME for `pod/NAME`."""
     kind, *parts = target.split("/")
     if kind not in ("pod", "pods", "po") or not 1 <= len(parts) <= 2 or not all(parts):
         problem = "is not pod/NAMESPACE/NAME, all that --process explains"

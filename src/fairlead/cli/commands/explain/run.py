@@ -66,12 +66,12 @@ _START_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ExplainRequest:
-    """The arguments of one explanation; `batch` is --batch-config and --batch-plugin.
+    """The arguments of one explanation; `batch` is (--batch-config, --batch-plugin).
 
-    `seeds` and `runtimes` are those of --seeds and --runtimes, for start times.
+    `seeds` and `runtimes` are the options --seeds and --runtimes, for estimated start times.
 
-    The object `target` is in a snapshot, a running cluster, or the files `apply`; "" means the only
-    pod or workload of those files.
+    The object `target` is in a snapshot, a running cluster, or the files in `apply`. With `target`
+    "", it is the only pod or workload in these files.
     """
 
     target: str
@@ -95,7 +95,7 @@ def snapshot_and_target(
     connection: ConnectionOptions,
     apply: Names,
 ) -> tuple[str | None, str]:
-    """Return the meaning of the two arguments: the snapshot (None for a cluster) and the object.
+    """Return (snapshot, object) from the two arguments; the snapshot is None for a running cluster.
 
     Raises InputError.
     """
@@ -115,7 +115,7 @@ def snapshot_and_target(
 
 
 def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: bool) -> int:
-    """Explain and print; return the exit code. Raises InputError."""
+    """Explain an object and print the explanation; return the exit code. Raises InputError."""
     release, target = read_release(request.release), request.target
     snapshot = snapshot_of(request.snapshot, request.connection, request.max_input)
     scheduler = _scheduler(request, snapshot, release)
@@ -157,7 +157,7 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
 
 
 def _starts(request: ExplainRequest, snapshot: Snapshot, release: Release) -> StartTimes | None:
-    """Return the start times of everything that waits; None if no runtimes are known."""
+    """Return the start times of all waiting pods; None if no run times of pods are known."""
     conditions = Conditions(
         seeds=request.seeds,
         releases=Releases(release, release),
@@ -174,7 +174,7 @@ def _starts(request: ExplainRequest, snapshot: Snapshot, release: Release) -> St
 def _with_starts(
     answer: TabularAnswer, request: ExplainRequest, snapshot: Snapshot, release: Release
 ) -> TabularAnswer:
-    """Return the explanation of a workload with the start times of its pending pods."""
+    """Return the explanation of a workload, extended by the start times of its pending pods."""
     if "workload" not in answer.facts:
         problem = "is about a pod, a workload or a pod group"
         raise InputError(_starts_option(request), problem)
@@ -254,9 +254,9 @@ def _print_json(value: Json) -> None:
 
 
 def print_explanation(explanation: Explanation, console: Console, *, all_nodes: bool) -> None:
-    """Print the whole evaluation; if `all_nodes` is set, every node has a row.
+    """Print the evaluation of a pod on all nodes, with a row for each node if `all_nodes` is set.
 
-    Otherwise only the first feasible nodes are listed, and infeasible nodes with the same reason
+    Otherwise, only the first feasible nodes are listed, and infeasible nodes with the same reason
     share a row.
     """
     rows_max = None if all_nodes else NODES_MAX
@@ -279,7 +279,7 @@ def print_explanation(explanation: Explanation, console: Console, *, all_nodes: 
 
 
 def _decision(found: Evaluation) -> str:
-    """Return the scheduling decision in one line."""
+    """Return the scheduling decision as one line of text."""
     if found.gated is not None:
         return f"Kept out of the queue by {found.gated.plugin}: {found.gated.message}"
     if found.fit_error:
@@ -300,7 +300,7 @@ def _decision(found: Evaluation) -> str:
 
 
 def _is_cut(found: Evaluation, rows_max: int | None) -> bool:
-    """Return whether some nodes are not listed individually."""
+    """Return whether the tables have no row of their own for some nodes."""
     if rows_max is None:
         return False
     refused = sum(status is not None for status in found.verdicts.values())
@@ -335,7 +335,7 @@ def _print_feasible(console: Console, found: Evaluation, rows_max: int | None) -
 
 
 def _spaced(plugin: str) -> str:
-    """Return a plugin's name with spaces between words, so that it can wrap in a narrow column."""
+    """Return a plugin's name with spaces between its words, so that a narrow column can wrap it."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plugin)
 
 
@@ -355,10 +355,7 @@ def _print_infeasible(console: Console, explanation: Explanation, rows_max: int 
 
 
 def _would_fit(explanation: Explanation, node: str) -> str:
-    """Return the smallest change that makes the node feasible, verified by a trial.
-
-    "" if unknown.
-    """
+    """Return the smallest change that makes the node feasible, as found by trial; "" if unknown."""
     remedy = explanation.remedies.get(node)
     return "" if remedy is None else remedy.what
 
@@ -369,7 +366,7 @@ def _verdict(status: Status) -> tuple[str, str, str]:
 
 
 def _print_room(console: Console, room: RoomEvaluation) -> None:
-    """Print what a PostFilter plugin other than DefaultPreemption would do."""
+    """Print the effect of a PostFilter plugin other than DefaultPreemption."""
     victims = ", ".join(f"{pod} ({priority})" for pod, priority in room.victims.items())
     line = f"{room.by} makes room on {room.node} by evicting {victims or 'no pods'}"
     print_line(console, line, style="bold")

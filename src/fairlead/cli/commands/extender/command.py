@@ -1,4 +1,4 @@
-"""`fairlead extender`: serves plugins to a kube-scheduler that runs elsewhere."""
+"""`fairlead extender`: serves scheduler plugins to a kube-scheduler that runs elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs `fairlead extender`: reads the configuration, listens, serves until a signal."""
+"""Runs `fairlead extender`, from its options to its exit code."""
 
 from __future__ import annotations
 

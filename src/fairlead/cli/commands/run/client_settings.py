@@ -1,4 +1,4 @@
-"""The parts of a KubeSchedulerConfiguration about the API server: leaderElection, clientConnection.
+"""The settings of a KubeSchedulerConfiguration for API access: leaderElection, clientConnection.
 
 upstream: component-base/config/v1alpha1/{types,defaults}.go
 """
@@ -33,7 +33,7 @@ class _Election(StrictForm, frozen=True, rename="camel"):
 
 
 class _Connection(StrictForm, frozen=True, rename="camel"):
-    """Content types are accepted and have no effect: all requests are JSON."""
+    """The field clientConnection. Content types have no effect, because all requests are JSON."""
 
     kubeconfig: str = ""
     accept_content_types: str = ""
@@ -44,7 +44,10 @@ class _Connection(StrictForm, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """Settings of the configuration file: `election` is None if off, `kubeconfig` "" if absent."""
+    """The settings for API access in a configuration file.
+
+    `election` is None if leader election is off; `kubeconfig` is "" if the file names none.
+    """
 
     election: ElectionConfig | None
     limits: RequestLimits
@@ -52,7 +55,7 @@ class ClientSettings:
 
 
 def read_client_settings(path: str | None) -> ClientSettings:
-    """Read the file `path`, None for the defaults. Raises InputError."""
+    """Read the settings in the file `path`; None returns the defaults. Raises InputError."""
     value: Any = read_one(path).value if path is not None else {}
     source = path or ""
     part = _part(source, value, "leaderElection", _Election)
@@ -66,7 +69,7 @@ def read_client_settings(path: str | None) -> ClientSettings:
 
 
 def host_name() -> str:
-    """Return the name of this pod or machine, as it appears in events and Leases."""
+    """Return the name of this pod or machine, for use in events and Leases."""
     return os.environ.get(HOST_ENVIRONMENT) or socket.gethostname()
 
 

@@ -1,7 +1,7 @@
-"""ClusterDashboard: the dashboard of `fairlead run`, which shows a real cluster, read-only.
+"""ClusterDashboard: the read-only dashboard of `fairlead run`, which shows a real cluster.
 
-What-ifs and explanations run `fairlead` in another process, which reads the cluster by itself: this
-process knows only what scheduling needs.
+What-ifs and explanations run `fairlead` in another process, which reads the cluster again, because
+this process reads only the objects that scheduling needs.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from fairlead.worlds.cluster.runner import ClusterRunner
 
 
 class ClusterDashboard:
-    """Shows what the reflectors of a ClusterRunner know, from their first lists on."""
+    """Shows the objects that a ClusterRunner's reflectors read, after their first lists."""
 
     def __init__(self, listening: socket, name: str, arguments: Sequence[str]) -> None:
-        """Listen on `listening`.
+        """Serve on the socket `listening`.
 
-        `name` is that of the cluster. `arguments` name it, and today's configuration, to `fairlead
-        whatif` and `fairlead explain`.
+        `name` is the name of the cluster. `arguments` are the options with which `fairlead whatif`
+        and `fairlead explain` read the cluster and its current configuration.
         """
         self._dashboard = Dashboard(listening)
         self._name = name
@@ -35,15 +35,18 @@ class ClusterDashboard:
         self._is_complete = False
 
     def new_link(self) -> str:
-        """See Dashboard."""
+        """Return a URL that opens the dashboard, and that works once."""
         return self._dashboard.new_link()
 
     def logging(self, logging: Wrapper | None) -> Wrapper:
-        """See Dashboard."""
+        """Return a function that wraps a reporter and copies each record.
+
+        See `Dashboard.logging`.
+        """
         return self._dashboard.logging(logging)
 
     def observe(self, updates: Sequence[ObjectUpdate]) -> None:
-        """Accept the differences that a reflector has found, after it has applied them."""
+        """Record the updates of a reflector; called after the reflector has applied them."""
         if self._recording is None or self._runner is None or not self._runner.has_synced:
             return
         if not self._is_complete:
@@ -56,7 +59,7 @@ class ClusterDashboard:
 
     @asynccontextmanager
     async def serving(self, runner: ClusterRunner) -> AsyncIterator[None]:
-        """Serve during the `with` block, in the running event loop."""
+        """Serve the dashboard of `runner` during the `with` block, in the running event loop."""
         self._runner = runner
         shown = ShownCluster(
             title=self._name[:1].upper() + self._name[1:],

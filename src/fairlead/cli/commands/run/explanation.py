@@ -1,7 +1,7 @@
-"""Explains a pod as a running scheduler sees it: its place in the queue and every node's verdict.
+"""Explains a pod as a running scheduler sees it: its place in the queue, and a verdict per node.
 
-Unlike an explanation of a snapshot, it counts pods that are assumed on nodes and not yet bound,
-nominations and preemptions in progress, and it knows the pod's attempts and backoff.
+Unlike the explanation of a snapshot, this one includes pods that are assumed on nodes but not yet
+bound, nominations, preemptions in progress, and the pod's attempts and backoff.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _IN_BACKOFF: Final = (QueueName.BACKOFF, QueueName.ERROR_BACKOFF)
 
 
 def explain_running(runner: ClusterRunner, query: PodQuery) -> PodAnswer:
-    """Return the explanation of a pod by the scheduler of `runner`, as text or JSON.
+    """Return the scheduler's explanation of a pod, as text or JSON.
 
-    503 if this replica does not lead, 404 if the scheduler does not know the pod. Extenders are
-    not called.
+    The response has status 503 if this replica is not the leader, and 404 if the scheduler does not
+    have the pod. Extenders are not called.
     """
     if not isinstance(runner.engine, Engine):
         return PodAnswer(503, b"this replica waits for the Lease, or compares only")
@@ -78,7 +78,10 @@ def _not_queued(engine: Engine, query: PodQuery) -> PodAnswer:
 
 
 def _explanation(scheduler: Scheduler, queued: QueuedPod) -> Explanation | None:
-    """Return the verdicts on a pod that waits; None if no profile is responsible for it."""
+    """Return the verdicts on a pending pod.
+
+    Returns None if the pod belongs to no profile of the scheduler.
+    """
     served = scheduler.served.get(queued.info.pod.spec.scheduler_name)
     if served is None:
         return None
@@ -87,7 +90,7 @@ def _explanation(scheduler: Scheduler, queued: QueuedPod) -> Explanation | None:
 
 
 def _state(queued: QueuedPod, now: Instant) -> str:
-    """Return the pod's place in the queue as a sentence."""
+    """Return a sentence about the pod's place in the queue, its attempts and its backoff."""
     if queued.gated_by:
         return f"Held back by {queued.gated_by} since {format_timestamp(queued.timestamp)}."
     attempts = "1 attempt" if queued.attempts == 1 else f"{queued.attempts:,} attempts"

@@ -1,8 +1,8 @@
 """OtlpExporter: sends spans with OpenTelemetry's SDK over OTLP/HTTP; needs the extra `otel`.
 
-The SDK batches spans and sends them in a thread of its own. If the collector does not answer, spans
-are dropped, and the scheduler is not slowed. The OTEL_* environment variables apply: the sampler,
-the resource, batches, and the headers, certificates, compression and timeout of the exporter.
+The SDK batches spans and sends them in its own thread. If the collector does not answer, spans are
+dropped, so the scheduler is never delayed. The OTEL_* environment variables set the sampler, the
+resource and the batches, and the exporter's headers, certificates, compression and timeout.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ SERVICE: Final = "fairlead"
 
 
 class OtlpExporter:
-    """A SpanExporter, and a context manager that sends the last spans at its end."""
+    """A SpanExporter, and a context manager that sends the remaining spans at its end."""
 
     def __init__(self, endpoint: str, log: Callable[[str], None]) -> None:
-        """Send to the collector at the base URL `endpoint`, as OTEL_EXPORTER_OTLP_ENDPOINT has it.
+        """Send spans to the collector at the base URL `endpoint`, like OTEL_EXPORTER_OTLP_ENDPOINT.
 
-        `log` gets a line when spans cannot be sent, and when they can be sent again. Raises
-        InputError.
+        `log` receives a line when spans can no longer be sent, and when they can be sent again.
+        Raises InputError.
         """
         url = traces_url(endpoint)
         try:
@@ -52,11 +52,11 @@ class OtlpExporter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Send the last spans."""
+        """Send the remaining spans."""
         self._provider.shutdown()
 
     def add(self, span: Span, parent: Any) -> Any:
-        """See SpanExporter; contexts are the SDK's SpanContexts."""
+        """Send a span; see `SpanExporter.add`. Span contexts are the SDK's SpanContexts."""
         api = self._api
         above = None if parent is None else api.set_span_in_context(api.NonRecordingSpan(parent))
         begun = self._tracer.start_span(
@@ -75,10 +75,10 @@ class OtlpExporter:
 
 
 class _FailureLog:
-    """The SDK's exporter, with a line for each time that its collector becomes unreachable."""
+    """The SDK's exporter; logs a line when its collector becomes unreachable or reachable."""
 
     def __init__(self, exporter: Any, url: str, log: Callable[[str], None]) -> None:
-        # Its own lines, several for each try, are left out.
+        # The SDK's own log lines, several for each attempt, are suppressed.
         logging.getLogger("opentelemetry.exporter").setLevel(logging.CRITICAL)
         self._exporter = exporter
         self._url = url
@@ -86,7 +86,7 @@ class _FailureLog:
         self._is_failing = False
 
     def export(self, spans: Sequence[Any]) -> Any:
-        """Send `spans`, in the thread of the SDK."""
+        """Send `spans` and return the result; called in the SDK's thread."""
         result = self._exporter.export(spans)
         is_failure = result.name != "SUCCESS"
         if is_failure != self._is_failing:
@@ -96,17 +96,17 @@ class _FailureLog:
         return result
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """See the SDK's SpanExporter."""
+        """Send all waiting spans; see the SDK's SpanExporter."""
         flushed: bool = self._exporter.force_flush(timeout_millis)
         return flushed
 
     def shutdown(self) -> None:
-        """End tries in progress."""
+        """Stop attempts to send that are in progress."""
         self._exporter.shutdown()
 
 
 def traces_url(endpoint: str) -> str:
-    """Return where the spans for the collector at `endpoint` go. Raises InputError."""
+    """Return the URL for spans of the collector at `endpoint`. Raises InputError."""
     try:
         parts = urlsplit(endpoint)
         is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

@@ -1,4 +1,4 @@
-"""Runs `fairlead run`: from its options to a running replica and its exit code."""
+"""Runs `fairlead run`, from its options to its exit code."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ _BATCH_DEFAULT: Final = "fairlead"
 class RunRequest:
     """The arguments of `fairlead run`.
 
-    `batch` is --batch-config and --batch-plugin, `dashboard` --dashboard and its port.
+    `batch` is (--batch-config, --batch-plugin), `dashboard` is (--dashboard, --dashboard-port).
     """
 
     controllers: Names
@@ -157,7 +157,7 @@ def run_controllers(request: RunRequest) -> int:
 
 
 def _scheduler_metrics(config: EngineConfig, meter: Meter) -> SchedulerMetrics:
-    """Return the metrics of the schedulers of `config`, with the times that `meter` measures."""
+    """Return the metrics of the schedulers in `config`, with the plugin times of `meter`."""
     return SchedulerMetrics(
         SilentReporter(),
         meter.times,
@@ -170,13 +170,16 @@ def _scheduler_metrics(config: EngineConfig, meter: Meter) -> SchedulerMetrics:
 def _reporter(
     log: Logging | None, metrics: SchedulerMetrics, dashboard: ClusterDashboard | None
 ) -> Reporter:
-    """Return the reporter of decisions: to the metrics, and to the dashboard and the log if any."""
+    """Return a reporter that passes decisions to the metrics, the dashboard and the log."""
     logging = log if dashboard is None else dashboard.logging(log)
     return metrics if logging is None else logging(metrics)
 
 
 def _tracer(endpoint: str, reporter: Reporter, opened: ExitStack) -> Tracer | None:
-    """Return what makes spans for --otlp-endpoint; None without it. Raises InputError."""
+    """Return the tracer that creates spans for --otlp-endpoint; None without it.
+
+    Raises InputError.
+    """
     if not endpoint:
         return None
     # Imported only where it is used: it needs the extra `otel`.
@@ -204,7 +207,10 @@ def print_roles(request: RunRequest) -> int:
 
 
 def run_shadow(request: RunRequest) -> int:
-    """Compare until a signal, a failure or the end of --for; print a summary. Raises InputError."""
+    """Compare until a signal, a failure or the end of --for, then print a summary.
+
+    Raises InputError.
+    """
     options = request.shadow
     if _controllers(request.controllers) != (SCHEDULER,):
         raise InputError("--controllers", "only the scheduler can be compared with --shadow")
@@ -241,7 +247,7 @@ def run_shadow(request: RunRequest) -> int:
 
 
 def _compared(request: RunRequest) -> dict[str, SchedulerConfig]:
-    """Return the configurations to compare: `present`, and `new` if one is given."""
+    """Return the configurations to compare, keyed by `present` and, if one is given, `new`."""
     options, release = request.shadow, read_release(request.release.choice)
     today = UserPlugins(request.plugins)
     present = read_scheduler_config(request.config, today, release, allow_extenders=True)
@@ -256,7 +262,7 @@ def _compared(request: RunRequest) -> dict[str, SchedulerConfig]:
 
 
 def _duration(text: str) -> float | None:
-    """Return the seconds of --for, None without it. Raises InputError."""
+    """Return the duration of --for in seconds; None without --for. Raises InputError."""
     try:
         return read_duration(text) / NANOSECONDS_PER_SECOND if text else None
     except ValueError as cause:
@@ -264,7 +270,7 @@ def _duration(text: str) -> float | None:
 
 
 def _open(option: str, path: Path | None, opened: ExitStack) -> BinaryIO | None:
-    """Open the file of `option`; each line is written at once. Raises InputError."""
+    """Open the file of `option` without a buffer; None without a path. Raises InputError."""
     if path is None:
         return None
     try:
@@ -320,7 +326,7 @@ async def _run(
 
 
 def _explain(runner: ClusterRunner, query: PodQuery) -> PodAnswer:
-    # Imported only when asked: the modules of explanations take as long as the scheduler.
+    # Imported only on request: the modules of explanations take as long to import as the scheduler.
     from fairlead.cli.commands.run.explanation import explain_running
 
     return explain_running(runner, query)
@@ -333,7 +339,7 @@ def _dashboard(
     is_wanted, port = request.dashboard
     if not is_wanted:
         return None
-    # Imported only where it runs: the page and the recorders take as long as the scheduler.
+    # Imported only if needed: the page and the recorders take as long to import as the scheduler.
     from fairlead.cli.commands.run.dashboard import ClusterDashboard
 
     listening = opened.enter_context(open_dashboard_port(port))
@@ -341,9 +347,10 @@ def _dashboard(
 
 
 def _arguments(request: RunRequest, cluster: str, settings: ClientSettings) -> list[str]:
-    """Return the options that name this cluster and configuration to whatif and explain.
+    """Return the options with which whatif and explain read this cluster and its configuration.
 
-    Of a kubeconfig's default, they name the context, which may change while this command runs.
+    If no option names the cluster, the current context is named, because the user may switch to
+    another context while this command runs.
     """
     given, (batch_config, batch_plugins) = request.connection, request.batch
     if settings.kubeconfig and not given.is_given:
@@ -364,7 +371,7 @@ def _arguments(request: RunRequest, cluster: str, settings: ClientSettings) -> l
 
 
 def _controllers(names: Names) -> tuple[str, ...]:
-    """Return the controllers in their order. Raises InputError."""
+    """Return the chosen controllers in the order of CONTROLLERS. Raises InputError."""
     given = [name for text in names for name in text.split(",") if name]
     for name in given:
         if name not in CONTROLLERS:
@@ -412,18 +419,18 @@ def _node_lifecycle(options: ControllerOptions, release: Release) -> NodeLifecyc
 
 
 def _connection(options: ConnectionOptions, settings: ClientSettings) -> ConnectionConfig:
-    """Return the connection given by the options, otherwise by clientConnection.kubeconfig."""
+    """Return the connection that the options name, else the one in clientConnection.kubeconfig."""
     if settings.kubeconfig and not options.is_given:
         options = ConnectionOptions(kubeconfig=settings.kubeconfig)
     return connection_of(options)
 
 
 def _http_options(request: RunRequest, opened: ExitStack) -> HttpOptions | None:
-    """Open the socket and check the certificate. Raises InputError."""
+    """Open the socket of --listen and read the certificate. Raises InputError."""
     certificate, key = request.certificate
     if request.listen == NOTHING:
         return None
-    # The probes of a kubelet come from outside the pod, so any address is accepted.
+    # The kubelet's probes come from outside the pod, so every address is allowed.
     address = listen_address(request.listen, beyond_loopback=True)
     listening = opened.enter_context(open_listener(address))
     options = HttpOptions(listening, certificate, key)

@@ -23,7 +23,7 @@ SHADOW: Final = Group(
 @Parameter(name="*", group=SHADOW)
 @dataclass(frozen=True)
 class ShadowOptions:
-    """What to compare, and where to write it."""
+    """The options of a shadow run: a second configuration, the duration, and output files."""
 
     shadow: Annotated[
         bool,

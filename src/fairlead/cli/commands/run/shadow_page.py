@@ -1,6 +1,6 @@
-"""The report of `fairlead run --shadow`: how other schedulers' placements compare, as a page.
+"""The HTML report of `fairlead run --shadow`, about the placements of other schedulers.
 
-A page without script; base.css gives it the colours of the other reports.
+The page has no script. Its colours are those of the other reports (base.css).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ td { vertical-align: top; }
 
 
 def render_shadow(cluster: str, period: tuple[str, str], summary: Json) -> str:
-    """Return the page for `summary`, which ShadowRecord.summary returns.
+    """Return the page for `summary`, the result of ShadowRecord.summary.
 
-    `period` has the times at which the comparison began and ended.
+    `period` is (start, end) of the comparison, as texts.
     """
     sections = "\n".join(_configuration(name, one) for name, one in summary.items())
     return render_static_page(
@@ -103,7 +103,7 @@ def _cells(one: Json) -> str:
 
 
 def _why(one: Json) -> str:
-    """Return the reason of a difference: a verdict, the victims, or the scores."""
+    """Return the reason of a difference: a scheduler's message, the victims, or the scores."""
     reasons = [one["reason"]] if one.get("reason") else []
     if one.get("victims"):
         reasons.append(f"would preempt {', '.join(one['victims'])}")

@@ -42,8 +42,8 @@ def simulate(
     overwrite: Annotated[
         bool,
         Parameter(
-            help="Overwrite existing files that the scenario names as outputs, even if Fairlead "
-            "did not write them.",
+            help="Let the scenario write its outputs outside the current directory, and over "
+            "files that Fairlead did not write.",
             negative=(),
         ),
     ] = False,

@@ -40,7 +40,7 @@ DEFAULT_REPORT: Final = "fairlead-simulate.html"
 
 @dataclass(frozen=True, slots=True)
 class SimulationRequest:
-    """The arguments of one simulation; `batch` is --batch-config and --batch-plugin."""
+    """The arguments of one simulation; `batch` is (--batch-config, --batch-plugin)."""
 
     path: str
     seed: int | None
@@ -58,7 +58,7 @@ class SimulationRequest:
 
 
 def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
-    """Run the scenario, output the result and return the exit code. Raises InputError."""
+    """Run the scenario, write the results and return the exit code. Raises InputError."""
     started = perf_counter()
     conditions = [parse_simulation_fail_on(text) for text in request.fail_on]
     path, scenario = request.path, read_scenario(request.path)
@@ -136,7 +136,7 @@ def _is_forbidden(outcome: RunOutcome, conditions: list[FailOn | None]) -> bool:
 
 @dataclass(frozen=True)
 class _Files:
-    """The output file of each result; None for results that are not written."""
+    """The output file of each result; None for a result that is not written."""
 
     report: Path | None
     commands: Path | None
@@ -145,9 +145,9 @@ class _Files:
 
 
 def _files(path: str, named: Outputs, options: OutputOptions, snapshot: Path | None) -> _Files:
-    """Return the scenario's outputs, overridden by options.
+    """Return the output files that the scenario names, overridden by the options.
 
-    Raises InputError for unwritable files.
+    Raises InputError if a file cannot be written.
     """
     report = options.report or _path(named.report)
     files = _Files(
@@ -164,9 +164,9 @@ def _files(path: str, named: Outputs, options: OutputOptions, snapshot: Path | N
 
 
 def _refuse_foreign_files(path: str, named: Outputs) -> None:
-    """Raise InputError if the scenario writes elsewhere or replaces a file of the user.
+    """Raise InputError if the scenario writes outside the current directory or over a user's file.
 
-    A scenario may come from an untrusted source; files that the user names in options are not
+    A scenario may come from an untrusted source. Files that the user names in options are not
     checked.
     """
     here = Path.cwd().resolve()

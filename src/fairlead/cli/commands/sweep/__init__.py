@@ -1,1 +1,1 @@
-"""`fairlead sweep`: one scenario with fields, seeds and failures varied."""
+"""`fairlead sweep`: runs one scenario many times, with varied fields, seeds and failures."""

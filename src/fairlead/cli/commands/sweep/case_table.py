@@ -1,4 +1,4 @@
-"""The table of a sweep's cases as CSV or Parquet: parameters, then measures."""
+"""The table of a sweep's cases as CSV or Parquet: columns for parameters, then for measures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Measured = Mapping[str, Number | None]
 
 
 def csv_table(cases: Sequence[Case], rows: Sequence[Measured]) -> bytes:
-    """Return the table as CSV with a header; values that a result lacks are empty."""
+    """Return the table as CSV with a header row; the cell of a missing value is empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["case", *cases[0].parameters, *(one.name for one in MEASURES)])
@@ -26,7 +26,7 @@ def csv_table(cases: Sequence[Case], rows: Sequence[Measured]) -> bytes:
 
 
 def require_parquet() -> None:
-    """Raise InputError if Parquet files cannot be written."""
+    """Raise InputError if pyarrow, which writes Parquet files, is not installed."""
     try:
         import pyarrow  # noqa: F401, ICN001
     except ImportError:
@@ -35,7 +35,7 @@ def require_parquet() -> None:
 
 
 def parquet_table(cases: Sequence[Case], rows: Sequence[Measured]) -> bytes:
-    """Return the table as a Parquet file. Parameters of mixed types are texts."""
+    """Return the table as a Parquet file. A column with values of several types contains texts."""
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -1,4 +1,4 @@
-"""`--fail-on` of a sweep: a measure compared with a number."""
+"""The conditions of `--fail-on` in a sweep, each of which compares a measure with a number."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _OPERATORS: Final[Mapping[str, Callable[[float, float], bool]]] = {
 
 @dataclass(frozen=True, slots=True)
 class MeasureCondition:
-    """A condition: `measure` compared with `number` by the operator `sign`."""
+    """A condition that compares `measure` with `number` by the operator `sign`."""
 
     measure: str
     sign: str
     number: float
 
     def holds(self, row: Mapping[str, Number | None]) -> bool:
-        """Return whether the condition is true of the case with these measures."""
+        """Return whether the condition holds for the case with the measures in `row`."""
         value = row[self.measure]
         return value is not None and _OPERATORS[self.sign](value, self.number)
 
 
 def parse_condition(text: str) -> MeasureCondition:
-    """Return the condition in `pending>0`. Raises InputError."""
+    """Return the condition that `text` states, such as `pending>0`. Raises InputError."""
     found = _FORM.fullmatch(text.replace(" ", ""))
     if found is None:
         raise InputError("--fail-on", f"{text!r} is not MEASURE>NUMBER, such as pending>0")
@@ -45,6 +45,6 @@ def parse_condition(text: str) -> MeasureCondition:
 
 
 def require_measure(option: str, name: str) -> None:
-    """Raise InputError, naming `option`, if there is no measure `name`."""
+    """Raise InputError for the option `option` if there is no measure called `name`."""
     if name not in BY_NAME:
         raise InputError(option, f"{name!r} is no measure; {known_names(name, BY_NAME)}")

@@ -1,6 +1,6 @@
-"""Where the cases of a sweep run: processes on this machine, or a Dask cluster.
+"""Executors of a sweep's cases: processes on this machine, or a Dask cluster.
 
-Both yield the number and the result of each case, in the order in which the cases end.
+Each executor yields (case number, result), in the order in which the cases end.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ Executor = Callable[[str, Sequence[Case], ScenarioFiles], Results]
 DASK: Final = "dask://"
 _PROCESSES: Final = re.compile(r"processes(?::([1-9]\d{0,3}))?")
 _CONNECT_S: Final = 10
-_IN_FLIGHT: Final = 4  # cases that are submitted for each process, so that none waits
+_IN_FLIGHT: Final = (
+    4  # Cases that are submitted for each process in advance, so that no process waits.
+)
 _IN_FLIGHT_ON_DASK: Final = 1_000
 
 
 def parse_place(text: str) -> Executor:
-    """Return the executor that `--on` names. Raises InputError."""
+    """Return the executor for `text`, the value of `--on`. Raises InputError."""
     if text.startswith(DASK) and len(text) > len(DASK):
         return partial(_on_dask, f"tcp://{text.removeprefix(DASK)}")
     found = _PROCESSES.fullmatch(text)
@@ -45,7 +47,7 @@ def _in_processes(count: int, source: str, cases: Sequence[Case], _: ScenarioFil
         for case in cases:
             yield case.number, run_case(source, case.scenario)
         return
-    # Processes that are started anew have no threads and no open files of this one.
+    # New processes, instead of forked ones, have no threads and no open files of this process.
     context = multiprocessing.get_context("spawn")
     waiting, running = iter(cases), dict[Future[CaseResult], int]()
     with ProcessPoolExecutor(min(count, len(cases)), mp_context=context) as pool:

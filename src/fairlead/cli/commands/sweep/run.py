@@ -1,8 +1,8 @@
 """Runs `fairlead sweep`, from its options to its exit code.
 
 1. the cases      read the scenario once; combine the values
-2. the results    read those of an earlier run in the folder; run the others
-3. the answer     measure the results; write tables and reports; print
+2. the results    read the results of an earlier run from the folder; run the other cases
+3. the answer     measure the results; write tables and reports; print the answer
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _LOSS: Final = re.compile(r"(zone|node)@(.+)")
 
 @dataclass(frozen=True, slots=True)
 class SweepRequest:
-    """The arguments of a sweep; see the command."""
+    """The arguments of a sweep, named like the options of the command."""
 
     scenario: str
     vary: Names
@@ -103,7 +103,7 @@ def _cases(request: SweepRequest) -> list[Case]:
             raise InputError(option, "is given twice", object_name=name)
     if request.sample is not None and request.sample < 1:
         raise InputError("--random", f"{request.sample} is not 1 or more")
-    # The files are written by the sweep; 100 cases must not write one after another.
+    # The sweep writes the files itself, so that its cases do not overwrite each other's files.
     plain = {key: value for key, value in document.value.items() if key != "outputs"}
     cases = cases_of(plain, variations, request.sample, request.sample_seed)
     for case in cases:
@@ -112,7 +112,7 @@ def _cases(request: SweepRequest) -> list[Case]:
 
 
 def _require_valid(path: str, case: Case) -> None:
-    """Raise InputError, naming the case, if its scenario has a wrong field."""
+    """Raise InputError, with the name of the case, if its scenario has an invalid field."""
     try:
         decode_strictly(Document(path, case.scenario), Scenario)
     except InputError as cause:
@@ -120,7 +120,7 @@ def _require_valid(path: str, case: Case) -> None:
 
 
 def _losses(text: str, path: str, scenario: Scenario) -> LossVariation:
-    """Return the failures of each zone or node that `--lose` names. Raises InputError."""
+    """Return the failures of `--lose`, one for each zone or node. Raises InputError."""
     found = _LOSS.fullmatch(text)
     if found is None:
         raise InputError("--lose", f"{text!r} is not zone@TIME or node@TIME, such as zone@10m")
@@ -149,7 +149,7 @@ def _losses(text: str, path: str, scenario: Scenario) -> LossVariation:
 
 
 def _results(request: SweepRequest, cases: Sequence[Case], execute: Executor) -> list[bytes]:
-    """Return the results of `cases`, in order; an earlier run's are taken from the folder.
+    """Return the results of `cases`, in order; results of an earlier run are read from the folder.
 
     Raises InputError.
     """
@@ -164,7 +164,7 @@ def _results(request: SweepRequest, cases: Sequence[Case], execute: Executor) ->
     try:
         return _results_in(folder, request.scenario, files, cases, execute)
     except InputError:
-        # A sweep without a result leaves nothing behind.
+        # A sweep that ends without any result leaves no folder behind.
         with suppress(OSError):
             for path in new:
                 path.rmdir()
@@ -172,7 +172,7 @@ def _results(request: SweepRequest, cases: Sequence[Case], execute: Executor) ->
 
 
 def _require_outside(request: SweepRequest, files: ScenarioFiles) -> None:
-    """Raise InputError if the scenario reads the folder to which the sweep writes."""
+    """Raise InputError if the scenario reads files from the folder to which the sweep writes."""
     out = request.folder.resolve()
     for name in files.names:
         place = (Path(request.scenario).parent / name).resolve()

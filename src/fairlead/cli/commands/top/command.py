@@ -1,4 +1,4 @@
-"""`fairlead top`: shows what fills a running cluster."""
+"""`fairlead top`: shows the load of a running cluster's nodes and pods."""
 
 from __future__ import annotations
 

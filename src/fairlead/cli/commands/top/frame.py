@@ -1,4 +1,4 @@
-"""print_frame: one frame of `fairlead top`, as tables that fit the terminal."""
+"""Prints one frame of `fairlead top`, as tables that fit the terminal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fairlead.engine.nodelifecycle.well_known import TRUE, ready_status
 SECTIONS: Final = 4
 ROWS_MIN: Final = 3
 LINES_BESIDE_ROWS: Final = 3 + 2 * SECTIONS  # the head, and a title and headings for each table
-NODE_SHARE: Final = 0.4  # of the rows that all tables have together
+NODE_SHARE: Final = 0.4  # of the rows of all tables together
 POD_SHARE: Final = 0.3
 NO_LIMIT: Final = 10
 _NOTHING: Final = Usage(0, 0)
@@ -34,9 +34,9 @@ _NOTHING: Final = Usage(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class FrameOptions:
-    """How to show a reading: `sort` is cpu or memory; `namespace` "" shows all pods.
+    """How to print a frame: `sort` is `cpu` or `memory`; `namespace` "" shows all pods.
 
-    `height` is the number of lines, 0 for NO_LIMIT rows in each table.
+    `height` is the number of lines on the terminal; with 0, each table has up to NO_LIMIT rows.
     """
 
     sort: str = "cpu"
@@ -45,17 +45,17 @@ class FrameOptions:
 
     @property
     def node_rows(self) -> int:
-        """How many nodes to show."""
+        """The largest number of nodes to print."""
         return self._rows(NODE_SHARE)
 
     @property
     def pod_rows(self) -> int:
-        """How many pods to show."""
+        """The largest number of pods to print."""
         return self._rows(POD_SHARE)
 
     @property
     def other_rows(self) -> int:
-        """How many pending pods to show, and how many events."""
+        """The largest number of pending pods to print, and also of events."""
         return self._rows((1 - NODE_SHARE - POD_SHARE) / 2)
 
     def _rows(self, share: float) -> int:
@@ -66,7 +66,7 @@ class FrameOptions:
 
 @dataclass(frozen=True, slots=True)
 class _NodeLoad:
-    """A node with the sums of its pods; amounts are (cpu in milli, memory in bytes)."""
+    """A node with the sums over its pods; each amount is (cpu in millicores, memory in bytes)."""
 
     node: Node
     pods: int
@@ -76,7 +76,7 @@ class _NodeLoad:
 
 
 def print_frame(console: Console, reading: Reading, options: FrameOptions) -> None:
-    """Print the cluster: a summary, nodes, pods, pending pods and events."""
+    """Print a frame: a summary of the cluster, nodes, pods, pending pods and events."""
     living = [pod for pod in reading.pods if not is_terminal(pod)]
     loads = _node_loads(reading, living)
     shown = [pod for pod in living if options.namespace in ("", pod.metadata.namespace)]
@@ -187,7 +187,7 @@ def _print_nodes(console: Console, loads: Sequence[_NodeLoad], options: FrameOpt
 
 
 def _status(node: Node) -> str:
-    """Return the STATUS column of `kubectl get nodes`."""
+    """Return the node's text in the column STATUS of `kubectl get nodes`."""
     # upstream: pkg/printers/internalversion/printers.go:printNode
     ready = "Ready" if ready_status(node) == TRUE else "NotReady"
     return f"{ready},SchedulingDisabled" if node.spec.unschedulable else ready
@@ -284,7 +284,7 @@ def _print(
     styles: Sequence[str],
     total: int,
 ) -> None:
-    """Print a table, and how many of `total` rows it leaves out."""
+    """Print a table, and the number of rows that it leaves out of `total`."""
     FittedTable(columns, rows, styles).print(console)
     if len(rows) < total:
         console.print(Text(f"... and {total - len(rows):,} more", style="dim"))

@@ -1,4 +1,4 @@
-"""Reading: the state of a running cluster that one frame of `fairlead top` shows."""
+"""Reading: the state of a running cluster at one time, as shown in one frame of `fairlead top`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fairlead.engine.core.instant import Instant, seconds
 NODES: Final = "/api/v1/nodes"
 CLOCK: Final = "/fairlead/clock"
 METRICS: Final = "/apis/metrics.k8s.io/v1beta1"
-# From the server's cache: a list that may be a moment old costs it much less.
+# Served from the API server's cache: the list may be a moment old, but costs much less.
 _FROM_CACHE: Final = {"resourceVersion": "0"}
 _ABSENT: Final = (403, 404, 503)
 View = TypeVar("View")
@@ -30,7 +30,7 @@ View = TypeVar("View")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a node or pod uses: cpu in milli, memory in bytes."""
+    """The resource usage of a node or pod: cpu in millicores, memory in bytes."""
 
     cpu: int
     memory: int
@@ -62,7 +62,7 @@ class Event(Struct, rename="camel"):
 
     @property
     def at(self) -> Instant:
-        """When it happened last."""
+        """The time of the last occurrence."""
         text = self.last_timestamp or self.event_time or self.metadata.creation
         return parse_timestamp(text) if text else 0
 
@@ -79,7 +79,11 @@ class _Metrics(Struct):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A cluster at `now`; usage is keyed by a node's name or a pod's key, and empty if unknown."""
+    """A cluster at the time `now`.
+
+    Usage is keyed by the node's name or the pod's key; it is empty if the Metrics API is not
+    served.
+    """
 
     name: str
     now: Instant
@@ -91,14 +95,14 @@ class Reading:
 
 
 async def read_cluster_once(client: RestClient, namespace: str) -> Reading:
-    """Read the cluster; `namespace` limits its events. Raises RequestError.
+    """Read the cluster; if `namespace` is set, read only its events. Raises RequestError.
 
-    Without the right to read events or metrics, or where metrics are not served, they are missing.
+    Events and metrics are empty if reading them is not allowed, or if metrics are not served.
     """
     inside = f"/namespaces/{namespace}" if namespace else ""
     nodes, pods, events, node_metrics, pod_metrics = await asyncio.gather(
         list_objects(client, NODES, _FROM_CACHE),
-        # The pods of all namespaces count for the nodes.
+        # Pods of all namespaces are read, because they count for the load of nodes.
         list_objects(client, "/api/v1/pods", _FROM_CACHE),
         _if_readable(client, f"/api/v1{inside}/events"),
         _if_readable(client, f"{METRICS}/nodes"),
@@ -130,7 +134,10 @@ async def _if_readable(client: RestClient, path: str) -> list[Raw]:
 
 
 async def _now(client: RestClient) -> Instant:
-    """Return the time of the cluster: of its clock in `fairlead up`, or else of its server."""
+    """Return the current time of a cluster of `fairlead up`.
+
+    For other clusters, this is the time of the API server.
+    """
     try:
         state: dict[str, Any] = msgspec.json.decode(await client.get(CLOCK))
         return parse_timestamp(str(state["now"]))
@@ -142,7 +149,7 @@ async def _now(client: RestClient) -> Instant:
 
 
 def _decoded(items: list[Raw], view: type[View]) -> tuple[View, ...]:
-    """Return the objects that can be decoded."""
+    """Return the views of the objects in `items` that can be decoded."""
     decode, found = msgspec.json.Decoder(view).decode, []
     for item in items:
         try:

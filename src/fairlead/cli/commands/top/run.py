@@ -28,7 +28,7 @@ EVERY_SECONDS_MIN: Final = 1.0
 def show_cluster(
     connection: ConnectionOptions, *, once: bool, every: str, sort: str, namespace: str
 ) -> int:
-    """Show the cluster until Ctrl-C, or once; return the exit code. Raises InputError."""
+    """Show the cluster once, or until Ctrl-C; return the exit code. Raises InputError."""
     every_s = _interval(every)
     config = connection_of(connection)
     console = stdout_console()
@@ -65,7 +65,7 @@ async def _read_once(config: ConnectionConfig, namespace: str) -> Reading:
 async def _follow(
     config: ConnectionConfig, console: Console, every_s: float, sort: str, namespace: str
 ) -> None:
-    """Draw the cluster again and again; a failed request is shown, and tried again."""
+    """Draw the cluster every `every_s` seconds; show a failed request, and try it again."""
     async with RestClient(config) as client:
         reading, problem = await read_cluster_once(client, namespace), ""
         with Live(console=console, screen=True, auto_refresh=False) as live:
@@ -80,9 +80,9 @@ async def _follow(
 
 
 def draw(live: Live, reading: Reading, options: FrameOptions, problem: str = "") -> None:
-    """Replace the frame on the screen; `problem` is why the cluster could not be read again.
+    """Replace the frame on the screen; `problem` is the error of the last failed reading, or "".
 
-    The frame is printed to a console of its own, because that of a live display would add the
+    The frame is printed to a separate console, because the console of a live display would add the
     previous frame to it.
     """
     page = Console(

@@ -1,8 +1,8 @@
-"""The audit log: a line about each request, in a file that only the user can read.
+"""The audit log: one line for each request, in a file that only the user can read.
 
-A line that cannot be written is dropped; the request still succeeds. The loss is reported on
-standard error once, and again after successful writes. If the file is a pipe, lines are dropped
-when its reader falls behind.
+If a line cannot be written, it is dropped, and the request still succeeds. The first loss is
+reported on standard error, and so is the first loss after a successful write. If the file is a pipe
+and its reader falls behind, lines are dropped.
 
 upstream: apiserver/plugin/pkg/audit/log/backend.go, which logs and counts the error
 """
@@ -23,7 +23,10 @@ from fairlead.whatif.input.error import InputError
 
 @contextmanager
 def opened_audit(path: Path | None) -> Iterator[Audit | None]:
-    """Yield a function that appends a line to the audit log, or None. Raises InputError."""
+    """Yield a function that appends a line to the audit log; None without a path.
+
+    Raises InputError.
+    """
     if path is None:
         yield None
         return
@@ -38,13 +41,13 @@ def opened_audit(path: Path | None) -> Iterator[Audit | None]:
 
 
 class _AuditLog:
-    """Appends lines to `file`; messages name it as `path`."""
+    """Appends lines to `file`; error messages contain its `path`."""
 
     def __init__(self, file: FileIO, path: Path) -> None:
         self._file = file
         self._path = path
         self._is_failing = False
-        self._rest = b""  # the end of a partially written line
+        self._rest = b""  # The unwritten rest of a partially written line.
 
     def write(self, line: bytes) -> None:
         """Write `line`, which ends with its newline."""
@@ -61,7 +64,7 @@ class _AuditLog:
         self._is_failing = False
 
     def _written(self, text: bytes) -> bytes:
-        """Write as much of `text` as possible; return the rest. Raises OSError."""
+        """Write as much of `text` as possible; return the unwritten rest. Raises OSError."""
         return text[self._file.write(text) or 0 :] if text else text
 
     def _lose(self, why: str) -> None:

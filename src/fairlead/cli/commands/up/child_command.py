@@ -1,4 +1,4 @@
-"""ChildCommand: runs the command of `fairlead up -- COMMAND`; the cluster stops when it ends."""
+"""ChildCommand: runs the command of `fairlead up -- COMMAND`, then stops the cluster."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fairlead.cli.options.parameter import Names
 from fairlead.whatif.input.error import InputError
 
 STOP_SECONDS_MAX: Final = 10
-_SIGNALLED: Final = 128  # the exit code that shells report for a signal
+_SIGNALLED: Final = 128  # shells add this to the number of the signal that ended a command
 
 
 class ChildCommand:
     """Runs the command `words` with KUBECONFIG set; does nothing if `words` is empty."""
 
     def __init__(self, words: Names) -> None:
-        """Raises InputError if the command does not exist."""
+        """Prepare to run the command `words`. Raises InputError if the command does not exist."""
         if words and shutil.which(words[0]) is None:
             raise InputError("--", f"there is no command {words[0]}")
         self._words = words
@@ -31,14 +31,17 @@ class ChildCommand:
 
     @property
     def exit_code(self) -> int:
-        """The command's exit code; success if there was none."""
+        """The command's exit code; SUCCESS if there is no command."""
         if self._process is None:
             return exit_code.SUCCESS
         code = self._process.wait()
         return code if code >= 0 else _SIGNALLED - code
 
     def start(self, kubeconfig: Path) -> None:
-        """Start the command; when it ends, stop serving."""
+        """Start the command with KUBECONFIG set to `kubeconfig`.
+
+        When the command ends, stop serving.
+        """
         sys.stdout.flush()
         self._process = subprocess.Popen(  # noqa: S603 - the user's own command
             self._words, env={**os.environ, "KUBECONFIG": str(kubeconfig)}
@@ -50,7 +53,7 @@ class ChildCommand:
         os.kill(os.getpid(), signal.SIGTERM)
 
     def close(self) -> None:
-        """Stop the command if it still runs because the cluster was stopped first."""
+        """Stop the command if it still runs, because the cluster was stopped first."""
         if self._process is None or self._process.poll() is not None:
             return
         self._process.terminate()

@@ -1,4 +1,4 @@
-"""`fairlead up`: runs a cluster in this process that kubectl and other clients can use."""
+"""`fairlead up`: runs a cluster in this process, for kubectl and other clients."""
 
 from __future__ import annotations
 

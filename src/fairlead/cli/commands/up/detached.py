@@ -1,8 +1,8 @@
 """A cluster in the background: `fairlead up --detach` starts it, `fairlead down` ends it.
 
-Each user can have one. Its state file holds the process id and the line that `up` printed. The
-process holds a lock on that file as long as it runs, so a state file left by a killed process is
-recognised.
+Each user can have one such cluster. Its state file contains the process id and the line that `up`
+printed. The process holds a lock on the state file while it runs. So the state file of a killed
+process is recognised by its free lock.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DETACH: Final = "--detach"
 
 
 class DetachedCluster(Struct, frozen=True):
-    """The content of the state file."""
+    """The content of the state file: the process id and the line that `fairlead up` printed."""
 
     pid: int
     line: str
@@ -58,7 +58,7 @@ def start_detached(options: UpOptions) -> int:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
-            pass_fds=(state,),  # This process holds the lock as long as it runs.
+            pass_fds=(state,),  # The new process inherits the lock, and holds it while it runs.
             start_new_session=True,
         )
         assert process.stdout is not None
@@ -94,7 +94,10 @@ def down() -> int:
 
 @contextmanager
 def _opened(suffix: str) -> Iterator[int]:
-    """Yield the state or log file of this user. Raises InputError if it belongs to someone else."""
+    """Yield the state file or log file of this user.
+
+    Raises InputError if the file belongs to another user.
+    """
     folder = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     path = Path(folder) / f"fairlead-up-{os.getuid()}{suffix}"
     try:
@@ -111,7 +114,7 @@ def _opened(suffix: str) -> Iterator[int]:
 
 
 def _is_locked_by_us(state: int) -> bool:
-    """Lock the state file; return False if a running cluster holds the lock."""
+    """Try to lock the state file; return False if a running cluster holds the lock."""
     try:
         fcntl.flock(state, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -120,7 +123,7 @@ def _is_locked_by_us(state: int) -> bool:
 
 
 def _read(state: int) -> DetachedCluster | None:
-    """Return the content of the state file, None before the cluster is ready."""
+    """Return the content of the state file; None if the cluster is not ready yet."""
     try:
         return msgspec.json.decode(os.pread(state, 1 << 16, 0), type=DetachedCluster)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""The objects of a snapshot with which a served cluster can start."""
+"""The objects of a snapshot with which a served cluster starts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
-# The components of the new cluster create their own; old ones describe other processes.
+# The new cluster's components create such objects themselves; old ones describe other processes.
 _WRITTEN_ANEW: Final = (
     LEASE.resource,
     "events",
@@ -23,10 +23,10 @@ _WRITTEN_ANEW: Final = (
 
 
 def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
-    """Return the objects of `snapshot`, completed to a cluster that its controllers accept.
+    """Return the objects of `snapshot`, made complete so that controllers accept them.
 
-    Namespaces that the dump left out are added. References to owners that it left out are removed,
-    because garbage collection would delete the dependents; a line on stderr says how many.
+    Namespaces that the snapshot lacks are added. References to owners that it lacks are removed,
+    because garbage collection would delete the dependents; a line on stderr states how many.
     """
     kept = [one for one in snapshot.manifests if one.kind.resource not in _WRITTEN_ANEW]
     uids = {uid for one in kept if (uid := _uid(one))}
@@ -51,7 +51,7 @@ def _uid(manifest: Manifest) -> str:
 
 
 def _owners(manifest: Manifest) -> list[str]:
-    """Return the uids of the owners."""
+    """Return the uids of the owners of the object."""
     if manifest.view is not None:
         return [owner.uid for owner in manifest.view.metadata.owner_references]
     owners = (manifest.value.get("metadata") or {}).get("ownerReferences") or ()
@@ -59,14 +59,14 @@ def _owners(manifest: Manifest) -> list[str]:
 
 
 def _with_owners(manifest: Manifest, uids: list[str]) -> Json:
-    """Return the object of `manifest` with only its owners that have one of `uids`."""
+    """Return the object in `manifest`, with only those owner references whose uid is in `uids`."""
     value = manifest.value
     owners = [one for one in value["metadata"]["ownerReferences"] if one.get("uid") in uids]
     return {**value, "metadata": {**value["metadata"], "ownerReferences": owners}}
 
 
 def _missing_namespaces(manifests: list[Manifest]) -> Iterator[Json]:
-    """Yield the namespaces that contain objects and are not in the dump themselves."""
+    """Yield the names of namespaces that contain objects but are missing from the snapshot."""
     known = {one.ref.name for one in manifests if one.kind is NAMESPACE}
     used = {one.ref.namespace for one in manifests if one.kind.namespaced}
     for name in sorted(used - known):

@@ -1,7 +1,7 @@
-"""The Karpenter of `fairlead up --autoscale karpenter`: the instance types that it can create.
+"""The instance types that Karpenter can create in `fairlead up --autoscale karpenter`.
 
-NodePools and NodeClaims are custom resources of the cluster. Without a file, the types are those of
-the snapshot's nodes, or else a family of our own.
+NodePools and NodeClaims are custom resources of the cluster. Without a file of instance types, the
+types of the snapshot's nodes are used; without a snapshot, Fairlead's own types.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _FAMILIES: Final = (("compute", 2), ("general", 4), ("memory", 8))
 def karpenter_setup(
     file: str | None, zones: Iterable[str], snapshot: Snapshot | None, provider: ProviderSettings
 ) -> KarpenterConfig:
-    """Return Karpenter's configuration in a cluster with `zones`, or in that of `snapshot`.
+    """Return Karpenter's configuration for a cluster with `zones`, or for that of `snapshot`.
 
-    `file` has the instance types, None for the default. Raises InputError.
+    `file` contains the instance types; None selects the default types. Raises InputError.
     """
     nodes = [] if snapshot is None else [one.node for one in snapshot.manifests if one.kind is NODE]
     zones = sorted(_zones(nodes) if snapshot is not None else zones) or [_ZONE]
@@ -64,7 +64,7 @@ def _zones(nodes: Iterable[Node]) -> set[str]:
 
 
 def _own_types() -> Iterator[StatedType]:
-    """Yield types such as general-4 with 4 cores and 16 GiB, on demand and as spot instances."""
+    """Yield Fairlead's own types, such as general-4 with 4 cores, on demand and as spot."""
     for family, ratio in _FAMILIES:
         for cores in _SIZES:
             capacity: dict[str, str | int | float] = {

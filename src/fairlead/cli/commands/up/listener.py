@@ -15,34 +15,34 @@ from fairlead.whatif.input.error import InputError
 from fairlead.worlds.extender.address import Address
 from fairlead.worlds.local.kubeconfig import write_secret
 
-# Wildcard addresses, and the loopback address at which clients on this machine reach them.
+# Wildcard addresses, each with the loopback address at which clients on this machine reach it.
 _ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - only where that is asked for
 
-# The port is in use, or below 1024 and reserved for root.
+# Errors for a port that is in use, or that is below 1024 and reserved for root.
 _ABOUT_PORTS: Final = (errno.EADDRINUSE, errno.EACCES)
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """Return a listening socket. Raises InputError for a port in use or an unavailable address."""
+    """Return a listening socket. Raises InputError if the port or the address is not available."""
     address = Address(host, port)
     try:
         listening = address.open()
     except (OSError, UnicodeError) as cause:
         problem = getattr(cause, "strerror", None) or str(cause)
         option = "--port" if getattr(cause, "errno", None) in _ABOUT_PORTS else "--host"
-        problem = problem.partition(" (while")[0]  # the rest repeats the address
+        problem = problem.partition(" (while")[0]  # The rest of the message repeats the address.
         raise InputError(option, problem, object_name=str(address)) from None
     listening.listen(BACKLOG)
     return listening
 
 
 def client_address(host: str, listening: socket.socket) -> Address:
-    """Return the address for clients on this machine."""
+    """Return the address at which clients on this machine reach `host`."""
     return Address(_ANY.get(host, host), listening.getsockname()[1])
 
 
 def host_names(host: str) -> tuple[str, ...]:
-    """Return the names and addresses by which clients can reach a server that listens on `host`."""
+    """Return the names and addresses at which clients can reach a server that listens on `host`."""
     if host not in _ANY:
         return (host,)
     name = socket.gethostname()
@@ -56,9 +56,9 @@ def host_names(host: str) -> tuple[str, ...]:
 
 @contextmanager
 def certificate_files(pair: CertificateKeyPair, authority: str) -> Iterator[Certificate]:
-    """Yield the server's certificate and key as temporary files.
+    """Yield a configuration with the server's certificate and key, which are in temporary files.
 
-    Client certificates of `authority` (PEM) are accepted.
+    Client certificates that the CA `authority` (PEM) has signed are accepted.
     """
     with private_folder() as folder:
         names = ("server.crt", "server.key", "clients.crt")

@@ -1,4 +1,4 @@
-"""The node groups of `fairlead up --autoscale`: of a file, of a snapshot, or one for each zone."""
+"""The node groups of `fairlead up --autoscale`: from a file, from a snapshot, or one per zone."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ LARGEST: Final = 100
 def autoscaler_config(
     options: AutoscaleOptions, nodes: int, zones: int, snapshot: Snapshot | None, now: Instant
 ) -> ClusterAutoscalerConfig | None:
-    """Return Cluster Autoscaler's configuration, None if it does not act. Raises InputError.
+    """Return Cluster Autoscaler's configuration; None if it is not simulated. Raises InputError.
 
-    Without a file and a snapshot, the nodes of a zone are a group of 1 to 100 nodes.
+    Without a file and a snapshot, each zone has a group of 1 to 100 nodes.
     """
     if snapshot is not None:
         return read_autoscaling(options, snapshot.manifests).config

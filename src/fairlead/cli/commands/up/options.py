@@ -34,7 +34,7 @@ NODES_MAX: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpOptions:
-    """The options as the user gave them."""
+    """The options of `fairlead up`, as the user wrote them."""
 
     nodes: int
     zones: int
@@ -62,7 +62,7 @@ class UpOptions:
     provision_time: Names = ()
 
     def check(self) -> None:
-        """Raise InputError for invalid options; nothing is written or opened."""
+        """Raise InputError for invalid options, before anything is written or opened."""
         if not 0 <= self.nodes <= NODES_MAX:
             raise InputError("--nodes", f"must be from 0 to {NODES_MAX}")
         if not 1 <= self.zones <= max(1, self.nodes):
@@ -85,7 +85,7 @@ class UpOptions:
             raise InputError("--snapshot", "names the nodes; leave out --nodes and --zones")
 
     def _check_autoscaler(self) -> None:
-        """Raise InputError for an option of an autoscaler that does not act."""
+        """Raise InputError for an option of an autoscaler that is not simulated."""
         chosen = self.autoscale.autoscale
         if chosen in (OFF, KARPENTER) and self.autoscale.node_groups:
             raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
@@ -103,7 +103,10 @@ class UpOptions:
 
     @property
     def job_time(self) -> DurationNs | None:
-        """How long Job pods and other finite pods run; None: forever. Raises InputError."""
+        """The run time of Job pods and other finite pods in ns; None means forever.
+
+        Raises InputError.
+        """
         if self.job_duration == FOREVER:
             return None
         try:
@@ -113,7 +116,7 @@ class UpOptions:
 
     @property
     def parts_left_out(self) -> Names:
-        """The names in --without."""
+        """The names of the components in --without."""
         return tuple(name.strip() for text in self.without for name in text.split(","))
 
     @property
@@ -125,7 +128,7 @@ class UpOptions:
 def _require_replaceable(path: Path) -> None:
     """Raise InputError for an existing file that `fairlead up` did not write.
 
-    Devices and pipes are accepted.
+    Devices and pipes are accepted, because writing to them replaces nothing.
     """
     if not path.is_file():
         return

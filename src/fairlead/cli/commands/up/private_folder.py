@@ -1,9 +1,9 @@
 """A private temporary folder that is removed even if the command is killed.
 
-The process that uses the folder holds a lock on a file in it, which the kernel releases when the
-process ends. The next command removes folders whose lock is free. It removes only folders of this
-user that contain such a lock file. The lock is taken before the file gets its final name, so that a
-new folder is never mistaken for an abandoned one.
+The process that uses the folder holds a lock on a file in it, and the kernel releases the lock when
+the process ends. Each later command removes the folders of this user that contain a lock file with
+a free lock. A lock is taken before its file gets the final name, so that a new folder is never
+mistaken for an abandoned one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NEW_LOCK: Final = "lock.new"
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """Yield a new folder that only this user can read; it is removed afterwards."""
+    """Yield a new folder that only this user can read; remove it when the `with` block ends."""
     with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
         folder = Path(name)
         held = os.open(folder / _NEW_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
@@ -38,16 +38,16 @@ def private_folder() -> Iterator[Path]:
 
 
 def remove_abandoned() -> None:
-    """Remove the folders of this user whose processes were killed."""
+    """Remove the folders that killed processes of this user left."""
     parent = Path(tempfile.gettempdir())
     for folder in sorted(parent.glob(f"{PREFIX}*")):
-        with suppress(OSError):  # another process is removing it, or it is not accessible
+        with suppress(OSError):  # Another process is removing it, or it is not accessible.
             if _is_private(folder.lstat(), stat.S_IFDIR):
                 _remove_if_unlocked(folder)
 
 
 def _remove_if_unlocked(folder: Path) -> None:
-    """Remove `folder`. Raises OSError if it has no lock file, or the lock is held."""
+    """Remove `folder`. Raises OSError if it contains no lock file, or if the lock is held."""
     held = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
     try:
         if _is_private(os.fstat(held), stat.S_IFREG):
@@ -58,7 +58,7 @@ def _remove_if_unlocked(folder: Path) -> None:
 
 
 def _is_private(found: os.stat_result, kind: int) -> bool:
-    """Return whether the file is of type `kind` and accessible to this user only."""
+    """Return whether the file is of the type `kind` and only this user can access it."""
     others = stat.S_IRWXG | stat.S_IRWXO
     is_own = found.st_uid == os.getuid() and not found.st_mode & others
     return is_own and stat.S_IFMT(found.st_mode) == kind

@@ -1,7 +1,7 @@
-"""Runs `fairlead up`: opens the socket and the data directory, writes the kubeconfig, serves.
+"""Runs `fairlead up`: opens the socket and the data directory, writes the kubeconfig, and serves.
 
-The order matters. Steps that can fail come first, so that a failure leaves nothing behind. The
-write-ahead log locks the data directory, so it is opened before anything is written there.
+Steps that can fail come first, so that a failure leaves nothing behind. The write-ahead log locks
+the data directory, so it is opened before anything is written there.
 """
 
 from __future__ import annotations
@@ -67,7 +67,10 @@ if TYPE_CHECKING:
 
 
 def serve(options: UpOptions) -> int:
-    """Serve until stopped by a signal; return the exit code. Raises InputError."""
+    """Serve until a signal, or until the command after `--` ends; return the exit code.
+
+    Raises InputError.
+    """
     options.check()
     remove_abandoned()
     with ExitStack() as opened:
@@ -120,11 +123,11 @@ def serve(options: UpOptions) -> int:
 
 @contextmanager
 def _dashboard(options: UpOptions) -> Iterator[LocalDashboard | None]:
-    """Yield the dashboard with its open socket; None if none was requested. Raises InputError."""
+    """Yield the dashboard with its open socket; None without --dashboard. Raises InputError."""
     if not options.dashboard:
         yield None
         return
-    # Imported only where it runs: the page and the recorders take as long as a small cluster.
+    # Imported only if needed: the page and the recorders take as long to import as a small cluster.
     from fairlead.cli.commands.dashboard.local_dashboard import LocalDashboard
 
     with open_dashboard_port(options.dashboard_port) as listening:
@@ -133,7 +136,7 @@ def _dashboard(options: UpOptions) -> Iterator[LocalDashboard | None]:
 
 @contextmanager
 def _address_file(data_dir: Path | None, address: str) -> Iterator[None]:
-    """Store the server's address in the data directory while it runs, for `fairlead backup`."""
+    """Store the server's address in the data directory while it serves, for `fairlead backup`."""
     if data_dir is None:
         yield
         return
@@ -146,7 +149,7 @@ def _address_file(data_dir: Path | None, address: str) -> Iterator[None]:
 
 
 def _write_kubeconfig(place: Path, text: str) -> None:
-    """Write the kubeconfig. Raises InputError if that fails."""
+    """Write the kubeconfig `text` to `place`. Raises InputError if this fails."""
     try:
         write_secret(place, text)
     except OSError as cause:
@@ -156,9 +159,9 @@ def _write_kubeconfig(place: Path, text: str) -> None:
 
 @contextmanager
 def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAheadLog | None]:
-    """Yield the log in the data directory, or None; the clock continues from its last time.
+    """Yield the write-ahead log in the data directory; None for a cluster in memory.
 
-    Raises InputError.
+    Moves the clock to the time of the log's last entry. Raises InputError.
     """
     if options.data_dir is None:
         yield None
@@ -180,7 +183,10 @@ def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAhe
 
 
 def _data_dir(options: UpOptions, now: datetime) -> DataDir:
-    """Return the users and their credentials. Raises InputError."""
+    """Return the users and their credentials, from the data directory if there is one.
+
+    Raises InputError.
+    """
     if options.data_dir is None:
         return new_data_dir(options.further_users, now)
     try:
@@ -197,7 +203,7 @@ def _cluster(
     log: WriteAheadLog | None,
     dashboard: LocalDashboard | None,
 ) -> LocalCluster:
-    """Return the cluster with the objects of the log or of the snapshot. Raises InputError."""
+    """Return the cluster, with the objects of the log or of the snapshot. Raises InputError."""
     snapshot = _snapshot(options, log)
     local_options = LocalOptions(
         nodes=options.nodes,
@@ -225,16 +231,16 @@ def _cluster(
     except (ValueError, LookupError, TypeError, AttributeError) as cause:
         if is_new:
             raise
-        # The log was just read, and it is the only outside input.
+        # The log was just read; its content is the only input from outside.
         name = str(options.data_dir)
         raise InputError("--data-dir", f"is damaged: {cause}", object_name=name) from cause
 
 
 def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> EngineConfig:
-    """Return the engine's configuration with the chosen autoscaler. Raises InputError."""
+    """Return the engine's configuration, with the chosen autoscaler. Raises InputError."""
     if options.autoscale.autoscale == OFF:
         return OBSERVED
-    # Imported only where it runs: most clusters have no autoscaler.
+    # Imported only if needed: most clusters have no autoscaler.
     from fairlead.cli.commands.up.node_groups import autoscaler_config
 
     if is_of_karpenter(options.autoscale, () if snapshot is None else snapshot.manifests):
@@ -252,9 +258,9 @@ def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> Engi
 
 
 def _snapshot(options: UpOptions, log: WriteAheadLog | None) -> Snapshot | None:
-    """Return the snapshot with which a new cluster starts; None if there is none.
+    """Return the snapshot with which a new cluster starts; None if no option names one.
 
-    Raises InputError, also if `log` contains a cluster already.
+    Raises InputError, also if `log` already contains a cluster.
     """
     if options.snapshot is None:
         return None
@@ -277,7 +283,7 @@ def _kubeconfig(url: str, data_dir: DataDir, pairs: Mapping[str, CertificateKeyP
 
 
 def _pairs(data_dir: DataDir, now: datetime) -> dict[str, CertificateKeyPair]:
-    """Return a client certificate for every user, keyed by the user's name in the kubeconfig."""
+    """Return a client certificate for each user, keyed by the user's name in the kubeconfig."""
     return {
         NAME if user.name == ADMIN.name else user.name: new_client(
             data_dir.authority,
@@ -290,7 +296,7 @@ def _pairs(data_dir: DataDir, now: datetime) -> dict[str, CertificateKeyPair]:
 
 
 def _about(cluster: LocalCluster) -> str:
-    """Return the size of the cluster, for the first line of output."""
+    """Return the size of the cluster as text, for the first line of output."""
     nodes = cluster.store.list(NODE)
     zones = {node["metadata"].get("labels", {}).get(ZONE, "") for node in nodes}
 
@@ -302,9 +308,9 @@ def _about(cluster: LocalCluster) -> str:
 
 @contextmanager
 def _kubeconfig_path(wanted: Path | None) -> Iterator[Path]:
-    """Yield the path of the kubeconfig.
+    """Yield the path to which the kubeconfig is written.
 
-    If it is in a temporary folder, remove the folder afterwards.
+    If it is in a temporary folder, the folder is removed when the `with` block ends.
     """
     if wanted is not None:
         yield wanted.absolute()

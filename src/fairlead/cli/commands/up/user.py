@@ -1,11 +1,11 @@
-"""Parses --user: NAME or NAME:GROUP,…, where built-in `system:` names contain colons.
+"""Parses --user: NAME or NAME:GROUP,…. The built-in `system:` names contain colons themselves.
 
     alice:dev,ops                     a user in two groups
     system:kube-scheduler             a component
     system:node:NAME                  a kubelet
     system:serviceaccount:NS:NAME     a service account, with a token of its own
 
-Nodes and service accounts get the groups that Kubernetes gives them. All other names end at their
+Nodes and service accounts get the groups that Kubernetes gives them. Every other name ends at its
 first colon.
 
 upstream: apiserver/pkg/authentication/{user/user,serviceaccount/util}.go
@@ -27,7 +27,7 @@ _TAKEN: Final = (ADMIN.name, NAME)
 
 @dataclass(frozen=True, slots=True)
 class _NameForm:
-    """The form of names that begin with `prefix`, and the groups of such users."""
+    """Names that begin with `prefix`, and the groups of the users with such names."""
 
     prefix: str
     text: str
@@ -35,7 +35,7 @@ class _NameForm:
 
     @property
     def parts(self) -> int:
-        """The number of colon-separated parts of a name."""
+        """The number of parts between the colons of such a name."""
         return self.text.count(":") + 1
 
 
@@ -52,7 +52,7 @@ _FORMS: Final = (
 
 
 def user_of(text: str) -> User:
-    """Return the user that `text` names. Raises InputError."""
+    """Return the user in `text`, a value of --user. Raises InputError."""
     form = next(one for one in _FORMS if text.startswith(one.prefix))
     parts = text.split(":", form.parts)
     name = ":".join(parts[: form.parts])

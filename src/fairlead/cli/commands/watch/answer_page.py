@@ -1,4 +1,4 @@
-"""AnswerPage: serves the answers as a page, as JSON and as metrics, to clients with the token."""
+"""AnswerPage: serves answers as a page, as JSON and as metrics, to clients that send the token."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class AnswerPage:
-    """Serves the answers of an Inquiry."""
+    """Serves the answers of an Inquiry over HTTP."""
 
     def __init__(self, inquiry: Inquiry, token: str) -> None:
         """Serve `inquiry`; clients must send `token`."""
@@ -39,7 +39,7 @@ class AnswerPage:
         self._registry.register(_AnswerCollector(inquiry))
 
     def app(self) -> web.Application:
-        """Return the application."""
+        """Return the ASGI application that serves the answers."""
         app = web.Application(middlewares=[self._authenticate])
         app.router.add_get("/healthz", _health)
         app.router.add_get("/", self._page)
@@ -81,7 +81,7 @@ async def _health(_request: web.Request) -> web.Response:
 
 
 def _row(answer: Answer) -> str:
-    """Return the row of one question."""
+    """Return the HTML table row of one answer."""
     findings = (
         _span(str(one.get("severity", "")), str(one["sentence"])) for one in answer.findings
     )
@@ -96,13 +96,13 @@ def _span(severity: str, text: str) -> str:
 
 
 class _AnswerCollector(Collector):
-    """Reads an Inquiry on each scrape."""
+    """A Prometheus collector that reads an Inquiry on each scrape."""
 
     def __init__(self, inquiry: Inquiry) -> None:
         self._inquiry = inquiry
 
     def collect(self) -> Iterable[Metric]:
-        """See Collector."""
+        """Yield the metric families of the answers."""
         severity = GaugeMetricFamily(
             "fairlead_question_severity",
             "How bad the answer is: 0 good, 1 warning, 2 bad.",

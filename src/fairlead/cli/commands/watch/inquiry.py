@@ -1,6 +1,6 @@
-"""Inquiry: reads a cluster at intervals, and answers each question again if it has changed.
+"""Inquiry: reads a cluster at intervals, and answers each question again if the cluster changed.
 
-Each question runs in its own `fairlead whatif` process, so a question that fails or takes long does
+Each question runs in its own `fairlead whatif` process. So a question that fails or takes long does
 not stop the server.
 """
 
@@ -33,7 +33,7 @@ ReadCluster = Callable[[], LiveObjects]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The newest answer to a question: a result of `fairlead whatif`, or the error."""
+    """The newest answer to a question: the result of `fairlead whatif`, or an error text."""
 
     question: Question
     asked_at: str
@@ -42,7 +42,10 @@ class Answer:
 
     @property
     def findings(self) -> list[dict[str, Any]]:
-        """The findings of the verdict, the most severe first; the verdict itself without any."""
+        """The findings of the verdict, the most severe first.
+
+        If there are no findings, this is the verdict itself.
+        """
         if self.result is None:
             return []
         verdict: dict[str, Any] = self.result["verdict"]
@@ -51,10 +54,13 @@ class Answer:
 
 
 class Inquiry:
-    """Answers the questions of a file about one cluster."""
+    """Answers the questions in a file about one cluster."""
 
     def __init__(self, file: QuestionFile, cluster: str, read: ReadCluster, folder: Path) -> None:
-        """Read the cluster with `read`, and keep snapshots in `folder` during the answers."""
+        """Read the cluster with `read`.
+
+        Keep the snapshot in `folder` while questions are answered.
+        """
         self.cluster = cluster
         self.answers: dict[str, Answer] = {}
         self.problem = ""
@@ -88,13 +94,13 @@ class Inquiry:
         }
 
     async def run(self) -> None:
-        """Read the cluster and answer the questions, again and again until cancelled."""
+        """Read the cluster and answer the questions at each interval, until cancelled."""
         while True:
             await self.look()
             await asyncio.sleep(self._file.every_s)
 
     async def look(self) -> None:
-        """Read the cluster once, and answer all questions if it has changed."""
+        """Read the cluster once; if it has changed, answer all questions."""
         loop = asyncio.get_running_loop()
         try:
             live = await loop.run_in_executor(None, self._read)
@@ -111,9 +117,10 @@ class Inquiry:
         self._digest = digest
 
     def _write_if_changed(self, live: LiveObjects) -> bytes:
-        """Write the snapshot file unless nothing has changed, and return the digest of `live`.
+        """Write the snapshot file if `live` differs from the last snapshot.
 
-        Called in a thread: encoding a large cluster takes seconds.
+        Return the digest of `live`. Called in a thread, because encoding a large cluster takes
+        seconds.
         """
         digest = _digest(live)
         if digest != self._digest:
@@ -121,7 +128,7 @@ class Inquiry:
         return digest
 
     async def _ask(self, question: Question) -> Answer:
-        """Answer one question about the snapshot."""
+        """Answer `question` about the snapshot, and store the answer."""
         arguments = ["whatif", str(self._snapshot), *question.words, "-o", "json"]
         try:
             completed = await run_own_command(arguments)
@@ -134,7 +141,7 @@ class Inquiry:
 
 
 def _digest(live: LiveObjects) -> bytes:
-    """Return a digest of the objects without heartbeats."""
+    """Return a digest of the objects, without the fields that heartbeats change."""
     digest = hashlib.sha256()
     for kind, items in live.objects:
         if kind is not LEASE:

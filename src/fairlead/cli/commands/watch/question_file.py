@@ -1,4 +1,4 @@
-"""Reads the file of `fairlead watch --ask`."""
+"""Reads the YAML file of questions for `fairlead watch --ask`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import StrictForm, decode_strictly
 
 EVERY_MIN_S: Final = 1.0
-# Options that name another cluster, or the place or form of the answer.
+# Options that name another cluster, or that set the place or the format of the answer.
 _OURS: Final = ("--kubeconfig", "--context", "--in-cluster", "-o", "--output", "--report", "--json")
 
 
@@ -29,7 +29,7 @@ class _Questions(StrictForm, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question; `words` are the options of `fairlead whatif`."""
+    """A question: its name, and in `words` the options of `fairlead whatif`."""
 
     name: str
     words: tuple[str, ...]
@@ -37,7 +37,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuestionFile:
-    """All questions, and the interval between reads of the cluster in seconds."""
+    """All questions of a file, and the interval in seconds between two reads of the cluster."""
 
     questions: tuple[Question, ...]
     every_s: float

@@ -1,4 +1,4 @@
-"""Several answers of one what-if: `--change`, `--against-snapshot`, `--against-config`."""
+"""Several answers to one what-if: `--change`, `--against-snapshot`, `--against-config`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEFAULT: Final = "default scheduler"
 
 
 def parse_alternatives(texts: Names) -> dict[str, ClusterChange]:
-    """Return the changes by name. Raises InputError."""
+    """Return the changes in `texts`, the values of --change, keyed by name. Raises InputError."""
     changes: dict[str, ClusterChange] = {}
     for text in texts:
         name, colon, words = text.partition(":")
@@ -57,7 +57,7 @@ def _change(name: str, words: str) -> ClusterChange:
     except CycloptsError as refusal:
         problem = " ".join(str(refusal).split())
         raise InputError(OPTION, problem, object_name=name) from None
-    except ValueError as cause:  # A text with unclosed quotes.
+    except ValueError as cause:  # The text has an unclosed quote.
         raise InputError(OPTION, str(cause), object_name=name) from None
     found: ClusterChange = command(*bound.args, **bound.kwargs)
     if not found.words:
@@ -72,7 +72,7 @@ def answer_alternatives(
     options: ComparisonOptions,
     progress: Progress,
 ) -> list[Alternative]:
-    """Answer every alternative, in the order in which they are given. Raises InputError."""
+    """Answer every alternative, in the order of the options. Raises InputError."""
     changes = parse_alternatives(options.change)
     if changes and change.words:
         raise InputError(change.words[0].split()[0], f"stands beside {OPTION}; put it into each")
@@ -87,7 +87,10 @@ def answer_alternatives(
 def _answer(
     name: str, change: ClusterChange, snapshot: Snapshot, conditions: Conditions, progress: Progress
 ) -> WhatIfAnswer:
-    """Answer the alternative `name`, "" if there is only one. Raises InputError, naming it."""
+    """Answer the alternative `name`; it is "" if there is only one.
+
+    Raises InputError with the name of the alternative.
+    """
     try:
         return what_if(snapshot, change, conditions, progress=progress)
     except InputError as cause:
@@ -107,16 +110,16 @@ def print_comparison(
     options: ComparisonOptions,
     output: AnswerFormat,
 ) -> None:
-    """Print the comparison of the answers `found`."""
+    """Print the comparison of the answers in `found`."""
     print_tabular(compare(found, is_choice=bool(options.change)), output)
 
 
 def write_comparison(
     path: Path, found: Sequence[Alternative], options: ComparisonOptions, label: str, took_s: float
 ) -> None:
-    """Write the report of the comparison, with each answer's own report, to `path`.
+    """Write the report of the comparison to `path`; it includes the report of each answer.
 
-    `label` is the label by which nodes are grouped; `took_s` is how long the answers took.
+    `label` is the node label that groups nodes; `took_s` is the time for all answers, in seconds.
     """
     from fairlead.whatif.report.comparison_data import comparison_data
     from fairlead.whatif.report.report_builder import Heading, whatif_report
@@ -135,7 +138,7 @@ def write_comparison(
 def _cases(
     snapshot: Snapshot, conditions: Conditions, options: ComparisonOptions
 ) -> Iterator[tuple[str, Snapshot, Conditions]]:
-    """Yield each snapshot with each configuration, and the words that distinguish them."""
+    """Yield (distinguishing words, snapshot, configuration) for each combination to answer."""
     snapshots = [snapshot]
     if options.against_snapshot is not None:
         snapshots.append(read_snapshot(options.against_snapshot))

@@ -1,4 +1,4 @@
-"""`fairlead whatif`: runs a snapshot with and without a change and prints the difference."""
+"""`fairlead whatif`: simulates a snapshot with and without a change, and prints the difference."""
 
 from __future__ import annotations
 

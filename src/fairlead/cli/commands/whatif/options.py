@@ -28,7 +28,7 @@ labels.app=web.
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ChangeOptions:
-    """The change, as fields of ClusterChange."""
+    """The options that describe the change, named like the fields of ClusterChange."""
 
     apply: Annotated[
         Names, repeatable("FILE", "Create or change the objects in FILE, as kubectl apply does.")
@@ -215,7 +215,7 @@ class ChangeOptions:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of both simulations, with and without the change."""
+    """The options that apply to both simulations, with and without the change."""
 
     seed: Annotated[
         int,
@@ -328,7 +328,7 @@ class RunOptions:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """The options for several answers, side by side."""
+    """The options that request several answers, to compare them."""
 
     change: Annotated[
         Names,
@@ -354,7 +354,7 @@ class ComparisonOptions:
 
     @property
     def is_given(self) -> bool:
-        """Return whether the options request several answers."""
+        """Whether the options request several answers."""
         return bool(self.change or self.against_snapshot or self.against_config)
 
 

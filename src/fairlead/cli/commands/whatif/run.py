@@ -46,7 +46,7 @@ DEFAULT_REPORT = "fairlead-whatif.html"
 
 @dataclass(frozen=True, slots=True)
 class WhatIfRequest:
-    """The request: a snapshot or a running cluster, its change, and the rules of both runs."""
+    """A request: a snapshot or a running cluster, its change, and the rules of both simulations."""
 
     source: str | None
     connection: ConnectionOptions
@@ -63,7 +63,7 @@ def run_what_if(
     outputs: AnswerOutputOptions,
     comparison: ComparisonOptions = NO_COMPARISON,
 ) -> int:
-    """Simulate with and without the change, output the difference and return the exit code.
+    """Simulate with and without the change, print the difference, and return the exit code.
 
     Raises InputError.
     """
@@ -111,7 +111,7 @@ def _read(request: WhatIfRequest) -> Snapshot:
 
 
 def _conditions(request: WhatIfRequest, options: RunOptions) -> Conditions:
-    """Return the settings that the options choose. Raises InputError."""
+    """Return the conditions of the simulations that the options choose. Raises InputError."""
     release = read_release(request.release.choice)
     return Conditions(
         seed=options.seed,
@@ -140,9 +140,9 @@ def _compare(
     outputs: AnswerOutputOptions,
     comparison: ComparisonOptions,
 ) -> int:
-    """Print several answers side by side and return the exit code.
+    """Print several answers side by side, and return the exit code.
 
-    A condition of --fail-on holds if it holds for any answer.
+    A condition of --fail-on holds if it holds for at least one answer.
     """
     started = perf_counter()
     if outputs.commands is not None:
@@ -186,7 +186,7 @@ def _write_junit(
 
 
 def _print(answer: WhatIfAnswer, results: list[ConditionResult], label: str, form: str) -> None:
-    """Print the answer; each format is imported only if it is needed."""
+    """Print the answer in the format `form`; the module of a format is imported only if needed."""
     match form:
         case "json":
             print_bytes(encode_result(whatif_result(answer, results, label)))
@@ -201,9 +201,9 @@ def _print(answer: WhatIfAnswer, results: list[ConditionResult], label: str, for
 
 
 def _autoscale(options: RunOptions, change: ClusterChange) -> AutoscaleOptions:
-    """Return which autoscaler is simulated, and its files.
+    """Return the simulated autoscaler and the files that configure it.
 
-    Raises InputError for files that it does not read.
+    Raises InputError for a file that this autoscaler does not read.
     """
     chosen, types = options.autoscale, options.instance_types
     if options.node_pools is not None and chosen in (OFF, CLUSTER_AUTOSCALER):
@@ -214,7 +214,7 @@ def _autoscale(options: RunOptions, change: ClusterChange) -> AutoscaleOptions:
 
 
 def change_of(options: ChangeOptions, failures: FailureOptions) -> ClusterChange:
-    """Return the change that the options describe."""
+    """Return the change that `options` and `failures` describe."""
     return ClusterChange(**vars(options), failures=Failures(**vars(failures)))
 
 

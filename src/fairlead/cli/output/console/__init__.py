@@ -1,1 +1,1 @@
-"""Output on a terminal: width and colour, fitted tables, sparklines, amounts and progress."""
+"""Output on a terminal: width, colour, tables, sparklines, amounts and progress."""

@@ -1,4 +1,4 @@
-"""Formats amounts of resources: cores, binary sizes, counts."""
+"""Formats amounts of resources: cores, sizes with binary units, and counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
 def amount_text(resource: str, amount: int) -> str:
-    """Return `amount` of `resource` (cpu in milli, sizes in bytes) with about three digits."""
+    """Return `amount` as text with about three digits; cpu is in millicores, a size in bytes."""
     match unit_of(resource):
         case "milli":
             return f"{amount / 1000:,.0f}" if amount >= 100_000 else f"{amount / 1000:,.3g}"

@@ -1,8 +1,8 @@
-"""FittedTable: a table that fits the terminal without breaking a name.
+"""FittedTable: a table that fits the width of the terminal without wrapping names.
 
-If the rows are too wide, columns are dropped, least important first; then headings are wrapped
-between words, and names are elided in the middle, where they differ least. The last column contains
-text and is wrapped between words.
+If the rows are too wide, the least important columns are dropped first. Then headings are wrapped
+between words, and names are shortened in the middle, where they differ least. Text in the last
+column is wrapped between words.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from rich.text import Text
 from fairlead.whatif.input.error import one_line
 
 GAP: Final = 2
-NAME_MIN: Final = 16  # an elided name keeps at least this many characters
+NAME_MIN: Final = 16  # A shortened name keeps at least this many characters.
 WORDS_MIN: Final = 24
 _ELLIPSIS: Final = "…"
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column with its heading.
+    """A column and its heading.
 
-    Columns with the highest `rank` are dropped first; those of rank 0 stay. `is_number` aligns to
-    the right, `is_name` allows eliding.
+    Columns with the highest `rank` are dropped first; columns with rank 0 are always kept. With
+    `is_number`, cells are aligned to the right. With `is_name`, cells may be shortened.
     """
 
     heading: str
@@ -40,11 +40,10 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class FittedTable:
-    """Columns and rows.
+    """A table of columns and rows.
 
-    `styles` has the style of each row in rich's syntax, "" or missing for plain rows.
-
-    A column without any text is not shown.
+    `styles` contains the style of each row in rich's syntax; rows without a style, or with "", are
+    plain. A column without any text is not printed.
     """
 
     columns: Sequence[TableColumn]
@@ -60,7 +59,7 @@ class FittedTable:
             console.print(Text(line.rstrip(), style=style), no_wrap=True, crop=False)
 
     def _lines(self, width: int) -> Iterator[tuple[str, str]]:
-        """Yield the lines in `width` columns, each with its style."""
+        """Yield (line, style) for each line of a table that is `width` characters wide."""
         cells = [[one_line(cell) for cell in row] for row in self.rows]
         shown = [n for n in range(len(self.columns)) if n == 0 or any(row[n] for row in cells)]
         shown = self._fit_columns(shown, cells, width)
@@ -75,7 +74,7 @@ class FittedTable:
     def _fit_columns(
         self, shown: list[int], cells: Sequence[Sequence[str]], width: int
     ) -> list[int]:
-        """Return the columns to print: those of rank 0, and others that fit unelided."""
+        """Return the columns to print: those of rank 0, and others that fit in full."""
         while True:
             droppable = [n for n in shown if self.columns[n].rank]
             if not droppable or sum(self._widths(shown, cells)) + GAP * (len(shown) - 1) <= width:
@@ -90,7 +89,10 @@ class FittedTable:
         *,
         wraps_headings: bool = False,
     ) -> list[int]:
-        """Return the width that each column needs; text in the last column can be wrapped."""
+        """Return the width that each printed column needs.
+
+        Text in the last column can be wrapped.
+        """
         headings = [self.columns[n].heading for n in shown]
         words = [text.split() if wraps_headings else [text] for text in headings]
         widths = [
@@ -129,7 +131,7 @@ class FittedTable:
         return widths
 
     def _headings(self, shown: Sequence[int], widths: Sequence[int]) -> Iterator[str]:
-        """Return the lines of the headings; a heading that is wrapped ends in the last line."""
+        """Yield the lines of the headings; shorter headings are aligned to the bottom line."""
         wrapped = [
             _wrapped(self.columns[n].heading, width) for n, width in zip(shown, widths, strict=True)
         ]
@@ -145,7 +147,7 @@ class FittedTable:
     def _row(
         self, shown: Sequence[int], cells: Sequence[str], widths: Sequence[int]
     ) -> Iterator[str]:
-        """Return the lines of one row; only text in the last column takes more than one."""
+        """Yield the lines of one row; only text in the last column takes several lines."""
         words = self._has_words(shown)
         last = _wrapped(cells[-1], widths[-1]) if words else []
         first = [*cells[:-1], last[0] if last else ""] if words else list(cells)
@@ -161,12 +163,12 @@ class FittedTable:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Return the lines of `text`, broken at spaces; a longer word is broken rather than cut off."""
+    """Return the lines of `text`, broken at spaces; a word that is too long is broken as well."""
     return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
 def elided(text: str, width: int) -> str:
-    """Return `text`, with an ellipsis in its middle if it is wider than `width`.
+    """Return `text`; if it is wider than `width`, an ellipsis replaces its middle.
 
     Example: deploy/payments/checkout-api in 16 columns is deploy/…kout-api.
     """

@@ -21,10 +21,10 @@ _BYTES_PER_MB: Final = 1e6
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
-    """Shows each phase as a bar with what has been read, or the virtual time reached."""
+    """Shows a bar for each phase, with the amount that was read or the virtual time of the run."""
 
     def __init__(self, console: Console | None = None) -> None:
-        """`console` replaces stderr, for tests."""
+        """Print to `console` if it is given (for tests), else to stderr."""
         self._progress = _progress(console) if console or _may_be_terminal() else None
         self._phase: TaskID | None = None
         self._shown_at = 0.0
@@ -46,7 +46,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             self._progress.stop()
 
     def begin(self, phase: str, total: int) -> None:
-        """Show a new phase."""
+        """Show a new phase with `total` steps."""
         if self._progress is None:
             return
         if self._phase is not None:
@@ -55,7 +55,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self._progress.refresh()
 
     def read(self, unit: str, done: int, total: int) -> None:
-        """Show that `done` of `total` (0: unknown) bytes or objects have been read."""
+        """Show that `done` of `total` bytes or objects were read; `total` 0 means unknown."""
         if self._is_due():
             of = f" of {total:,}" if total else ""
             is_size = unit == "bytes"
@@ -63,13 +63,13 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             self._show(done, amount, total)
 
     def reach(self, done: int, now_s: float) -> None:
-        """Show the virtual time reached; at 0 s, in work without one, how much is done."""
+        """Show the virtual time `now_s` in seconds; if it is 0, show the number `done` instead."""
         if self._is_due():
             time = f"{for_readers(seconds(now_s))} of virtual time"
             self._show(done, time if now_s else f"{done:,}")
 
     def _is_due(self) -> bool:
-        """Return whether to update the bar, which happens at most once per REFRESH_S."""
+        """Return whether to update the bar; it is updated at most once per REFRESH_S."""
         if self._progress is None or self._progress.disable:
             return False
         instant = perf_counter()
@@ -90,7 +90,7 @@ def _may_be_terminal() -> bool:
 
 
 def _progress(console: Console | None) -> Progress:
-    # rich takes as long to import as a small answer.
+    # Imported only here, because rich takes as long to import as a small answer takes.
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -102,5 +102,5 @@ def _progress(console: Console | None) -> Progress:
         console=console,
         transient=True,
         disable=not console.is_terminal,
-        auto_refresh=False,  # by a thread, with which the process could not be forked
+        auto_refresh=False,  # which would need a thread, and make forking unsafe
     )

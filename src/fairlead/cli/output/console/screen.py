@@ -1,10 +1,10 @@
-"""Screen: an answer as sections of text that share the lines of one screen.
+"""Screen: prints an answer as sections of text that share the lines of one screen.
 
-Each section prints as many of its rows as it is given. Lines are given by rank: first the fewest
-rows that make sense of each section up to Rank.ADVICE, then more, so that the most important
-sections grow first and the others get what is left.
-A section that gets no line is named in the last line of the screen, with the option that prints
-everything. Sections are printed in the order of the answer, whatever their rank.
+Each section prints the number of rows that it is given. Lines are given to sections in the order of
+their ranks. First, each section up to Rank.ADVICE gets the smallest number of rows that makes
+sense. Then sections get more rows, the most important sections first. Sections after Rank.ADVICE
+get the remaining lines. The last line of the screen names the sections without any row, and the
+option that prints everything. Sections are printed in the order of the answer, whatever their rank.
 
     head      rank 0   7 lines   7 printed
     workloads rank 1  104 rows  14 printed, as all others have at least their fewest rows
@@ -27,17 +27,17 @@ from fairlead.cli.output.console.terminal import print_line
 
 Row = TypeVar("Row")
 
-LINES_MAX: Final = 40  # of text that is not printed on a terminal
-_LINES_MIN: Final = 22  # on a terminal of 24 lines, the command and the next prompt take two
-_LAST_LINES: Final = 3  # those about what is not shown
+LINES_MAX: Final = 40  # Width of text that is not printed on a terminal.
+_LINES_MIN: Final = 22  # On a terminal of 24 lines, the command and the next prompt take two lines.
+_LAST_LINES: Final = 3  # Lines at the end that name what is not shown.
 DETAILS: Final = "-o details"
 
 
 class Rank(IntEnum):
-    """The order in which sections get lines of the screen."""
+    """The order in which sections get lines of the screen; lower ranks get lines first."""
 
     HEAD = 0
-    VERDICTS = 1  # per workload, node pool and budget
+    VERDICTS = 1  # verdicts for each workload, node pool and budget
     PROBLEMS = 2
     CAUSES = 3
     ADVICE = 4
@@ -48,10 +48,11 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of an answer, of which `show` prints a number of `rows`.
+    """A section of an answer, which prints a given number of its `rows` with `show`.
 
-    `title` names it in the line about what is left out, such as `976 pods moved`. Sections of lower
-    `rank` get lines first: at least `least` rows, at most `most`. With rank 0 all rows are printed.
+    `title` is its name in the line about omitted sections, such as `976 pods moved`. Sections of
+    lower `rank` get lines first; each section gets from `least` to `most` rows. A section with rank
+    0 prints all its rows.
     """
 
     title: str
@@ -63,9 +64,9 @@ class Section:
 
 
 def print_screen(console: Console, sections: Iterable[Section], *, has_details: bool) -> None:
-    """Print sections on one screen, or all rows of all sections if `has_details`.
+    """Print `sections` on one screen, or every row of every section if `has_details` is set.
 
-    A screen has LINES_MAX lines, on a terminal as many as the terminal has.
+    A screen has as many lines as the terminal; if output is not a terminal, it has LINES_MAX lines.
     """
     filled = [one for one in sections if one.rows]
     if has_details:
@@ -91,7 +92,7 @@ def table_section(
     least: int = 1,
     most: int = 6,
 ) -> Section:
-    """Return a section that prints a table, and the number of rows that it leaves out."""
+    """Return a section that prints a table, and then the number of rows that it leaves out."""
 
     def show(console: Console, count: int) -> None:
         shown = rows_of(rows, count)
@@ -103,9 +104,9 @@ def table_section(
 
 
 def rows_of(rows: Sequence[Row], count: int) -> Sequence[Row]:
-    """Return the first `count` rows, or all if only one more would be left out.
+    """Return the first `count` rows, or all rows if only one more exists.
 
-    A row takes no more space than the line "1 more".
+    One row takes no more space than the line "1 more".
     """
     return rows if len(rows) <= count + 1 else rows[:count]
 
@@ -118,12 +119,12 @@ def _lines(console: Console) -> int:
 
 
 def _share(sections: Sequence[Section], width: int, lines: int) -> list[int]:
-    """Return how many rows each section prints in `lines` lines."""
+    """Return the number of rows of each section, if all sections together have `lines` lines."""
     rows = [0] * len(sections)
     heights = [0] * len(sections)
 
     def grow(at: int, count: int) -> bool:
-        """Give section `at` `count` rows if that fits; those of rank 0 get them anyway."""
+        """Give the section `at` `count` rows if they fit on the screen, or if its rank is 0."""
         section = sections[at]
         height = _height(section, count, width)
         if section.rank and sum(heights) - heights[at] + height > lines:

@@ -17,26 +17,26 @@ from fairlead.whatif.input.duration import for_readers
 WIDTH: Final = 72
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 _NONE: Final = "·"
-_LABELS: Final = 5  # on the time axis
-_LABEL_WIDTH: Final = 14  # characters
+_LABELS: Final = 5  # Number of labels on the time axis.
+_LABEL_WIDTH: Final = 14  # Characters.
 
 
 @dataclass(frozen=True, slots=True)
 class StepFunction:
-    """A count that changes to `values` at `instants` (ascending); it is 0 before the first."""
+    """A count that changes to `values` at `instants` (ascending); before that, the count is 0."""
 
     instants: Sequence[Instant]
     values: Sequence[int]
 
     def highest(self, after: Instant, until: Instant) -> int:
-        """Return the highest count from `after` until just before `until`."""
+        """Return the highest count from `after` (included) to `until` (excluded)."""
         first, end = bisect_right(self.instants, after), bisect_right(self.instants, until - 1)
         start = self.values[first - 1] if first else 0
         return max([start, *self.values[first:end]])
 
 
 def sparkline(steps: StepFunction, start: Instant, end: Instant, width: int = WIDTH) -> str:
-    """Return `steps` from `start` to `end` as text.
+    """Return a sparkline of `steps` from `start` to `end`, with `width` blocks.
 
     Each block is the highest count in its time slice.
     """
@@ -47,7 +47,7 @@ def sparkline(steps: StepFunction, start: Instant, end: Instant, width: int = WI
 
 
 def axis(start: Instant, end: Instant, width: int = WIDTH) -> str:
-    """Return the time axis below sparklines; times are relative to `start`."""
+    """Return the time axis below sparklines; its times are relative to `start`."""
     line = ""
     labels = min(_LABELS, max(width // _LABEL_WIDTH, 1))
     for label in range(labels):
@@ -62,7 +62,7 @@ def _bounds(start: Instant, end: Instant, width: int) -> list[Instant]:
 
 
 def _block(count: int, highest: int) -> str:
-    """Return the block for `count` in eighths of `highest`; any count above 0 is visible."""
+    """Return the block for `count`, in eighths of `highest`; a count above 0 is always visible."""
     if count == 0:
         return _NONE
     return _BLOCKS[max(-(-count * len(_BLOCKS) // highest), 1) - 1]

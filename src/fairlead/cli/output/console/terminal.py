@@ -1,4 +1,4 @@
-"""Plain lines and tables on a terminal; text from users' files is never treated as markup."""
+"""Plain lines and tables on a terminal; text from users' files is never interpreted as markup."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _PipeConsole(Console):
     """A console that ignores a closed stdout (`| head`), so that the command still completes."""
 
     def on_broken_pipe(self) -> None:
-        """Discard further output; rich would exit the process."""
+        """Discard further output. Without this method, rich would exit the process."""
         self.quiet = True
         discard_stdout()
 
@@ -28,7 +28,7 @@ class _PipeConsole(Console):
 def stdout_console() -> Console:
     """Return a console for stdout.
 
-    If it is not a terminal, as wide as COLUMNS says, or wide enough.
+    If stdout is not a terminal, the width is COLUMNS, or else a width that is enough for tables.
     """
     console = _PipeConsole(highlight=False, emoji=False, markup=False)
     if not console.is_terminal and not os.environ.get("COLUMNS"):
@@ -37,7 +37,7 @@ def stdout_console() -> Console:
 
 
 def stderr_console() -> Console:
-    """Return a console for stderr; wide enough for tables if it is not a terminal."""
+    """Return a console for stderr; if stderr is not a terminal, it is wide enough for tables."""
     console = Console(stderr=True, highlight=False, emoji=False, markup=False)
     if not console.is_terminal:
         console.width = WIDTH_WITHOUT_TERMINAL
@@ -60,9 +60,7 @@ def print_table(
 ) -> None:
     """Print the first rows under `title`, and the number of further rows.
 
-    Print nothing without rows.
-
-    `numbers` are the right-aligned columns.
+    Without rows, nothing is printed. `numbers` are the headings of right-aligned columns.
     """
     if not rows:
         return
