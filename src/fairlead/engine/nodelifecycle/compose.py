@@ -1,4 +1,4 @@
-"""Builds the node controllers of kube-controller-manager from the configuration."""
+"""Builds the node controllers of kube-controller-manager from their configuration."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def node_controllers(
 ) -> tuple[Controller, ...]:
     """Return the node controllers in the order in which they handle stimuli.
 
-    `start` is the time at which they begin. Without the taint manager
-    (`--enable-taint-manager=false`) pods stay on tainted nodes.
+    The controllers start at `start`. Without the taint manager (`--enable-taint-manager=false`),
+    pods stay on tainted nodes.
     """
     lifecycle = NodeLifecycle(config, reporter, start)
     collector = PodGarbageCollector(config, reporter, start)

@@ -21,7 +21,7 @@ GC_OFFSET_DEFAULT: Final = seconds(0.025)
 
 
 class DefectPolicy(StrEnum):
-    """Whether known upstream defects are fixed or reproduced."""
+    """Whether known defects of upstream are fixed or reproduced."""
 
     FIXED = "fixed"
     UPSTREAM = "upstream"
@@ -31,28 +31,29 @@ class DefectPolicy(StrEnum):
 class NodeLifecycleConfig:
     """Options named after kube-controller-manager's flags, with upstream's defaults.
 
-    `node_monitor_grace_period` None means the default of the profile. `taint_based_evictions` False
-    selects the older mode, which deletes pods `pod_eviction_timeout` after their node stopped
-    reporting. `enable_taint_manager` False leaves pods on tainted nodes.
+    If `node_monitor_grace_period` is None, the default of the profile applies. If
+    `taint_based_evictions` is False, the older mode applies, which deletes pods
+    `pod_eviction_timeout` after their node stopped reporting. If `enable_taint_manager` is False,
+    pods stay on tainted nodes. `node_eviction_rate` is in nodes per second and zone.
+    `secondary_node_eviction_rate` replaces it in partially disrupted zones of more than
+    `large_cluster_size_threshold` nodes; in smaller such zones, evictions stop
+    (`zone_state.eviction_rate`). `pod_eviction_timeout` is only used by old versions.
 
     Options without an upstream flag:
 
     `pass_cost` is the duration of a monitor pass; the next pass starts one period after the end of
-    the previous one. The smallest positive value makes the grace period end 50 s after the pass
-    that noticed the last heartbeat. With passes of no duration it would be 55 s, because at exactly
-    50 s the grace period is not yet exceeded.
+    the previous pass. With the smallest positive value, the grace period ends 50 s after the pass
+    that noticed the last heartbeat. With passes of no duration it would end after 55 s, because at
+    exactly 50 s the grace period is not yet exceeded.
 
     `eviction_offset` is the delay between a monitor pass and the first processing of the eviction
-    queues (then every 100 ms); `gc_offset` is the same for pod garbage collection (every 20 s).
+    queues, which is then repeated every 100 ms. `gc_offset` is the delay before the first pod
+    garbage collection, which is then repeated every 20 s.
 
-    `node_eviction_rate` is per zone and second. `secondary_node_eviction_rate` replaces it in
-    partially disrupted zones of more than `large_cluster_size_threshold` nodes; in smaller ones
-    evictions stop (`zone_state.eviction_rate`). `pod_eviction_timeout` counts in old versions only.
-
-    `is_taking_over` True treats the first list of nodes as already known, as if a controller with
-    this state had been running before. Otherwise it behaves like a controller restart: every node
-    gets a new grace period, and NoExecute taints are removed and then added again at the zone's
-    rate.
+    If `is_taking_over` is True, the first list of nodes counts as already known, as if a controller
+    with this state had been running before. Otherwise the controller behaves as after a restart:
+    every node gets a new grace period, and NoExecute taints are removed and then added again at the
+    zone's rate.
     """
 
     profile: VersionProfile = V1_36
@@ -75,7 +76,7 @@ class NodeLifecycleConfig:
 
     @property
     def monitor_grace(self) -> DurationNs:
-        """Grace period of a node that has posted its status at least once."""
+        """The grace period, in ns, of a node that has posted its status at least once."""
         if self.node_monitor_grace_period is None:
             return self.profile.node_monitor_grace_period
         return self.node_monitor_grace_period

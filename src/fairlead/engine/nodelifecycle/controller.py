@@ -1,7 +1,7 @@
 """NodeLifecycle: the node lifecycle controller.
 
-    a node or its lease changes    reconcile NoSchedule taints and labels at once, and examine the
-                                   node in the next monitor pass
+    a node or its lease changes    reconcile NoSchedule taints and labels immediately, and examine
+                                   the node in the next monitor pass
     monitor pass (5 s)             update node health and zone states: `health.monitor`
     queue processing (0.1 s)       taint (or evict the pods of) the nodes that get a token
 
@@ -59,13 +59,13 @@ from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState, zone_key
 
 
 class NodeLifecycle:
-    """Node health, condition taints, node labels and rate-limited evictions."""
+    """Maintains node health, condition taints and node labels, and evicts pods at limited rates."""
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
     interest: ClassVar[Interest] = Interest(changed=(Pod, Node, Lease))
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
-        """Start empty; the first monitor pass begins at `start`."""
+        """Start without objects. The first monitor pass begins at `start`."""
         self._config = config
         self._reporter = reporter
         self._shared = _shared(config, reporter, start)
@@ -76,7 +76,10 @@ class NodeLifecycle:
         self._next_attempt: Instant | None = None
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Record what changed and reconcile condition taints and labels."""
+        """Record a change of the cluster.
+
+        Return writes that reconcile condition taints and labels.
+        """
         match stimulus:
             case ObjectChanged(Pod() as pod):
                 return self._see_pod(pod, now)
@@ -95,7 +98,7 @@ class NodeLifecycle:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next pass or queue processing that may find something."""
+        """Return the time of the next monitor pass or queue processing that may find something."""
         found = self._shared.examinations.next_pass()
         for due in (self._next_attempt, self._late_bound_pods.next_due()):
             if due is not None and (found is None or due < found):
@@ -103,7 +106,7 @@ class NodeLifecycle:
         return found
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Run the pass or the queue processing that is due."""
+        """Run the monitor pass, the queue processing or the retry that is due at `now`."""
         next_pass = self._shared.examinations.next_pass()
         if next_pass is not None and next_pass <= now:
             commands = self.monitor_node_health(now)
@@ -129,13 +132,13 @@ class NodeLifecycle:
 
     @property
     def zone_states(self) -> dict[str, ZoneState]:
-        """State of each zone after the last pass."""
+        """The state of each zone after the last pass."""
         return dict(self._monitor.zones.states)
 
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        """Load a snapshot; no pass has run yet, so no pod counts as bound late."""
+        """Load a snapshot. Its pods do not count as bound late, because no pass has run yet."""
         commands: list[Command] = []
         for one in objects:
             match one:
@@ -171,7 +174,7 @@ class NodeLifecycle:
         return commands + self._shared.writer.submit(name, edits, now) if edits else commands
 
     def _corrections(self, node: Node) -> tuple[NodeEdit, ...]:
-        """Return edits that reconcile condition taints and label copies."""
+        """Return the edits that reconcile the node's condition taints and its label copies."""
         edits: list[NodeEdit] = []
         profile = self._config.profile
         if profile.taints_by_condition and missing_keys(node):
@@ -192,7 +195,7 @@ class NodeLifecycle:
             self._renew(lease.metadata.name, now).renewals = renewals
 
     def _renew(self, name: str, now: Instant) -> NodeRecord:
-        """Apply all passes so far to the node of a changed lease; queue its examination."""
+        """Apply all passes so far to the node of a changed lease, and queue its examination."""
         examinations, passes = self._shared.examinations, self._shared.passes
         last_pass = now if examinations.last_pass == now else passes.before(now)
         examinations.add(name, now)
@@ -245,7 +248,7 @@ class NodeLifecycle:
         return "" if node is None else zone_key(node, self._config)
 
     def _requeue(self, name: str, now: Instant) -> None:
-        """Requeue a node whose taint could not be written."""
+        """Queue a node again whose taint could not be written."""
         queues, zone = self._shared.eviction.queues, self._zone_of(name)
         if self._shared.nodes.find(name) is not None and queues.has(zone):
             queues[zone].retry(name, now + 1)

@@ -2,7 +2,7 @@
 
     --node-monitor-grace-period=40s --feature-gates=TaintBasedEvictions=false
 
-A flag that does not exist in the version of the profile is rejected, as that version would do.
+A flag is rejected if it does not exist in the Kubernetes version of the profile.
 
 upstream: cmd/kube-controller-manager/app/options/nodelifecyclecontroller.go, podgccontroller.go
 """
@@ -34,10 +34,10 @@ class FlagError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Flag:
-    """Target field and parser of a flag.
+    """The configuration field that a flag sets, and the parser of its value.
 
-    `parse` raises ValueError for an invalid value. `is_old`: the flag exists only in versions with
-    pod eviction (before taint-based eviction).
+    `parse` raises ValueError for an invalid value. `is_old` is set if the flag exists only in
+    versions with pod eviction, before taint-based eviction.
     """
 
     field: str
@@ -107,9 +107,9 @@ GATES: Final = (TAINT_BASED_EVICTIONS, *GATED_FIELDS)
 def config_of_flags(
     flags: Mapping[str, str], profile: VersionProfile = V1_36
 ) -> NodeLifecycleConfig:
-    """Return the configuration for `flags` (names without dashes), over the defaults.
+    """Return the configuration that `flags` set, with defaults for the other options.
 
-    Raises FlagError.
+    `flags` maps names without dashes to values. Raises FlagError.
     """
     values = {
         _known(name).field: _parsed(name, text, profile)

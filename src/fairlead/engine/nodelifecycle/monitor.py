@@ -6,8 +6,8 @@
     3 assess       the zone states; stop, resume or adjust the eviction rates
 
 All decisions use the objects at the start of the pass. A node whose heartbeat is overdue counts as
-not ready immediately. Its event and the marking of its pods follow when the write of its conditions
-has succeeded; they are dropped if another client changed the conditions first.
+not ready immediately. The node's event and the marking of its pods follow when its conditions have
+been written. They are dropped if another client changed the conditions first.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:monitorNodeHealth,
 handleDisruption
@@ -54,7 +54,7 @@ from fairlead.engine.nodelifecycle.zones.zone_states import (
 
 @dataclass(slots=True)
 class SharedState:
-    """State that the monitor shares with the controller."""
+    """The state that the monitor shares with the controller."""
 
     passes: Period
     nodes: NodeHealthMap
@@ -71,7 +71,7 @@ class Monitor:
     def __init__(
         self, config: NodeLifecycleConfig, shared: SharedState, reporter: Reporter
     ) -> None:
-        """Start before the first pass."""
+        """Prepare the first pass."""
         self._config = config
         self._shared = shared
         self._reporter = reporter
@@ -80,11 +80,11 @@ class Monitor:
 
     @property
     def zones(self) -> ZoneStates:
-        """The zones as of the last pass."""
+        """The state of all zones after the last pass."""
         return self._zones
 
     def run(self, now: Instant) -> list[Command]:
-        """Run the pass at `now`: register nodes, examine them, assess the zones."""
+        """Run the pass at `now`: register nodes, examine nodes, assess the zones."""
         names = self._shared.examinations.begin_pass(now)
         for zone in self._zones.untracked():
             self._open(zone, now)
@@ -96,7 +96,7 @@ class Monitor:
     # --- 1 added and removed nodes -------------------------------------------------------------
 
     def take_over(self, node: Node, now: Instant) -> None:
-        """Register `node` as already known, and as handled if it has its taint."""
+        """Register `node` as already known. If it has its NoExecute taint, mark it as handled."""
         name, zone = node.metadata.name, zone_key(node, self._config)
         self._shared.nodes[name].registered = node
         self._open(zone, now)
@@ -119,7 +119,7 @@ class Monitor:
         return [event, *self._shared.eviction.on_ready(node, zone, now)]
 
     def _unregister(self, record: NodeRecord, node: Node) -> list[Command]:
-        """Remove a deleted node; its queue entry still consumes a token, as upstream's does."""
+        """Remove a deleted node. As in upstream, its queue entry still consumes a token."""
         name = node.metadata.name
         record.registered = None
         self._stop_requeuing(name)
@@ -133,7 +133,7 @@ class Monitor:
             self._shared.eviction.queues.open(zone, now)
 
     def _stop_requeuing(self, name: str) -> None:
-        """Stop requeuing the node in the zone where the last pass found it."""
+        """Stop queuing the node again in the zone in which the last pass found it."""
         zone = self._zones.zone_of(name)
         if zone is not None:
             last_requeued = self._shared.passes.before(self._shared.examinations.last_pass)
@@ -179,9 +179,9 @@ class Monitor:
         return self._shared.writer.submit(name, (edit,), now)
 
     def on_marked_unknown(self, name: str, edit: MarkUnknown) -> list[Command]:
-        """Save the node's health and mark its pods after the conditions were written.
+        """Save the node's health and mark its pods, after its conditions were written.
 
-        If a pass has resumed evictions meanwhile and set a new `probe`, that probe is kept.
+        If a pass has resumed evictions in the meantime and set a new `probe`, that probe is kept.
         """
         record = self._shared.nodes[name]
         if record.health is not None:
@@ -195,7 +195,7 @@ class Monitor:
     def _notify_mode(
         self, node: Node, zone: str, found: Examination, now: Instant
     ) -> list[Command]:
-        """Notify the eviction mode of the Ready status, if the condition exists."""
+        """Notify the eviction mode of the node's Ready status, if it has a Ready condition."""
         if found.current is None:
             self._stop_requeuing(node.metadata.name)
             return []
@@ -215,7 +215,7 @@ class Monitor:
         return UNKNOWN if found.observed is None else found.observed
 
     def _plan(self, name: str, record: NodeRecord, node: Node, found: Examination) -> None:
-        """Schedule the next examination for the case that nothing changes."""
+        """Schedule the node's next examination, in case nothing changes before."""
         examinations, passes, health = self._shared.examinations, self._shared.passes, found.health
         if health.lease is None and record.renewals is not None:
             examinations.add(name, examinations.last_pass)
@@ -255,7 +255,7 @@ class Monitor:
             self._shared.eviction.queues.swap_limiter(zone, rate, now)
 
     def _stop(self, now: Instant) -> list[Command]:
-        """Remove the taints of all nodes; their timeouts restart with the next pass."""
+        """Remove the NoExecute taints of all nodes. Their timeouts restart with the next pass."""
         commands: list[Command] = []
         for name, _, node in self._shared.nodes.existing():
             zone = zone_key(node, self._config)
@@ -264,16 +264,19 @@ class Monitor:
         return commands
 
     def _resume(self, now: Instant) -> None:
-        """Restart the grace period of every node; examinations scheduled earlier do no harm."""
+        """Restart the grace period of every node.
+
+        Examinations that are already scheduled do no harm.
+        """
         for name, _, _ in self._shared.nodes.existing():
             record = self._shared.nodes.catch_up(name, now)
             if record.health is not None:
                 record.health = replace(record.health, probe=now, ready_since=now)
 
     def _note_forgotten(self, now: Instant) -> None:
-        """Schedule the nodes of untracked zones.
+        """Schedule the not-ready nodes of untracked zones for examination.
 
-        Such a zone gets a new state and queue in each pass.
+        An untracked zone gets a new state and a new queue in each pass.
         """
         for zone in self._zones.untracked():
             for name in self._zones.members(zone):

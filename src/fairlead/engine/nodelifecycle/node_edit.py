@@ -1,12 +1,11 @@
 """NodeEdit: one write to a Node, computed from the newest version when it is sent.
 
-An edit without effect (the taint exists, the label was corrected by hand) produces no write. A
-merge patch replaces the whole taint list, so it contains the resourceVersion from which it was
-computed.
+An edit without effect, because for example the taint already exists, produces no write. A merge
+patch replaces the whole taint list, so it contains the resourceVersion from which it was computed.
 
-NoSchedule taints mirror node conditions (memory pressure, unschedulable, ...). Their set is
-reconciled to match the conditions, no matter who added or removed one. Taints with other effects
-are not changed: NoExecute taints are added elsewhere or by users.
+NoSchedule taints mirror node conditions (memory pressure, unschedulable, ...). They are reconciled
+with the conditions, regardless of who added or removed a taint. Taints with other effects are not
+changed: NoExecute taints are added elsewhere or by users.
 
 upstream: pkg/controller/controller_utils.go:AddOrUpdateTaintOnNode, RemoveTaintOffNode,
 pkg/util/taints/taints.go:AddOrUpdateTaint, DeleteTaint,
@@ -63,13 +62,13 @@ def desired_keys(node: Node) -> tuple[str, ...]:
 
 
 def missing_keys(node: Node) -> tuple[str, ...]:
-    """Return the required keys that `node` has no taint for."""
+    """Return the required keys for which `node` has no NoSchedule taint."""
     present = _present_keys(node)
     return tuple(key for key in desired_keys(node) if key not in present)
 
 
 def stale_keys(node: Node) -> tuple[str, ...]:
-    """Return the keys of condition taints on `node` that no condition requires any more."""
+    """Return the keys of NoSchedule taints on `node` that no condition requires any more."""
     desired = desired_keys(node)
     return tuple(key for key in _present_keys(node) if key not in desired)
 
@@ -80,16 +79,16 @@ def _present_keys(node: Node) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class TaintNoExecute:
-    """Adds the NoExecute taint `key`, or updates the time of an existing one.
+    """Adds the NoExecute taint `key`, or updates the time of an existing taint.
 
-    `is_rate_limited`: the edit spent a token of the zone's rate limiter.
+    `is_rate_limited` is set if the edit used a token of the zone's rate limiter.
     """
 
     key: str
     is_rate_limited: bool
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """Return the write for this version of `node`, None if nothing changes."""
+        """Return the write for this version of `node`; None if the write would change nothing."""
         return _write_taints(node, with_taints(node.spec.taints, (self.key,), NO_EXECUTE, now))
 
 
@@ -100,37 +99,40 @@ class UntaintNoExecute:
     key: str
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """Return the write for this version of `node`, None if nothing changes."""
+        """Return the write for this version of `node`; None if the write would change nothing."""
         return _write_taints(node, without_taints(node.spec.taints, (self.key,), NO_EXECUTE))
 
 
 @dataclass(frozen=True, slots=True)
 class AddNoSchedule:
-    """Adds the missing NoSchedule taints."""
+    """Adds the NoSchedule taints that the node's conditions require."""
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """Return the write for this version of `node`, None if nothing changes."""
+        """Return the write for this version of `node`; None if the write would change nothing."""
         keys = missing_keys(node)
         return _write_taints(node, with_taints(node.spec.taints, keys, NO_SCHEDULE, now))
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveNoSchedule:
-    """Removes stale NoSchedule taints."""
+    """Removes the NoSchedule taints that no condition requires any more."""
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """Return the write for this version of `node`, None if nothing changes."""
+        """Return the write for this version of `node`; None if the write would change nothing."""
         return _write_taints(node, without_taints(node.spec.taints, stale_keys(node), NO_SCHEDULE))
 
 
 @dataclass(frozen=True, slots=True)
 class CopyLabels:
-    """Copies labels that exist under two names, as (source, copy) pairs."""
+    """Copies the values of labels that exist under two names.
+
+    `copies` contains pairs (source, copy) of label names.
+    """
 
     copies: tuple[tuple[str, str], ...]
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """Return the write for this version of `node`, None if nothing changes."""
+        """Return the write for this version of `node`; None if the write would change nothing."""
         labels = stale_labels(node, self.copies)
         return PatchObject(node_ref(node), {"metadata": {"labels": labels}}) if labels else None
 
@@ -139,8 +141,8 @@ class CopyLabels:
 class MarkUnknown:
     """Sets `conditions` to Unknown, unless Ready has changed since the decision.
 
-    `ready` is the Ready condition at the time of the decision (None: absent). `health` replaces the
-    node's saved health once the write succeeded.
+    `ready` is the Ready condition at the time of the decision (None: missing). `health` replaces
+    the node's saved health once the write has succeeded.
     """
 
     conditions: tuple[Condition, ...]
@@ -148,7 +150,7 @@ class MarkUnknown:
     health: NodeHealth
 
     def command(self, node: Node, now: Instant) -> Command | None:
-        """Return the write for this version of `node`, None if Ready has changed."""
+        """Return the write for this version of `node`; None if its Ready condition has changed."""
         if ready_condition(node) != self.ready:
             return None
         version = node.metadata.resource_version
@@ -174,7 +176,10 @@ def has_no_execute(node: Node, key: str) -> bool:
 def with_taints(
     taints: tuple[Taint, ...], keys: Iterable[str], effect: str, now: Instant
 ) -> tuple[Taint, ...]:
-    """Return `taints` with a taint of `effect` for each key, replaced in place if it exists."""
+    """Return `taints` with a taint of `effect` for each of `keys`.
+
+    An existing taint with this key and effect is replaced in place.
+    """
     result = list(taints)
     for key in keys:
         added = Taint(key=key, effect=effect, time_added=format_timestamp(now))
@@ -217,7 +222,10 @@ FindNode = Callable[[str], Node | None]
 
 
 def stale_labels(node: Node, copies: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    """Return labels that `node` lacks or that differ from their source, by (source, copy) pairs."""
+    """Return the label copies of `node` that are missing or differ from their source.
+
+    `copies` contains pairs (source, copy) of label names. The result maps copies to correct values.
+    """
     labels = node.metadata.labels
     return {
         copy: labels[source]

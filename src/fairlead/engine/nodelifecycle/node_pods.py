@@ -1,4 +1,4 @@
-"""Index of pods by the node they are bound to."""
+"""NodePods: an index of pods by the node to which they are bound."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from fairlead.engine.core.command import ObjectRef
 
 
 class NodePods:
-    """All bound pods by node, including finished pods and pods of nodes that do not exist."""
+    """All bound pods, by node. Includes finished pods, and pods whose node does not exist."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._known: dict[str, Pod] = {}
 
     def put(self, pod: Pod) -> Pod | None:
-        """Store a new version of `pod`; return the previous version."""
+        """Store a new version of `pod`; return the previous version, None if there is none."""
         key, node = pod.key, pod.spec.node_name
         before = self._known.get(key)
         if before is not None and before.spec.node_name != node:
@@ -26,7 +25,7 @@ class NodePods:
         return before
 
     def remove(self, pod: Pod) -> Pod | None:
-        """Remove `pod`; return its last version if it was bound."""
+        """Remove `pod`; return its last version, None if it was not bound."""
         before = self._known.get(pod.key)
         if before is not None:
             self._take_off(before)
@@ -40,7 +39,7 @@ class NodePods:
             del self._by_node[pod.spec.node_name]
 
     def get(self, key: str) -> Pod | None:
-        """Return the pod with key `key` if it is bound to a node."""
+        """Return the pod with the key `key`; None if it is not bound to a node."""
         return self._known.get(key)
 
     def on(self, node: str) -> list[Pod]:
@@ -49,11 +48,11 @@ class NodePods:
         return [there[key] for key in sorted(there)]
 
     def nodes(self) -> list[str]:
-        """Return the names of nodes with pods, existing or not, in order."""
+        """Return the sorted names of the nodes that have pods. Such a node need not exist."""
         return sorted(self._by_node)
 
 
 def pod_ref(pod: Pod) -> ObjectRef:
-    """Return the object reference of `pod`."""
+    """Return an object reference to `pod`."""
     meta = pod.metadata
     return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)

@@ -4,9 +4,9 @@
                   ▲          │ conflict: wait for a newer version of the node
                   └──────────┘
 
-The command of an edit is computed when the edit is sent, from the newest known version. After a
-conflict it is computed again from the next version; upstream retries after a short delay. Any
-other failure ends the edit, and the submitter is notified.
+The command of an edit is computed from the newest known version when the edit is sent. After a
+conflict, it is computed again from the next version; upstream retries after a short delay instead.
+Any other failure ends the edit and is returned to the submitter.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LEVEL: Final = (AddNoSchedule, RemoveNoSchedule, CopyLabels)
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Outcome of an edit: `failure` is None on success; `is_over` is False if it is retried."""
+    """The outcome of an edit. `failure` is None on success; `is_over` is False if it is retried."""
 
     node: str
     edit: NodeEdit
@@ -42,7 +42,10 @@ class Settled:
 
 @dataclass(slots=True)
 class _PendingEdits:
-    """The edits of one node; `sent` is the first edit if it is in flight, else None."""
+    """The pending edits of one node.
+
+    `sent` is the command of the first edit while it is in flight.
+    """
 
     edits: deque[NodeEdit] = field(default_factory=deque)
     sent: Command | None = None
@@ -50,17 +53,17 @@ class _PendingEdits:
 
 
 class NodeWriter:
-    """Pending edits by node; `find` returns the newest known version of a node."""
+    """Sends the edits of each node one by one."""
 
     def __init__(self, find: FindNode) -> None:
-        """Start without edits."""
+        """Start without edits; `find` returns the newest known version of a node."""
         self._find = find
         self._pending: dict[str, _PendingEdits] = {}
 
     def submit(self, name: str, edits: tuple[NodeEdit, ...], now: Instant) -> list[Command]:
-        """Queues `edits` after those already pending for the node.
+        """Queue `edits` after the edits that are already pending for the node.
 
-        A level-triggered edit (see LEVEL) that already waits is not queued twice.
+        A level-triggered edit (see LEVEL) is not queued if an equal edit is already waiting.
         """
         pending = self._pending.setdefault(name, _PendingEdits())
         waiting = list(pending.edits)[0 if pending.sent is None else 1 :]
@@ -68,21 +71,24 @@ class NodeWriter:
         return self._go_on(name, now) if pending.sent is None else []
 
     def is_marking_unknown(self, name: str) -> bool:
-        """Return whether an edit that sets the node's conditions to Unknown is pending."""
+        """Return whether an edit is pending that sets the node's conditions to Unknown."""
         pending = self._pending.get(name)
         return pending is not None and any(isinstance(one, MarkUnknown) for one in pending.edits)
 
     def see_node(self, name: str, now: Instant) -> list[Command]:
-        """Continue with pending edits after a new node version or a command outcome."""
+        """Return the command of the next pending edit, if no command of the node is in flight.
+
+        Call this after a new node version or a command outcome.
+        """
         pending = self._pending.get(name)
         return self._go_on(name, now) if pending is not None and pending.sent is None else []
 
     def forget(self, name: str) -> None:
-        """Drop all edits of a deleted node."""
+        """Drop all edits of the deleted node `name`."""
         self._pending.pop(name, None)
 
     def settle(self, outcome: CommandSucceeded | CommandFailed) -> Settled | None:
-        """Return the edit that `outcome` completes, None if the command was not sent here.
+        """Return the edit that `outcome` completes; None if its command is not from this writer.
 
         Call `see_node` afterwards to continue with pending edits.
         """

@@ -1,7 +1,7 @@
-"""Period: the instants of a periodic task, computed without running it.
+"""Period: the times of a periodic task, computed without running the task.
 
-Most runs of a periodic task change nothing and are skipped; the next instant that matters is
-computed.
+Most runs of a periodic task change nothing and are skipped. Only the time of the next run that
+could change something is computed.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from fairlead.engine.core.instant import DurationNs, Instant
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The instants `first`, `first + period`, `first + 2 * period`, ..."""
+    """The times `first`, `first + period`, `first + 2 * period`, and so on."""
 
     first: Instant
     period: DurationNs
 
     def at_or_after(self, instant: Instant) -> Instant:
-        """Return the first instant of the series at or after `instant`."""
+        """Return the first time of the series at or after `instant`."""
         missing = max(0, instant - self.first)
         return self.first + -(-missing // self.period) * self.period
 
     def after(self, instant: Instant) -> Instant:
-        """Return the first instant of the series after `instant`."""
+        """Return the first time of the series after `instant`."""
         return self.at_or_after(instant + 1)
 
     def before(self, instant: Instant) -> Instant:
-        """Return the last instant of the series before `instant`.
+        """Return the last time of the series before `instant`.
 
-        `first - period` if there is none.
+        Returns `first - period` if `instant` is not later than `first`.
         """
         return self.at_or_after(instant) - self.period

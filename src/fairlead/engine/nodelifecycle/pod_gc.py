@@ -1,4 +1,4 @@
-"""PodGarbageCollector: deletes finished pods over the threshold, and pods without a working node.
+"""PodGarbageCollector: deletes surplus finished pods, and pods that have no working node.
 
 Each pass (every 20 s) collects, in this order:
 
@@ -7,8 +7,8 @@ Each pass (every 20 s) collects, in this order:
     orphaned        pods whose node has been missing for the quarantine period
     unscheduled     terminating pods that were never bound
 
-Each pod is set to Failed, unless it had finished, and deleted with grace period 0. Passes that
-cannot find anything are skipped.
+Each of these pods is set to Failed, unless it had finished, and deleted with grace period 0. Passes
+that cannot find anything are skipped.
 
 upstream: pkg/controller/podgc/gc_controller.go
 """
@@ -52,13 +52,13 @@ NODE_GONE: Final = Condition(
 
 
 class PodGarbageCollector:
-    """Deletes finished pods over the threshold, and pods without a working node."""
+    """Deletes the finished pods over a threshold, and pods that have no working node."""
 
     issuer: ClassVar[Issuer] = controller_account("pod-garbage-collector")
     interest: ClassVar[Interest] = Interest(changed=(Node, Pod), succeeded=(), failed=())
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
-        """The first pass runs `gc_offset` after `start`."""
+        """Create the controller. Its first pass runs `gc_offset` after `start`."""
         self._threshold = config.terminated_pod_gc_threshold
         self._profile = config.profile
         self._reporter = reporter
@@ -73,7 +73,7 @@ class PodGarbageCollector:
         self._quarantine: dict[str, Instant] = {}  # missing nodes -> end of their quarantine
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Record changes; pods are deleted only in passes."""
+        """Record a change of the cluster. Pods are deleted only in passes."""
         match stimulus:
             case ObjectChanged(one):
                 self._see(one, now)
@@ -90,7 +90,7 @@ class PodGarbageCollector:
         return self._next_pass
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Run one pass."""
+        """Run one pass, and return the deletions."""
         self._last_pass, self._next_pass = now, None
         deleted_nodes = self._deleted_nodes(now)
         commands: list[Command] = []
@@ -105,7 +105,7 @@ class PodGarbageCollector:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> None:
-        """Load nodes first, so that no node seems to be missing."""
+        """Load objects: nodes before pods, so that no node of a pod seems to be missing."""
         for one in objects:
             if isinstance(one, Node):
                 self._see(one, now)
@@ -166,7 +166,7 @@ class PodGarbageCollector:
     # --- a pass --------------------------------------------------------------------------------
 
     def _deleted_nodes(self, now: Instant) -> list[str]:
-        """Return the nodes that pods reference and that were missing for the quarantine period."""
+        """Return nodes that pods reference and that were missing for the quarantine period."""
         missing = sorted(
             name for name in self._missing if name not in self._nodes and self._pods.on(name)
         )
@@ -185,7 +185,7 @@ class PodGarbageCollector:
             self._wake(due)
 
     def _found(self, deleted_nodes: list[str]) -> Iterator[tuple[Pod, str]]:
-        """Yield the pods to delete with the reason, in order; a pod may occur more than once."""
+        """Yield (pod, reason) for each pod to delete, in order. A pod may occur more than once."""
         yield from ((pod, TERMINATED) for pod in self._excess())
         terminating = sorted(self._terminating.values(), key=_age)
         if self._profile.collects_out_of_service:
@@ -195,7 +195,10 @@ class PodGarbageCollector:
         yield from ((pod, UNSCHEDULED) for pod in terminating if not pod.spec.node_name)
 
     def _excess(self) -> list[Pod]:
-        """Finished pods over the threshold; a threshold of 0 disables this."""
+        """Return the finished pods over the threshold, evicted and oldest pods first.
+
+        Returns no pods if the threshold is 0.
+        """
         count = len(self._terminated) - self._threshold
         if self._threshold <= 0 or count <= 0:
             return []
@@ -211,7 +214,7 @@ class PodGarbageCollector:
 
 
 def _age(pod: Pod) -> tuple[bool, Instant, str, str]:
-    """Return a sort key: evicted pods first, then the oldest; the name makes the order total."""
+    """Return a sort key: evicted pods come first, then the oldest. Names make the order total."""
     meta = pod.metadata
     created = parse_timestamp(meta.creation_timestamp) if meta.creation_timestamp else 0
     is_evicted = (pod.status.phase, pod.status.reason) == EVICTED

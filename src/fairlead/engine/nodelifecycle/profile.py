@@ -1,4 +1,4 @@
-"""Version profiles: differences between upstream versions, as data.
+"""VersionProfile: the differences between upstream versions, as data.
 
 1.36 is the current version. 1.16 is the version that most explanations of the node lifecycle
 describe. Code reads the profile's fields; it never compares version numbers.
@@ -19,27 +19,27 @@ BETA_ARCH: Final = "beta.kubernetes.io/arch"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionProfile:
-    """Behavior of one upstream version.
+    """The behavior of one upstream version.
 
-    `zone_labels`, `region_labels`: labels that hold a node's zone and region; the first present
-    wins. `label_copies`: (source, copy) pairs of node labels that are kept equal.
-    `excludes_labelled`: nodes labelled exclude-disruption do not count for their zone's state.
-    `excludes_masters`: nodes with names of masters do not count either. `taints_by_current`:
-    NoExecute taints follow the Ready condition after the pass; otherwise the condition before it.
-    `requeues_untainted`: each pass requeues not-ready nodes without their taint.
-    `marks_late_bound_pods`: pods bound to a not-ready node are marked not ready as well.
-    `reports_unready_pods`: a pod that is marked not ready gets an event. `uses_leases`: a renewed
-    node lease counts as a heartbeat, like a posted status. `taints_by_condition`: conditions and
-    cordons become NoSchedule taints.
+    The boolean fields have these meanings if they are True. `zone_labels`, `region_labels`: labels
+    that hold a node's zone and region; the first label that is present applies. `label_copies`:
+    (source, copy) pairs of node labels that are kept equal. `excludes_labelled`: nodes labelled
+    exclude-disruption do not count for their zone's state. `excludes_masters`: nodes with names of
+    masters do not count either. `taints_by_current`: NoExecute taints follow the Ready condition
+    after the pass; if False, the condition before it. `requeues_untainted`: each pass queues
+    not-ready nodes again whose taint is missing. `marks_late_bound_pods`: pods bound to a not-ready
+    node are marked not ready as well. `reports_unready_pods`: a pod that is marked not ready gets
+    an event. `uses_leases`: a renewed node lease counts as a heartbeat, like a posted status.
+    `taints_by_condition`: conditions and cordons become NoSchedule taints.
 
     Taint eviction: `eviction_source` is the reporting controller of its events.
-    `adds_disruption_target`: sets the DisruptionTarget condition. `cancels_when_endless`: a
-    toleration without tolerationSeconds cancels a running timer. `remembers_evicted`: a pod evicted
-    by a timer does not get a second timer.
+    `adds_disruption_target`: evicted pods get the DisruptionTarget condition.
+    `cancels_when_endless`: a toleration without tolerationSeconds cancels a running timer.
+    `remembers_evicted`: a pod evicted by a timer does not get a second timer.
 
-    Pod garbage collection: `orphan_quarantine` is how long a node must be missing. `fails_pods`:
-    pods are set to Failed before deletion. `collects_out_of_service`: terminating pods on not-ready
-    nodes with the out-of-service taint are deleted too.
+    Pod garbage collection: `orphan_quarantine` is the time for which a node must be missing.
+    `fails_pods`: pods are set to Failed before deletion. `collects_out_of_service`: terminating
+    pods on not-ready nodes with the out-of-service taint are deleted, too.
     """
 
     version: str
@@ -122,7 +122,7 @@ GATED_FIELDS: Final = {
 
 
 def gated(profile: VersionProfile, gates: Mapping[str, bool]) -> VersionProfile:
-    """Return `profile` with the feature gates in `gates`; gates of other parts are ignored."""
+    """Return `profile` changed by the feature gates in `gates`. Unrelated gates are ignored."""
     fields: dict[str, Any] = {
         GATED_FIELDS[name]: value for name, value in gates.items() if name in GATED_FIELDS
     }

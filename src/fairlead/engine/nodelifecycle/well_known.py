@@ -34,13 +34,13 @@ OPPOSITE_TAINT: Final = {NOT_READY: UNREACHABLE, UNREACHABLE: NOT_READY}
 
 
 def ready_condition(node: Node) -> NodeCondition | None:
-    """Return the Ready condition of `node`, None if the kubelet has never posted one."""
+    """Return the Ready condition of `node`; None if the kubelet has never posted one."""
     found = condition(node, READY)
     assert found is None or isinstance(found, NodeCondition)
     return found
 
 
 def ready_status(node: Node) -> str:
-    """True, False, Unknown, or "" if there is no Ready condition."""
+    """Return the status of the Ready condition: True, False, Unknown, or "" if there is none."""
     found = ready_condition(node)
     return "" if found is None else found.status

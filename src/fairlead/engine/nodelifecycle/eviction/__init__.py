@@ -1,1 +1,1 @@
-"""Evictions from unhealthy nodes: rate-limited tainting, and eviction by NoExecute taints."""
+"""Evictions from unhealthy nodes: taints nodes at a limited rate, and evicts pods by these taints."""

@@ -1,8 +1,8 @@
-"""EvictionMode: what happens to a node that gets a token of its zone; upstream has two modes.
+"""EvictionMode: the action on a node that gets a token of its zone; upstream has two modes.
 
-Since 1.13 not-ready nodes get NoExecute taints, and pods are evicted for not tolerating them
-(`NoExecuteTaintMode`). Before 1.13, and with the gate TaintBasedEvictions off, the pods of a node
-are deleted once its heartbeat has been overdue for long enough (`PodEvictionMode`).
+Since 1.13, not-ready nodes get NoExecute taints, and pods that do not tolerate these taints are
+evicted (`NoExecuteTaintMode`). Before 1.13, and with the gate TaintBasedEvictions off, the pods of
+a node are deleted once its heartbeat has been overdue for long enough (`PodEvictionMode`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A node as seen by the pass at `now`; `status` is the Ready status that the mode acts on.
+    """The state of a node in the pass at `now`.
 
-    `last_pass` is the time of the previous pass.
+    `status` is the Ready status on which the mode acts. `last_pass` is the time of the previous
+    pass.
     """
 
     node: Node
@@ -33,12 +34,12 @@ class Observation:
 
     @property
     def name(self) -> str:
-        """The node's name."""
+        """The name of the node."""
         return self.node.metadata.name
 
 
 class EvictionMode(Protocol):
-    """Reacts to the Ready status found by passes, and processes queued nodes."""
+    """Reacts to the Ready status that passes find, and processes the nodes that get a token."""
 
     @property
     def queues(self) -> ZoneQueues:
@@ -46,17 +47,20 @@ class EvictionMode(Protocol):
         ...
 
     def on_not_ready(self, seen: Observation) -> list[Command]:
-        """Handle a pass that found the node not ready or unreachable."""
+        """Handle a node that a pass found not ready or unreachable; return the resulting writes."""
         ...
 
     def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
-        """Handle a pass that found the node ready or new, or that stopped all evictions."""
+        """Handle a node that is ready or new, or any node when all evictions stop."""
         ...
 
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
-        """Return when a pass must act although nothing has changed, None for never."""
+        """Return the time from which a pass must act on the node even if nothing changes.
+
+        Returns None if time alone never requires an action.
+        """
         ...
 
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:
-        """Handle a node that got a token; finish or retry its queue entry."""
+        """Process the node `name`, which got a token. Its queue entry is finished or retried."""
         ...

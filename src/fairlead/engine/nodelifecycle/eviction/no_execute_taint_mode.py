@@ -1,11 +1,11 @@
-"""NoExecuteTaintMode: taints nodes that are not ready, at their zone's rate.
+"""NoExecuteTaintMode: taints nodes that are not ready, at the rate of their zone.
 
-    no taint yet      queue in the zone; when it gets a token, add the taint of the condition
-    opposite taint    swap at once, without rate limit: first add the new one, then remove the old
+    no taint yet      queue the node in its zone; when it gets a token, add the condition's taint
+    opposite taint    swap the taints immediately: add the new taint, then remove the old one
     ready again       the next pass removes both taints
 
-The not-ready and the unreachable taint exclude each other. Each pass requeues every not-ready node
-whose taint is missing, so the last pass decides the order, not the time of the failure.
+The not-ready and the unreachable taint exclude each other. Each pass queues every not-ready node
+again whose taint is missing. So the last pass, not the time of the failure, determines the order.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:processTaintBaseEviction,
 markNodeForTainting, markNodeAsReachable, doNoExecuteTaintingPass
@@ -40,12 +40,15 @@ NO_CONDITION_RETRY: Final = seconds(0.05)
 
 
 class NoExecuteTaintMode:
-    """Eviction mode since 1.13: NoExecute taints."""
+    """The eviction mode since 1.13: adds NoExecute taints to not-ready nodes."""
 
     def __init__(
         self, queues: ZoneQueues, writer: NodeWriter, find: FindNode, *, requeues: bool
     ) -> None:
-        """If `requeues` is set, each pass requeues a not-ready node whose taint is missing."""
+        """Write taints through `writer`. `find` returns the newest version of a node.
+
+        If `requeues` is set, each pass queues a not-ready node again if its taint is missing.
+        """
         self._queues = queues
         self._writer = writer
         self._find = find
@@ -53,11 +56,11 @@ class NoExecuteTaintMode:
 
     @property
     def queues(self) -> ZoneQueues:
-        """Nodes that wait for a taint."""
+        """The queues of nodes that wait for a taint, by zone."""
         return self._queues
 
     def on_not_ready(self, seen: Observation) -> list[Command]:
-        """Swap the opposite taint, or queue the node."""
+        """Swap the opposite taint of the node, or queue the node for its taint."""
         key = TAINT_OF_STATUS[seen.status]
         queue = self._queues[seen.zone]
         if has_no_execute(seen.node, OPPOSITE_TAINT[key]):
@@ -71,7 +74,7 @@ class NoExecuteTaintMode:
         return []
 
     def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
-        """Remove both taints."""
+        """Remove the not-ready and unreachable taints from the node."""
         name = node.metadata.name
         self._queues[zone].remove(name)
         edits = tuple(
@@ -80,11 +83,11 @@ class NoExecuteTaintMode:
         return self._writer.submit(name, edits, now) if edits else []
 
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
-        """Return None: nothing depends on time alone."""
+        """Return None, because time alone never requires a taint."""
         return None
 
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:
-        """Add the taint of the node's current condition."""
+        """Add the taint that belongs to the node's current Ready status."""
         queue, node = self._queues[zone], self._find(name)
         ready = None if node is None else ready_condition(node)
         if node is not None and ready is None:

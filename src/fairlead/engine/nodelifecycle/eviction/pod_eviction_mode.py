@@ -1,8 +1,9 @@
 """PodEvictionMode: deletes all pods of nodes not ready for longer than `pod_eviction_timeout`.
 
-For a node that reports NotReady, the timeout starts with that status; for a node that does not
-report, with its last heartbeat. Nodes are processed at the zone's rate, and all their pods except
-those of DaemonSets are deleted. A processed node is not processed again until it was ready.
+For a node that reports NotReady, the timeout starts with this status. For a node that does not
+report, the timeout starts with its last heartbeat. Nodes are processed at the zone's rate, and all
+their pods except those of DaemonSets are deleted. A processed node is not processed again before
+it has been ready.
 
 upstream (1.16): pkg/controller/nodelifecycle/node_lifecycle_controller.go:monitorNodeHealth,
 doEvictionPass, pkg/controller/util/node/controller_utils.go:DeletePods, SetPodTerminationReason
@@ -32,7 +33,7 @@ WHY: Final = "node lost"
 
 
 class PodEvictionMode:
-    """The eviction mode before 1.13: deletes pods."""
+    """The eviction mode before 1.13: deletes the pods of not-ready nodes."""
 
     def __init__(
         self,
@@ -42,7 +43,7 @@ class PodEvictionMode:
         timeout: DurationNs,
         reporter: Reporter,
     ) -> None:
-        """Start without nodes; `timeout` is --pod-eviction-timeout."""
+        """Delete pods of nodes in `queues`; `timeout` is --pod-eviction-timeout in ns."""
         self._queues = queues
         self._pods = pods
         self._find = find
@@ -51,11 +52,11 @@ class PodEvictionMode:
 
     @property
     def queues(self) -> ZoneQueues:
-        """Nodes whose pods wait for deletion."""
+        """The queues of nodes with pods to delete, by zone."""
         return self._queues
 
     def on_not_ready(self, seen: Observation) -> list[Command]:
-        """Queues the node once its timeout has expired."""
+        """Queue the node if its timeout has expired."""
         due = self.next_check(seen.status, seen.health)
         if due is not None and seen.now > due:
             self._queues[seen.zone].add(seen.name, seen.now)
@@ -67,12 +68,12 @@ class PodEvictionMode:
         return []
 
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
-        """Return when the timeout expires."""
+        """Return the time at which the node's timeout expires; None if the node is ready."""
         since = {FALSE: health.ready_since, UNKNOWN: health.probe}.get(status)
         return None if since is None else since + self._timeout
 
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:
-        """Delete the pods of the node."""
+        """Delete the pods of the node `name`, except DaemonSet pods."""
         self._queues[zone].finish(name)
         node = self._find(name)
         if node is not None:

@@ -1,10 +1,10 @@
 """TaintEviction: evicts pods that do not tolerate the NoExecute taints of their node.
 
-    not tolerated            evict now; cancel a running timer first
-    tolerated for a time     evict when it expires, counted from when the taint was first seen; a
-                             running timer is not replaced by another finite one
-    tolerated forever        cancel a running timer
-    no taints left           cancel a running timer
+    not tolerated            evict the pod now; cancel its timer, if any, first
+    tolerated for a time     evict the pod when this time, counted from when the taint was first
+                             seen, expires; a running timer is not replaced by another finite timer
+    tolerated forever        cancel the pod's timer
+    no taints left           cancel the pod's timer
 
 The rate at which nodes are tainted is the only rate limit, and PodDisruptionBudgets do not apply.
 Terminating pods are deleted again whenever the taints of their node change.
@@ -64,7 +64,7 @@ GONE: Final = (FailureReason.NOT_FOUND, FailureReason.CONFLICT)
 
 @dataclass(eq=False, slots=True)
 class _Timer:
-    """Eviction of a pod at `due`; its toleration counts from `since`."""
+    """A timer that evicts a pod at `due`. The pod's toleration counts from `since`."""
 
     pod: ObjectRef
     since: Instant
@@ -74,7 +74,7 @@ class _Timer:
 
 @dataclass(slots=True)
 class _Try:
-    """A deletion whose outcome has not arrived."""
+    """A deletion that was sent and has no outcome yet."""
 
     command: DeleteObject
     node: str
@@ -93,7 +93,7 @@ class TaintEviction:
     def __init__(
         self, profile: VersionProfile, reporter: Reporter, *, is_taking_over: bool = False
     ) -> None:
-        """Start empty.
+        """Start without objects.
 
         If `is_taking_over` is set, the first list of objects counts as already known: timers start
         when the taints were added, and terminating pods are not deleted again.
@@ -110,7 +110,7 @@ class TaintEviction:
         self._retries: TimerQueue[ObjectRef] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Evaluate the pods that `stimulus` concerns."""
+        """Evaluate the pods that `stimulus` affects; return the evictions."""
         match stimulus:
             case ObjectChanged(Pod() as pod):
                 return self._see_pod(pod, now)
@@ -129,7 +129,7 @@ class TaintEviction:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next expiring toleration or retry."""
+        """Return the time at which the next toleration expires or the next deletion is retried."""
         dues = (self._due.next_due(), self._retries.next_due())
         return min((due for due in dues if due is not None), default=None)
 
@@ -156,10 +156,10 @@ class TaintEviction:
         return commands
 
     def _see_node(self, node: Node, now: Instant) -> list[Command]:
-        """Evaluate the pods of a node whose taints changed.
+        """Evaluate the pods of a node if its taints have changed.
 
-        A new node is evaluated even without taints: timers of its pods may be left from an earlier
-        node.
+        A new node is evaluated even without taints, because its pods may have timers from an
+        earlier node of the same name.
         """
         name = node.metadata.name
         taints = tuple(taint for taint in node.spec.taints if taint.effect == NO_EXECUTE)
@@ -179,7 +179,7 @@ class TaintEviction:
         return commands + (self._evaluate(pod, taints, now) if taints else [])
 
     def _forget(self, gone: ApiObject, now: Instant) -> list[Command]:
-        """Remove a node or pod; deleting a node cancels no timers."""
+        """Remove a deleted node or pod. The deletion of a node cancels no timers."""
         match gone:
             case Node():
                 self._taints.pop(gone.metadata.name, None)
@@ -205,7 +205,10 @@ class TaintEviction:
     def _time(
         self, pod: Pod, taints: tuple[Taint, ...], limit_s: int, now: Instant
     ) -> list[Command]:
-        """Start a timer; a timer started at this same instant is replaced."""
+        """Start a timer for the pod.
+
+        It replaces a timer only if that was started at this instant.
+        """
         if self._is_taking_over and is_terminating(pod):
             return []
         running = self._timers.get(pod.key)
@@ -269,7 +272,7 @@ class TaintEviction:
             self._reporter.report(PodEvicted(command.target, done.node, done.why, now))
 
     def _see_refused(self, command: DeleteObject, reason: FailureReason, now: Instant) -> None:
-        """Retry a deletion that failed with an error."""
+        """Retry a deletion that failed, up to TRIES_MAX tries; give up if the pod is gone."""
         done = self._tries.get(command.target)
         if done is None or done.command != command:
             return
@@ -281,7 +284,10 @@ class TaintEviction:
 
 
 def _tolerated_since(pod: Pod, taints: tuple[Taint, ...], now: Instant) -> Instant:
-    """Return when `pod` and all `taints` began to exist; `now` if a timestamp is missing."""
+    """Return the time since which `pod` and all `taints` exist.
+
+    Returns `now` if a timestamp is missing.
+    """
     texts = (pod.metadata.creation_timestamp, *(taint.time_added for taint in taints))
     return min(now, max(_instant(text, now) for text in texts))
 
@@ -294,7 +300,7 @@ def _instant(text: str, otherwise: Instant) -> Instant:
 
 
 def _is_same_pod(before: Pod, after: Pod) -> bool:
-    """Return whether all fields that eviction depends on are unchanged."""
+    """Return whether uid, node and tolerations, on which eviction depends, are unchanged."""
     return (
         before.metadata.uid == after.metadata.uid
         and before.spec.node_name == after.spec.node_name
@@ -320,11 +326,11 @@ ENDLESS: Final = None
 
 
 def tolerated_s(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int | None:
-    """Return the seconds until a pod is evicted, ENDLESS for never, -1 for immediately.
+    """Return the seconds until the pod is evicted: ENDLESS for never, -1 for immediately.
 
-    `taints` is not empty. A pod that does not tolerate all of them is evicted immediately. The
-    first toleration that matches a taint applies, in the pod's order, even if a later one would
-    last longer.
+    `taints` must not be empty. A pod that does not tolerate all of them is evicted immediately. For
+    each taint, the first matching toleration in the pod's order applies, even if a later toleration
+    would last longer.
     """
     shortest: int | None = ENDLESS
     for taint in taints:

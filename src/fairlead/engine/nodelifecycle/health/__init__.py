@@ -1,1 +1,1 @@
-"""Node health: heartbeats, the periodic monitor pass, and marking pods not ready."""
+"""Node health: heartbeats, the periodic monitor pass, and marking pods as not ready."""

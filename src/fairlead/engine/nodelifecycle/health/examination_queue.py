@@ -1,4 +1,4 @@
-"""ExaminationQueue: nodes that the next monitor passes must examine.
+"""ExaminationQueue: the nodes that the next monitor passes must examine.
 
 Upstream examines every node every five seconds. The result only differs from the previous pass if
 the node, its lease or its zone changed (`add`), or if a deadline passed (`schedule`). A pass with
@@ -13,10 +13,10 @@ from fairlead.engine.nodelifecycle.period import Period
 
 
 class ExaminationQueue:
-    """Nodes to examine by name; `last_pass` is the time of the last pass that ran."""
+    """The nodes to examine, by name. `last_pass` is the time of the last pass that ran."""
 
     def __init__(self, passes: Period) -> None:
-        """Start without nodes; `passes` are the instants of all monitor passes."""
+        """Start without nodes; `passes` are the times of all monitor passes."""
         self._passes = passes
         self.last_pass = passes.first - passes.period
         self._noted: dict[str, None] = {}
@@ -28,13 +28,16 @@ class ExaminationQueue:
         self._timers: TimerQueue[str] = TimerQueue()
 
     def add(self, name: str, now: Instant) -> None:
-        """Add a node that changed at `now` to the next pass."""
+        """Add a node that changed at `now` to the nodes that the next pass examines."""
         self._noted[name] = None
         if self._noted_for is None:
             self._noted_for = max(self._passes.at_or_after(now), self._passes.after(self.last_pass))
 
     def schedule(self, name: str, due: Instant | None) -> None:
-        """Schedule the node for the pass at `due`, replacing its schedule; None clears it."""
+        """Schedule the node's examination in the pass at `due`, in place of its earlier schedule.
+
+        None clears the node's schedule.
+        """
         if due is None:
             self._planned.pop(name, None)
             return
@@ -47,7 +50,7 @@ class ExaminationQueue:
         self._timers.add(due, name)
 
     def next_pass(self) -> Instant | None:
-        """Return the time of the next pass with nodes to examine."""
+        """Return the time of the next pass that has nodes to examine; None if there is none."""
         planned = self._timers.next_due()
         if planned is None or self._noted_for is None:
             return planned if self._noted_for is None else self._noted_for

@@ -1,8 +1,8 @@
-"""Node health: last heartbeat of a node, and what happens when it is too long ago.
+"""Node health: the last heartbeat of a node, and the consequences of an overdue heartbeat.
 
-A heartbeat is a new heartbeat time of the Ready condition or a later lease renewal. Its own
-timestamp is not used; only the *probe*, the time of the monitor pass that observed it, is. So clock
-skew of nodes does not matter.
+A heartbeat is a new heartbeat time of the Ready condition or a later lease renewal. The timestamp
+of the heartbeat is not used. Only the *probe* is used: the time of the monitor pass that observed
+the heartbeat. So clock skew of nodes does not matter.
 
     probe + grace period < now   ⇒   Ready and the three pressure conditions become Unknown
 
@@ -46,11 +46,12 @@ KUBELET_CONDITIONS: Final = (READY, MEMORY_PRESSURE, DISK_PRESSURE, PID_PRESSURE
 
 @dataclass(frozen=True, slots=True)
 class NodeHealth:
-    """Saved health of a node (upstream: nodeHealthData).
+    """The saved health of a node (upstream: nodeHealthData).
 
-    `probe` is the pass that noticed the last heartbeat, `ready_since` the pass that noticed the
-    last change of Ready. `ready`, `heartbeat` and `transition` are the saved Ready condition ("" if
-    there was none). `lease` is the last known renewal; None makes the next pass count it as new.
+    `probe` is the time of the pass that noticed the last heartbeat, `ready_since` that of the pass
+    that noticed the last change of Ready. `ready`, `heartbeat` and `transition` are the status and
+    times of the saved Ready condition ("" if there was none). `lease` is the last known renewal; if
+    it is None, the next pass counts any renewal as new.
     """
 
     probe: Instant
@@ -63,10 +64,12 @@ class NodeHealth:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """Result of examining a node: new saved health, and Ready before and after (None: absent).
+    """The result of examining a node.
 
-    `unknown_conditions` are the conditions to set to Unknown, empty if Ready does not change. Once
-    they are written, `health_if_unknown` becomes the saved health.
+    `health` is the new saved health. `observed` is the Ready status before the pass, `current` the
+    status after it (None: no Ready condition). `unknown_conditions` are the conditions to set to
+    Unknown, none if Ready does not change. After they are written, `health_if_unknown` becomes the
+    saved health.
     """
 
     health: NodeHealth
@@ -83,7 +86,10 @@ def examine(
     now: Instant,
     config: NodeLifecycleConfig,
 ) -> Examination:
-    """Examine `node` in the pass at `now`; `health` includes all earlier passes."""
+    """Examine `node` in the pass at `now`.
+
+    `health` is the saved health after all earlier passes.
+    """
     ready = ready_condition(node)
     noticed = _with_status(health, node, ready, now)
     renewed = None if renewals is None else renewals.last(now)
@@ -151,7 +157,10 @@ def _unknown_conditions(node: Node) -> list[Condition]:
 def caught_up(
     health: NodeHealth | None, renewals: Renewals | None, last_pass: Instant, passes: Period
 ) -> NodeHealth | None:
-    """Return `health` after passes up to `last_pass` that observed only regular lease renewals."""
+    """Return `health` as it is after the passes up to `last_pass`.
+
+    These passes must have observed no changes except regular lease renewals.
+    """
     if health is None or health.lease is None or renewals is None:
         return health
     renewed = renewals.last(last_pass)
@@ -167,11 +176,11 @@ def next_examination(
     passes: Period,
     config: NodeLifecycleConfig,
 ) -> Instant | None:
-    """Return when the first pass could find a change, if no object is written meanwhile.
+    """Return the time of the first pass that could find a change if no object is written before.
 
-    `health` includes the last pass. A node that is Unknown stays Unknown. A lease renewed within
-    every grace period never expires; a slower one may be found renewed or expired, so the pass must
-    run.
+    Returns None if there is no such pass. `health` is the saved health after the last pass. A node
+    that is Unknown stays Unknown. A lease that is renewed within every grace period never expires.
+    For a lease that is renewed more slowly, the pass has to find out whether it has expired.
     """
     ready = ready_condition(node)
     if ready is not None and ready.status == UNKNOWN:

@@ -1,4 +1,4 @@
-"""NodeHealthMap: state of every node, from API objects and from earlier passes.
+"""NodeHealthMap: the state of every node, from API objects and from earlier passes.
 
 The saved health outlives the Node object, as in upstream's map: a node that is deleted and created
 again under the same name inherits the time of its last heartbeat.
@@ -18,10 +18,11 @@ from fairlead.engine.nodelifecycle.period import Period
 
 @dataclass(slots=True)
 class NodeRecord:
-    """State of one node name: newest Node (None: does not exist), lease renewals, saved health.
+    """The state of one node name.
 
-    `registered` is the Node found by the pass that registered it. `health` includes all passes up
-    to `through`.
+    `node` is the newest Node, None if it does not exist. `renewals` are the renewals of its lease.
+    `registered` is the Node as found by the pass that registered it. `health` includes all passes
+    up to `through`.
     """
 
     through: Instant
@@ -32,15 +33,15 @@ class NodeRecord:
 
 
 class NodeHealthMap:
-    """The record of every node that was ever observed, keyed by name."""
+    """The record of every node that was ever observed, by name."""
 
     def __init__(self, passes: Period) -> None:
-        """Start empty."""
+        """Start without records; `passes` are the times of all monitor passes."""
         self._passes = passes
         self._records: dict[str, NodeRecord] = {}
 
     def __getitem__(self, name: str) -> NodeRecord:
-        """Return the record of `name`, created if missing."""
+        """Return the record of `name`. A missing record is created."""
         record = self._records.get(name)
         if record is None:
             begin = self._passes.first - self._passes.period
@@ -48,24 +49,27 @@ class NodeHealthMap:
         return record
 
     def find(self, name: str) -> Node | None:
-        """Return the newest version of the node, None if it does not exist."""
+        """Return the newest version of the node `name`; None if the node does not exist."""
         record = self._records.get(name)
         return None if record is None else record.node
 
     def health_of(self, name: str) -> NodeHealth | None:
-        """Return the saved health of the node, None if no pass has seen it."""
+        """Return the saved health of the node `name`; None if no pass has examined the node."""
         record = self._records.get(name)
         return None if record is None else record.health
 
     def existing(self) -> Iterator[tuple[str, NodeRecord, Node]]:
-        """Yield the existing nodes, ordered by name."""
+        """Yield (name, record, Node) for each existing node, ordered by name."""
         for name in sorted(self._records):
             record = self._records[name]
             if record.node is not None:
                 yield name, record, record.node
 
     def catch_up(self, name: str, last_pass: Instant) -> NodeRecord:
-        """Apply the regular lease renewals that passes up to `last_pass` would have noticed."""
+        """Apply to the node's record the regular lease renewals in all passes up to `last_pass`.
+
+        Returns the record.
+        """
         record = self[name]
         if last_pass > record.through:
             record.health = caught_up(record.health, record.renewals, last_pass, self._passes)

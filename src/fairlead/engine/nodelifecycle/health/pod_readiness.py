@@ -1,9 +1,10 @@
-"""Marks pods on nodes that are not ready as not ready.
+"""Marks the pods on not-ready nodes as not ready.
 
     Ready condition present and not False  ⇒  False; reason and message unchanged
 
-NotReadyMarker does it once, when the controller marks the node Unknown. LateBoundPods does it for
-pods that are bound to such a node afterwards. Only the kubelet sets a pod ready again.
+NotReadyMarker marks the pods of a node once, when the controller sets the node to Unknown.
+LateBoundPods marks pods that are bound to such a node later. Only the kubelet sets a pod to ready
+again.
 
 upstream: pkg/controller/util/node/controller_utils.go:MarkPodsNotReady,
 pkg/controller/nodelifecycle/node_lifecycle_controller.go:podUpdated, processPod
@@ -29,10 +30,10 @@ EVENT_NOTE: Final = "Node is not ready"
 
 
 class NotReadyMarker:
-    """Sets Ready to False on pods, and records the event after each write."""
+    """Sets the Ready condition of pods to False, and records an event after each write."""
 
     def __init__(self, *, reports: bool) -> None:
-        """With `reports` an event is recorded for each marked pod."""
+        """If `reports` is set, an event is recorded for each marked pod."""
         self._reports = reports
         self._sent: dict[ObjectRef, tuple[PatchStatus, str]] = {}  # -> (patch, node name)
         self.nodes_to_retry: dict[
@@ -40,7 +41,10 @@ class NotReadyMarker:
         ] = {}  # names of nodes with pods that could not be marked
 
     def mark(self, pods: Iterable[Pod]) -> list[Command]:
-        """Return commands that set Ready of `pods` to False, unless it is False or missing."""
+        """Return commands that set Ready of `pods` to False.
+
+        A pod whose Ready condition is False or missing is left out.
+        """
         return [command for pod in pods for command in self._mark(pod)]
 
     def _mark(self, pod: Pod) -> list[Command]:
@@ -53,7 +57,10 @@ class NotReadyMarker:
         return [mark]
 
     def settle(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Record the event of a written mark; schedule a retry if the write failed."""
+        """Return the event for a written mark.
+
+        If the write failed, schedule a retry for the node.
+        """
         command = outcome.command
         if not isinstance(command, PatchStatus):
             return []
@@ -78,23 +85,24 @@ DOUBLINGS_MAX: Final = WAIT_MAX.bit_length()
 
 
 class LateBoundPods:
-    """Marks pods that were bound to a node after it had become not ready.
+    """Marks pods that are bound to a node that is already not ready.
 
-    The node's health after the last pass counts. Nodes that no pass has examined are ignored. A pod
-    on a deleted node is checked again with exponential backoff, in case the node comes back.
+    The node's health after the last pass decides. Nodes that no pass has examined are ignored. A
+    pod on a deleted node is checked again with exponential backoff, in case the node is created
+    again.
     """
 
     def __init__(
         self, nodes: NodeHealthMap, pods: NodePods, not_ready_marker: NotReadyMarker
     ) -> None:
-        """Start without pending retries."""
+        """Start without retries. Pods are marked by `not_ready_marker`."""
         self._nodes = nodes
         self._pods = pods
         self._marking = not_ready_marker
         self._retries: TimerQueue[tuple[str, int]] = TimerQueue()  # (pod key, retries so far)
 
     def see(self, pod: Pod, now: Instant, retries: int = 0) -> list[Command]:
-        """Handle `pod`, which was bound to its node just now."""
+        """Mark `pod`, which was just bound to its node, if the node is not ready."""
         node = pod.spec.node_name
         health = self._nodes.health_of(node)
         if health is None:
@@ -106,11 +114,11 @@ class LateBoundPods:
         return self._marking.mark([pod]) if health.ready not in ("", TRUE) else []
 
     def next_due(self) -> Instant | None:
-        """Return the time of the next retry."""
+        """Return the time of the next retry; None if no retry is pending."""
         return self._retries.next_due()
 
     def retry(self, now: Instant) -> list[Command]:
-        """Check the pods whose backoff has expired."""
+        """Check the pods whose backoff has expired, and mark them if necessary."""
         commands: list[Command] = []
         for key, retries in self._retries.pop_due(now):
             pod = self._pods.get(key)

@@ -1,1 +1,1 @@
-"""Zones: disruption state of each zone and its rate-limited eviction queue."""
+"""Zones: the disruption state and the rate-limited eviction queue of each zone."""

@@ -1,8 +1,8 @@
 """Token bucket with exactly client-go's arithmetic; eviction gaps of exactly 10.0 s depend on it.
 
 The bucket holds one token and refills at `rate` tokens per second. Upstream's rates are float32,
-everything else is float64, and a shortage of less than a nanosecond's waiting time counts as none.
-So at a rate of 0.1 a token is back after exactly 10 s, at 0.01 slightly later than 100 s.
+all other numbers are float64. A shortage that lasts less than a nanosecond counts as none. So at a
+rate of 0.1, a token is back after exactly 10 s; at a rate of 0.01, slightly later than 100 s.
 
 upstream: client-go/util/flowcontrol/throttle.go, golang.org/x/time/rate/rate.go:reserveN, advance
 """
@@ -28,38 +28,41 @@ def as_float32(value: float) -> float:
 
 
 class Limiter(Protocol):
-    """Decides whether an action may happen now."""
+    """A rate limiter: decides whether an action may happen now."""
 
     @property
     def rate(self) -> float:
-        """Rate that the limiter reports, in tokens per second."""
+        """The rate that the limiter reports, in tokens per second."""
         ...
 
     def try_accept(self, now: Instant) -> bool:
-        """Take a token if one is available."""
+        """Take a token if one is available at `now`; return whether a token was taken."""
         ...
 
     def next_acceptance(self, ticks: Period, earliest: Instant) -> Instant | None:
-        """Return the first tick at or after `earliest` that has a token, None for never."""
+        """Return the first of `ticks` at or after `earliest` at which a token is available.
+
+        Returns None if no tick ever has a token.
+        """
         ...
 
 
 class TokenBucket:
-    """Bucket of one token, initially full; `rate` is rounded to float32."""
+    """A bucket of one token. `rate`, in tokens per second, is rounded to float32."""
 
     def __init__(self, rate: float, now: Instant) -> None:
-        """Start full."""
+        """Start with one token."""
         self._rate = as_float32(rate)
         self._tokens = BURST
         self._last = now
 
     @property
     def rate(self) -> float:
-        """Tokens per second."""
+        """The rate at which the bucket refills, in tokens per second."""
         return self._rate
 
     def try_accept(self, now: Instant) -> bool:
-        """Take a token if one is available; a refusal changes nothing."""
+        """Take a token if one is available at `now`; return whether a token was taken."""
         left = self._tokens_at(now) - 1.0
         if not self._is_enough(left):
             return False
@@ -67,7 +70,10 @@ class TokenBucket:
         return True
 
     def next_acceptance(self, ticks: Period, earliest: Instant) -> Instant | None:
-        """Return the first tick at or after `earliest` that has a token, None for never."""
+        """Return the first of `ticks` at or after `earliest` at which a token is available.
+
+        Returns None if no tick ever has a token.
+        """
         lacking = BURST - self._tokens
         if self._rate <= 0:
             return ticks.at_or_after(earliest) if self._is_enough(-lacking) else None
@@ -92,25 +98,26 @@ class TokenBucket:
 
 
 class NeverLimiter:
-    """A limiter without tokens; the rate that it reports determines whether it can be replaced.
+    """A limiter that never has a token.
 
-    Upstream's limiter reports 1. A configured rate of 1 then seems unchanged, and the zone stays
-    stopped forever (flowcontrol.NewFakeNeverRateLimiter).
+    The rate that it reports decides whether it can be replaced. Upstream's limiter reports 1. If
+    the configured rate is 1, too, the rate seems unchanged, and the zone stays stopped forever
+    (flowcontrol.NewFakeNeverRateLimiter).
     """
 
     def __init__(self, rate: float) -> None:
-        """Report `rate`, but never accept."""
+        """Report `rate`, but never give a token."""
         self._rate = rate
 
     @property
     def rate(self) -> float:
-        """The reported rate."""
+        """The rate that the limiter reports, in tokens per second."""
         return self._rate
 
     def try_accept(self, now: Instant) -> bool:
-        """Return False."""
+        """Return False, because there is never a token."""
         return False
 
     def next_acceptance(self, ticks: Period, earliest: Instant) -> Instant | None:
-        """Always None."""
+        """Return None, because there is never a token."""
         return None

@@ -1,11 +1,11 @@
-"""ZoneQueues: nodes that wait to be tainted or emptied, one rate-limited queue for each zone.
+"""ZoneQueues: the nodes that wait to be tainted or emptied, in one rate-limited queue per zone.
 
-All queues are processed at the same instants. A zone that is opened again gets a new queue with a
+All queues are processed at the same times. A zone that is opened again gets a new queue with a
 full bucket; entries of the old queue are dropped. A queue outlives its zone.
 
 Two upstream defects are reproduced here under `DefectPolicy.UPSTREAM`. First, a stopped limiter
 reports the rate 1, so a limiter with rate 1 never replaces it. Second, a rate of 0 is an ordinary
-bucket, whose initial token allows one eviction although evictions are stopped.
+bucket. Its initial token allows one eviction although evictions are stopped.
 
 The life of a name in a `RateLimitedQueue`:
 
@@ -23,9 +23,9 @@ entry always has the time of the last pass. To avoid updating thousands of entri
 name. When a node is no longer requeued, its entry gets the time of the last pass that requeued it
 and becomes a *timed* entry.
 
-Example: pass 1 (5 s) finds a and b not ready: requeued = [a, b]. Before pass 2 (10 s) a gets its
-Ready condition removed, so pass 2 does not requeue it: timed = [(5 s, a)], requeued = [b]. The
-head is a, because 5 s is before 10 s, the implicit time of b.
+Example: pass 1 (at 5 s) finds a and b not ready: requeued = [a, b]. Before pass 2 (at 10 s), the
+Ready condition of a is removed, so pass 2 does not requeue a: timed = [(5 s, a)], requeued = [b].
+The head is a, because 5 s is before 10 s, the implicit time of b.
 
 upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go; entries with equal times
 are ordered by name here and in heap order there
@@ -52,10 +52,10 @@ NEVER_RATE: Final = {DefectPolicy.FIXED: 0.0, DefectPolicy.UPSTREAM: 1.0}
 
 
 class ZoneQueues:
-    """Queues by zone; entries are node names."""
+    """The queue of each zone. Entries of the queues are node names."""
 
     def __init__(self, config: NodeLifecycleConfig, ticks: Period) -> None:
-        """Start without zones; `ticks` are the instants at which the queues are processed."""
+        """Start without zones; `ticks` are the times at which the queues are processed."""
         self._rate = config.node_eviction_rate
         self._begins_stopped = self._rate <= 0 and config.defects is DefectPolicy.FIXED
         self._never_rate = NEVER_RATE[config.defects]
@@ -64,7 +64,7 @@ class ZoneQueues:
         self._processed_at = ticks.first - ticks.period
 
     def __getitem__(self, zone: str) -> RateLimitedQueue:
-        """Return the queue of `zone`, which must be open."""
+        """Return the queue of `zone`. The zone must have been opened."""
         return self._queues[zone]
 
     def has(self, zone: str) -> bool:
@@ -77,11 +77,11 @@ class ZoneQueues:
         self._queues[zone] = RateLimitedQueue(stopped or TokenBucket(self._rate, now))
 
     def swap_limiter(self, zone: str, rate: float, now: Instant) -> None:
-        """Changes the rate of `zone`."""
+        """Change the eviction rate of `zone` to `rate` nodes per second."""
         self._queues[zone].swap_limiter(rate, self._never_rate, now)
 
     def next_attempt(self, now: Instant) -> Instant | None:
-        """Return the first tick at which an entry gets a token, None if there is none."""
+        """Return the first tick at which an entry gets a token; None if there is no such tick."""
         earliest = max(now, self._processed_at + 1)
         dues = [
             queue.limiter.next_acceptance(self._ticks, earliest)
@@ -91,9 +91,10 @@ class ZoneQueues:
         return min((due for due in dues if due is not None), default=None)
 
     def accepted(self, now: Instant, last_pass: Instant) -> Iterator[tuple[str, str]]:
-        """Yield each (zone, name) that gets a token; finish or retry it before continuing.
+        """Yield (zone, name) for each entry that gets a token.
 
-        The token is used whether or not the entry is finished.
+        The caller must finish or retry the entry before it continues the iteration. The token is
+        used whether or not the entry is finished.
         """
         self._processed_at = now
         for zone in sorted(self._queues):
@@ -106,10 +107,10 @@ class ZoneQueues:
 
 
 class RateLimitedQueue:
-    """Nodes of one zone in the order in which they are handled; `limiter` decides when."""
+    """The nodes of one zone that wait to be handled, in order. `limiter` limits the rate."""
 
     def __init__(self, limiter: Limiter) -> None:
-        """Start empty."""
+        """Start without entries."""
         self.limiter = limiter
         self._timed: list[tuple[Instant, str]] = []
         self._requeued: list[str] = []
@@ -121,11 +122,11 @@ class RateLimitedQueue:
         return len(self._waiting)
 
     def is_known(self, name: str) -> bool:
-        """Return whether `name` waits, or was handled and has not been removed since."""
+        """Return whether `name` is waiting, or was handled and has not been removed since."""
         return name in self._due
 
     def requeue_each_pass(self, name: str) -> None:
-        """Make `name` wait with the time of the last pass, regardless of its state."""
+        """Make `name` wait with the time of the last pass, whatever its state is."""
         if name in self._waiting and self._due[name] is None:
             return
         self.remove(name)
@@ -134,13 +135,13 @@ class RateLimitedQueue:
         insort(self._requeued, name)
 
     def stop_requeuing(self, name: str, last_requeued: Instant) -> None:
-        """Give the requeued entry of `name` the fixed time `last_requeued`."""
+        """Set the time of the requeued entry of `name` to `last_requeued`."""
         if name in self._waiting and self._due[name] is None:
             self._take_out(name)
             self._put_in(name, last_requeued)
 
     def add(self, name: str, now: Instant) -> None:
-        """Make `name` wait from `now`, unless it is known."""
+        """Make `name` wait with the time `now`, unless it is known."""
         if name not in self._due:
             self._put_in(name, now)
 
@@ -149,13 +150,16 @@ class RateLimitedQueue:
         self._due.setdefault(name, 0)
 
     def remove(self, name: str) -> None:
-        """Remove `name`."""
+        """Remove `name`, whether it is waiting or handled."""
         if name in self._waiting:
             self._take_out(name)
         self._due.pop(name, None)
 
     def head(self, last_pass: Instant) -> str | None:
-        """Return the next name, None if none waits; requeued entries have the time `last_pass`."""
+        """Return the next waiting name; None if no name is waiting.
+
+        Requeued entries count as if they had the time `last_pass`.
+        """
         if not self._timed:
             return self._requeued[0] if self._requeued else None
         if self._requeued and (last_pass, self._requeued[0]) < self._timed[0]:
@@ -174,7 +178,7 @@ class RateLimitedQueue:
         self._put_in(name, due)
 
     def due_of(self, name: str) -> Instant | None:
-        """Return the time of a timed entry, None for a requeued one."""
+        """Return the time of a timed entry; None for a requeued entry."""
         return self._due[name]
 
     def _put_in(self, name: str, due: Instant) -> None:
@@ -193,11 +197,11 @@ class RateLimitedQueue:
     # --- the rate ------------------------------------------------------------------------------
 
     def swap_limiter(self, rate: float, never_rate: float, now: Instant) -> None:
-        """Change the rate; a limiter with the same rate is kept.
+        """Change the rate to `rate`. A limiter with the same rate is kept.
 
-        The new limiter starts empty if the old one has no token now, else full. (The check consumes
-        a token of the old limiter, which is discarded anyway.) `never_rate` is the rate that a
-        stopped limiter reports.
+        The new limiter starts empty if the old limiter has no token now, otherwise full. (The check
+        takes a token of the old limiter, which is discarded anyway.) `never_rate` is the rate that
+        a stopped limiter reports.
         """
         # upstream: rate_limited_queue.go:SwapLimiter
         if self.limiter.rate == as_float32(rate):

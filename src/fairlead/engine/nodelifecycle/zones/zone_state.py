@@ -1,4 +1,4 @@
-"""Zone of a node, and the disruption state and eviction rate of a zone.
+"""The zone of a node, and the disruption state and eviction rate of a zone.
 
 upstream: component-helpers/node/topology/helpers.go:GetZoneKey,
 pkg/controller/nodelifecycle/node_lifecycle_controller.go:ComputeZoneState, ReducedQPSFunc
@@ -21,7 +21,7 @@ UNREADY_TOLERATED: Final = 2
 
 
 class ZoneState(StrEnum):
-    """Disruption state of a zone; INITIAL before its nodes were counted."""
+    """The disruption state of a zone. It is INITIAL before the zone's nodes are counted."""
 
     INITIAL = "Initial"
     NORMAL = "Normal"
@@ -38,7 +38,7 @@ class ZoneCount:
 
 
 def zone_key(node: Node, config: NodeLifecycleConfig) -> str:
-    """Return the region and zone joined; "" for a node that has neither label."""
+    """Return the node's region and zone, joined; "" if the node has neither label."""
     labels, profile = node.metadata.labels, config.profile
     region = _first_label(labels, profile.region_labels)
     zone = _first_label(labels, profile.zone_labels)
@@ -46,12 +46,12 @@ def zone_key(node: Node, config: NodeLifecycleConfig) -> str:
 
 
 def _first_label(labels: dict[str, str], keys: tuple[str, ...]) -> str:
-    """Return the value of the first present label of `keys`, even if empty."""
+    """Return the value of the first label in `keys` that is present, even if it is empty."""
     return next((labels[key] for key in keys if key in labels), "")
 
 
 def zone_state(count: ZoneCount, config: NodeLifecycleConfig) -> ZoneState:
-    """Return the state of a zone with at least one counted node."""
+    """Return the disruption state of a zone that has at least one counted node."""
     if count.unready == count.size:
         return ZoneState.FULL_DISRUPTION
     ratio = np.float32(count.unready) / np.float32(count.size)
@@ -62,9 +62,9 @@ def zone_state(count: ZoneCount, config: NodeLifecycleConfig) -> ZoneState:
 
 
 def eviction_rate(state: ZoneState, count: ZoneCount, config: NodeLifecycleConfig) -> float:
-    """Return how many nodes per second may be evicted in the zone; 0 stops evictions.
+    """Return the eviction rate of the zone in nodes per second; 0 stops evictions.
 
-    A single fully disrupted zone is evicted at the normal rate.
+    If a single zone is fully disrupted, its nodes are evicted at the normal rate.
     """
     if state is not ZoneState.PARTIAL_DISRUPTION:
         return config.node_eviction_rate

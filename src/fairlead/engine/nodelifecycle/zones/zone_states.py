@@ -7,10 +7,10 @@
                                         ResumeEvictions
 
 If every zone is fully disrupted, the likely cause is the control plane's own network. So the taints
-of all nodes are removed, and once a heartbeat arrives again, every node gets a new grace period. A
+of all nodes are removed. When a heartbeat arrives again, every node gets a new grace period. A
 single fully disrupted zone is evicted at the normal rate. Zones without counted nodes are dropped
 at the end of each pass. (Upstream iterates over a Go map and stops at the first zone that is not
-fully disrupted, so there the random map order determines which zones are dropped.)
+fully disrupted. So the random order of the map determines which zones upstream drops.)
 
 One upstream defect is reproduced here under `DefectPolicy.UPSTREAM`: a dropped zone is ignored when
 the previous state is computed. If the only zone with a ready node is dropped, the other zones look
@@ -51,7 +51,7 @@ class StopEvictions:
 
 @dataclass(frozen=True, slots=True)
 class ResumeEvictions:
-    """Some zones are no longer fully disrupted: set `rates` and restart all grace periods."""
+    """Some zone is no longer fully disrupted: set `rates` and restart all grace periods."""
 
     rates: Rates
 
@@ -67,7 +67,7 @@ RateChange = StopEvictions | ResumeEvictions | AdjustRates
 
 
 class ZoneStates:
-    """Nodes by zone, and the state of each zone."""
+    """The nodes, node counts and disruption state of each zone."""
 
     def __init__(self, config: NodeLifecycleConfig) -> None:
         """Start without nodes."""
@@ -92,7 +92,7 @@ class ZoneStates:
         self._count(zone, contribution.size, contribution.unready)
 
     def drop(self, name: str) -> None:
-        """Remove a deleted node."""
+        """Remove the deleted node `name`."""
         placed = self._placed.pop(name, None)
         if placed is None:
             return
@@ -109,7 +109,7 @@ class ZoneStates:
             self._counts[zone] = after
 
     def zone_of(self, name: str) -> str | None:
-        """Return the zone in which the last pass found the node, None if no pass did."""
+        """Return the zone in which the last pass found the node; None if no pass has found it."""
         placed = self._placed.get(name)
         return None if placed is None else placed[0]
 
@@ -117,28 +117,29 @@ class ZoneStates:
 
     @property
     def counts(self) -> dict[str, ZoneCount]:
-        """Counts of the zones with counted nodes."""
+        """The node counts of the zones that have counted nodes."""
         return self._counts
 
     def open(self, zone: str) -> bool:
-        """Start tracking `zone`; return False if it is tracked already."""
+        """Start tracking `zone`; return whether it was not tracked before."""
         if zone in self.states:
             return False
         self.states[zone] = ZoneState.INITIAL
         return True
 
     def untracked(self) -> list[str]:
-        """Return the zones with nodes that are not tracked, because none of their nodes counts."""
+        """Return the untracked zones that have nodes. None of these nodes counts."""
         return sorted(zone for zone in self._members if zone not in self.states)
 
     def members(self, zone: str) -> list[str]:
-        """Return nodes in `zone`, ordered by name."""
+        """Return the names of the nodes in `zone`, sorted."""
         return sorted(self._members.get(zone, ()))
 
     def _forgotten(self) -> list[ZoneState]:
-        """Return the previous states of zones without counted nodes; {} with upstream's defect.
+        """Return the previous states of tracked zones that no longer have counted nodes.
 
-        A zone that never had a counted node is still INITIAL and is not included.
+        A zone that never had a counted node is still INITIAL and is not included. With upstream's
+        defect, the result is empty.
         """
         if self._config.defects is DefectPolicy.UPSTREAM:
             return []
@@ -149,7 +150,10 @@ class ZoneStates:
         ]
 
     def assess(self) -> RateChange | None:
-        """Update the zone states from the current counts; return the required rate change."""
+        """Update the zone states from the current counts; return the required change of rates.
+
+        Returns None if no rate changes.
+        """
         config, counts = self._config, self._counts
         states = {zone: zone_state(counts[zone], config) for zone in sorted(counts)}
         before = {zone: self.states.get(zone, ZoneState.INITIAL) for zone in states}
@@ -192,7 +196,7 @@ _GONE: _Known = (None, ZoneCount(), 0.0)
 
 
 class ZoneReport:
-    """Reports changes of zones to the Reporter (upstream: gauges)."""
+    """Reports changes of zones to the Reporter. Upstream sets gauges instead."""
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter) -> None:
         """Start without reports."""
@@ -201,7 +205,7 @@ class ZoneReport:
         self._reported: dict[str, _Known] = {}
 
     def report(self, zones: ZoneStates, now: Instant) -> None:
-        """Report changed zones; a zone without nodes is reported once, without a state."""
+        """Report the zones that have changed. A zone that has no nodes any more has no state."""
         is_full = all(state is ZoneState.FULL_DISRUPTION for state in zones.states.values())
         for zone in sorted({*zones.states, *self._reported}):
             known = self._known(zones, zone, is_full=is_full)
