@@ -1,13 +1,13 @@
-"""Everything that decides: stimuli and `now` go in, commands come out.
+"""The part of Fairlead that decides: stimuli and `now` go in, commands come out.
 
-Nothing here reads a clock, uses random numbers, or does I/O. `engine.py` hands each stimulus to the
-state and then to every controller; `compose.py` puts the controllers together. The layers, lowest
-first:
+Nothing here reads a clock, uses random numbers, or does I/O. `engine.py` passes each stimulus to
+the state and then to every controller; `compose.py` puts the controllers together. The layers,
+lowest first:
 
     core            stimulus, command, status, instant, timer queue, reporter
     state           the known state of the cluster as columns over nodes; assumptions; `fork`
     framework       scheduling extension points and the runtime that calls plugins
     plugins         which nodes fit and how well, under upstream's names
     scheduling, batch, nodelifecycle, workloads, kubelet, autoscaling    the controllers
-    configuration   what KubeSchedulerConfiguration files mean
+    configuration   reads KubeSchedulerConfiguration files
 """

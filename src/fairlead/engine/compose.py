@@ -1,4 +1,4 @@
-"""Builds an engine from its configuration; the only place where controllers are put together."""
+"""Builds an engine from its configuration. Controllers are put together only here."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def build_engine(
 ) -> Engine:
     """Return an engine with all controllers of a cluster.
 
-    The controllers in `first` receive each stimulus before all others. The schedulers come last, so
-    that a pod is only tried after all other work that is due. The PARTS in `without` are left out.
-    Raises ProfileError for a scheduler profile that cannot be served, and ConfigurationError for a
-    batch configuration with unknown names.
+    The controllers in `first` receive each stimulus before all other controllers. The schedulers
+    come last, so that a pod is only tried after all other work that is due. The PARTS in `without`
+    are left out. Raises ProfileError for a scheduler profile that cannot be served, and
+    ConfigurationError for a batch configuration with unknown names.
     """
     cluster, watch = _cluster(config), LoopDetector(reporter)
     volumes = replace(config.volumes, provisions="provisioner" not in without)
@@ -98,7 +98,7 @@ def _device_taint_eviction(config: EngineConfig, reporter: Reporter) -> DeviceTa
 
 
 def _autoscalers(config: EngineConfig) -> tuple[Controller, ...]:
-    """Return the node autoscalers that `config` sets up."""
+    """Return the node autoscalers that `config` configures."""
     autoscalers: list[Controller] = []
     # Most runs have no autoscaler, and importing one takes as long as a small run.
     if config.autoscaler is not None:
@@ -115,7 +115,7 @@ def _autoscalers(config: EngineConfig) -> tuple[Controller, ...]:
 
 
 def _kubelet_config(config: EngineConfig, without: Collection[str]) -> KubeletConfig:
-    """Return the kubelets' configuration for an engine without the parts in `without`.
+    """Return the configuration of the kubelets for an engine without the parts in `without`.
 
     If the node lifecycle controller is left out, another program reads the leases, so every renewal
     must be written.
@@ -126,7 +126,7 @@ def _kubelet_config(config: EngineConfig, without: Collection[str]) -> KubeletCo
 
 
 def build_scheduler_engine(config: EngineConfig, reporter: Reporter) -> Engine:
-    """Return an engine with schedulers only, for a world in which other programs do the rest."""
+    """Return an engine that has only schedulers; other programs run the other controllers."""
     cluster = _cluster(config)
     return Engine(cluster, _schedulers(config, cluster, reporter))
 
@@ -136,8 +136,8 @@ def build_running_engine(
 ) -> Engine:
     """Return an engine with only the named `controllers`.
 
-    The names are scheduler, node-lifecycle and taint-eviction. Kubernetes' own components do the
-    rest. The scheduler includes the batch scheduler if `config` has one.
+    The names are scheduler, node-lifecycle and taint-eviction. Kubernetes' own components run the
+    other controllers. The scheduler includes the batch scheduler if `config` has one.
     """
     cluster, watch = _cluster(config), LoopDetector(reporter)
     chosen: list[Controller] = []
@@ -154,8 +154,8 @@ def build_running_engine(
 def _schedulers(config: EngineConfig, cluster: Cluster, reporter: Reporter) -> list[Controller]:
     """Return the pod scheduler, and the batch scheduler if there is one, on the same `cluster`.
 
-    The batch scheduler comes second, so that of all deadlines at one instant its session comes
-    last. Otherwise it would see gangs whose pods are not all created yet.
+    The batch scheduler comes second, so that its session is the last of the work that is due at one
+    instant. Otherwise it would see gangs whose pods are not all created yet.
     """
     batch, seed = config.batch, config.seed
     scheduler = Scheduler(_without_jobs(config), cluster, reporter, TieBreak(seed), config.start)
@@ -170,7 +170,7 @@ def _schedulers(config: EngineConfig, cluster: Cluster, reporter: Reporter) -> l
 
 
 def _without_jobs(config: EngineConfig) -> SchedulerConfig:
-    """Return the scheduler's configuration without the profiles whose pods are jobs."""
+    """Return the scheduler's configuration without the profiles of the batch scheduler's pods."""
     if config.batch is None:
         return config.scheduler
     taken = config.batch.ownership.scheduler_names

@@ -1,4 +1,4 @@
-"""EngineConfig: everything an engine is built from."""
+"""EngineConfig: the configuration from which an engine is built."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class EngineConfig:
     """The configuration of an engine: one part for each controller.
 
-    `seed` settles choices among equals; `start` is the phase of periodic work (ns). Without
-    `autoscaler` no node group grows or shrinks. Without `batch` there is no batch scheduler. The
-    pod scheduler ignores pods whose schedulerName selects the batch scheduler.
+    `seed` determines choices among equals. `start` is the time in ns at which periodic work starts.
+    If `autoscaler` is None, no node group grows or shrinks. If `batch` is None, there is no batch
+    scheduler. The pod scheduler ignores pods whose schedulerName selects the batch scheduler.
     """
 
     seed: int = 0

@@ -1,10 +1,10 @@
-"""Engine: stimulus in, commands out.
+"""Engine: takes stimuli and returns commands.
 
-    1. the state applies the stimulus; it has no other writer
-    2. every controller that the stimulus concerns, in order, returns commands
+    1. the state applies the stimulus; nothing else writes the state
+    2. every controller that needs the stimulus, in order, returns commands
     3. each command is tagged with the controller that issued it
 
-A deadline goes to its controller, one unit of work at a time.
+When a deadline is reached, its controller does one unit of work at a time.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Engine:
     """
 
     def __init__(self, cluster: Cluster, controllers: Sequence[Controller]) -> None:
-        """Pass stimuli to `controllers` in order; if deadlines are equal, the first one acts first.
+        """Pass stimuli to `controllers` in this order. It also decides between equal deadlines.
 
-        A controller with an attribute `interest` gets only the stimuli that it includes.
+        A controller with an attribute `interest` gets only the stimuli that the interest includes.
         """
         self.cluster = cluster
         self.controllers = tuple(controllers)
@@ -68,7 +68,7 @@ class Engine:
     def find(self, kind: type[Found]) -> Found:
         """Return the controller of class `kind`, for inspection.
 
-        Raises LookupError if there is none.
+        Raises LookupError if the engine has no such controller.
         """
         for controller in self.controllers:
             if isinstance(controller, kind):
@@ -76,7 +76,10 @@ class Engine:
         raise LookupError(kind.__name__)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Issued]:
-        """Return the commands that follow from `stimulus`."""
+        """Apply `stimulus` to the state.
+
+        Return the commands of all controllers in response to it.
+        """
         self.cluster.now = now
         self.cluster.apply(stimulus)
         issued: list[Issued] = []
@@ -97,7 +100,10 @@ class Engine:
         return concerned
 
     def next_deadline(self) -> Instant | None:
-        """Return when to call `handle_deadline`; an instant in the past means at once."""
+        """Return the time at which to call `handle_deadline`; a time in the past means immediately.
+
+        Returns None if no controller has work until the next stimulus.
+        """
         found: Instant | None = None
         for member in self._members:
             if member.is_outdated:
@@ -109,7 +115,7 @@ class Engine:
         return found
 
     def handle_deadline(self, now: Instant) -> list[Issued]:
-        """Do one unit of work of the first controller with due work; return its commands."""
+        """Let the first controller with due work do one unit of it; return the commands."""
         self.cluster.now = now
         for member in self._members:
             if member.is_due(now):
@@ -117,10 +123,10 @@ class Engine:
         return []
 
     def handle_overdue(self, now: Instant) -> list[Issued]:
-        """Do one unit of work of every controller with due work; return the commands.
+        """Let every controller with due work do one unit of it; return the commands.
 
-        Used while the first controllers always have due work, so that the others still get their
-        turn.
+        Used while the first controllers always have due work, so that the other controllers get
+        their turn, too.
         """
         self.cluster.now = now
         issued: list[Issued] = []

@@ -1,9 +1,9 @@
 """ExtenderBackend: lets another scheduler use Fairlead's plugins through the extender protocol.
 
-It stores the cluster it was loaded with and the nodes it gets later, and answers for one pod at a
-time: which of the given nodes fit, how they score, and whether the pod would fit a node without
-certain pods. It emits no commands and stores nothing about the pods it evaluates.
-`percentageOfNodesToScore` and extenders in its own configuration have no effect here.
+It stores the cluster with which it was loaded, and the nodes that it receives later. It answers for
+one pod at a time: which of the given nodes fit, how they score, and whether the pod would fit a
+node without certain pods. It returns no commands and stores nothing about the pods that it
+evaluates. `percentageOfNodesToScore` and extenders in its own configuration have no effect here.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ UNKNOWN: Final = unresolvable("node is not known to the extender")
 
 
 class ExtenderBackendError(Exception):
-    """A plugin failed; `str()` is its message."""
+    """A plugin failed; the error text is the plugin's message."""
 
 
 class ExtenderBackend:
-    """Filters, scores and preemption checks for one pod at a time."""
+    """Filters nodes, scores nodes and checks preemptions, for one pod at a time."""
 
     def __init__(self, config: SchedulerConfig, objects: Iterable[ApiObject] = ()) -> None:
         """Load `objects`. Raises ProfileError for a profile that cannot be served."""
@@ -56,7 +56,10 @@ class ExtenderBackend:
         self._cluster.apply(ObjectChanged(node))
 
     def verdicts(self, pod: Pod, nodes: Sequence[str]) -> dict[str, Status | None]:
-        """Return, by node, why `pod` does not fit; None if it fits. Raises ExtenderBackendError."""
+        """Return, by node, the status that rejects `pod`; None if the pod fits the node.
+
+        Raises ExtenderBackendError.
+        """
         question, table = self._question(pod), self._cluster.table
         if question is None:
             return dict.fromkeys(nodes, UNKNOWN)
@@ -73,10 +76,10 @@ class ExtenderBackend:
         return verdicts
 
     def scores(self, pod: Pod, nodes: Sequence[str], score_max: int) -> dict[str, int]:
-        """Return a score from 0 to `score_max` for each of `nodes`; 0 where `pod` does not fit.
+        """Return a score from 0 to `score_max` for each of `nodes`.
 
-        `score_max` stands for the highest total that the plugins could give. Raises
-        ExtenderBackendError.
+        0 if `pod` does not fit the node. `score_max` corresponds to the highest total that the
+        plugins could give. Raises ExtenderBackendError.
         """
         scores = dict.fromkeys(nodes, 0)
         question = self._question(pod)
@@ -86,9 +89,10 @@ class ExtenderBackend:
         return scores
 
     def with_room(self, pod: Pod, candidates: Mapping[str, Sequence[str]]) -> list[str]:
-        """Return the nodes that `pod` fits without the pods whose uids `candidates` lists for them.
+        """Return the nodes that `pod` fits after the removal of certain pods.
 
-        Unknown nodes are kept. Raises ExtenderBackendError.
+        `candidates` maps each node to the uids of the pods to remove from it. Unknown nodes are
+        kept. Raises ExtenderBackendError.
         """
         question, table = self._question(pod), self._cluster.table
         if question is None:
@@ -101,7 +105,7 @@ class ExtenderBackend:
         ]
 
     def _question(self, pod: Pod) -> _Question | None:
-        """Return `pod` with the plugins of its profile; None while there are no nodes."""
+        """Return `pod` with the profile that applies to it; None if there are no nodes."""
         before = self._cluster.pods.get(pod.key)
         if before is not None and before.pod.spec.node_name:
             # The caller is scheduling the pod, so a binding that is stored here is outdated.
@@ -114,7 +118,7 @@ class ExtenderBackend:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """One pod and the profile whose plugins judge it."""
+    """A pod, and the profile whose plugins evaluate it."""
 
     served: Served
     pod: PodInfo
@@ -126,7 +130,10 @@ class _Question:
         return found
 
     def ratios(self, nodes: Sequence[str]) -> dict[str, float]:
-        """Return, by feasible node, its total as a ratio of the highest possible total."""
+        """Return the total score of each feasible node, as a ratio of the highest possible total.
+
+        Raises ExtenderBackendError.
+        """
         found = self.found()
         table, plan = found.plan.table, found.plan
         known = [node for name in nodes if (node := table.find(name)) is not None]
@@ -142,7 +149,7 @@ class _Question:
         return {table.at(row).name: total / highest for row, total in totals}
 
     def has_room(self, found: Feasibility, node: NodeInfo, uids: Sequence[str]) -> bool:
-        """Return whether the pod fits `node` without the pods `uids`.
+        """Return whether the pod fits `node` after the removal of the pods with the given `uids`.
 
         Raises ExtenderBackendError.
         """

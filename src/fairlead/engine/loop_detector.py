@@ -1,15 +1,15 @@
 """LoopDetector: reports preemption loops, starving workloads and wasted nominations.
 
-It stands between the controllers and the reporter and reads their records. Each finding becomes a
-record of its own and a warning event, so that a long-running cluster shows it too.
+It reads the records between the controllers and the reporter. Each finding becomes a record of its
+own and a warning event, so that a long-running cluster shows it, too.
 
-Displacements (preemptions, evictions in favour of another pod) form a graph of workloads, with an
-edge from the workload that gained to the one that lost. A cycle means wasted work: A displaces B,
-B's successor displaces A, and so on. A breadth-first search finds the smallest cycle that a new
-displacement closes, so the report shows the displacements that drive it.
+Displacements (preemptions, or evictions in favour of another pod) form a graph of workloads. An
+edge leads from the workload that gained to the workload that lost. A cycle means wasted work: A
+displaces B, B's successor displaces A, and so on. A breadth-first search finds the smallest cycle
+that a new displacement closes, so the report shows the displacements that cause it.
 
-It also reports workloads displaced more often than `starving_after`, and nominations that are never
-used. Everything is bounded: the oldest edges and counts are dropped first.
+The detector also reports workloads that were displaced more often than `starving_after`, and
+nominations that are never used. Memory is bounded: the oldest edges and counts are dropped first.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class LoopDetector:
     # --- Reporter --------------------------------------------------------------------------
 
     def report(self, record: Record) -> None:
-        """Pass `record` on, followed by the findings it leads to."""
+        """Pass `record` on to the reporter, followed by the findings that result from it."""
         self._reporter.report(record)
         match record:
             case PodPreempting():
@@ -127,7 +127,7 @@ class LoopDetector:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return 0 (at once) while there are warnings, otherwise None."""
+        """Return 0, a time in the past, while there are warnings to record, otherwise None."""
         return 0 if self._warnings else None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -150,7 +150,7 @@ def cycle_text(cycle: DisplacementCycle) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Displacement:
-    """At time `at`, workload `by` displaced workload `victim`; `rule` names the deciding rule."""
+    """Workload `by` displaced workload `victim` at the time `at`; `rule` is the deciding rule."""
 
     by: str
     victim: str
@@ -160,7 +160,10 @@ class Displacement:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """Displacements that lead back to the first workload; the newest, which closes it, is last."""
+    """Displacements that lead back to the first workload.
+
+    The newest, which closes the cycle, is last.
+    """
 
     displacements: tuple[Displacement, ...]
     times: int
@@ -173,7 +176,7 @@ class Cycle:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What one displacement revealed: a cycle that it closed, and a workload that starves."""
+    """The findings after one displacement: a cycle that it closed, and a workload that starves."""
 
     cycle: Cycle | None = None
     starving: str = ""
@@ -181,7 +184,10 @@ class Findings:
 
 
 class DisplacementGraph:
-    """The displacements so far; a workload starves after `starving_after` displacements."""
+    """The displacements so far, as a graph of workloads.
+
+    A workload starves after `starving_after` displacements.
+    """
 
     def __init__(self, starving_after: int) -> None:
         """Start without displacements."""
@@ -192,10 +198,10 @@ class DisplacementGraph:
         self._cycles: dict[tuple[str, ...], int] = {}
 
     def add(self, displacement: Displacement) -> Findings:
-        """Record `displacement`; return what it reveals.
+        """Record `displacement`; return the findings that result from it.
 
-        A cycle is reported when it is first closed and each time its count doubles; starvation each
-        time the count passes a multiple of `starving_after`.
+        A cycle is reported when it is first closed and each time its count doubles. Starvation is
+        reported each time the count exceeds a multiple of `starving_after`.
         """
         cycle = self._closes(displacement)
         self._remember(displacement)
@@ -229,7 +235,10 @@ class DisplacementGraph:
         return Cycle(around, times) if times & (times - 1) == 0 else None
 
     def _path(self, start: str, end: str) -> list[str] | None:
-        """Return the shortest chain of displacements from `start` to `end`, as workloads."""
+        """Return the shortest chain of displacements from `start` to `end`, as workloads.
+
+        None if none.
+        """
         came_from: dict[str, str] = {start: ""}
         waiting = deque([start])
         while waiting:
@@ -251,30 +260,32 @@ def _traced(came_from: dict[str, str], end: str) -> list[str]:
 
 
 def _rotated(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the cycle in canonical rotation, independent of its first workload."""
+    """Return the workloads of a cycle in a fixed rotation that does not depend on its start."""
     first = names.index(min(names))
     return names[first:] + names[:first]
 
 
 def _bound(remembered: dict[Key, Value], most: int) -> None:
-    """Drop the oldest entries beyond `most`."""
+    """Drop the oldest entries until at most `most` are left."""
     while len(remembered) > most:
         del remembered[next(iter(remembered))]
 
 
 class NominationHistory:
-    """Pods that were nominated to nodes they never used, and how often in a row."""
+    """Counts, for each pod, the successive nominations that the pod did not use."""
 
     def __init__(self, wasted_after: int) -> None:
-        """Report a pod as soon as `wasted_after` nominations in a row were not used."""
+        """Report a pod after each `wasted_after` successive nominations that it did not use."""
         self._wasted_after = wasted_after
         self._nominated_to: dict[str, str] = {}
         self._wasted: dict[str, int] = {}
 
     def nominated(self, pod: str, node: str) -> int:
-        """Record the nomination of `pod` to `node`; return how many were wasted in a row (or 0).
+        """Record the nomination of `pod` to `node`.
 
-        It is 0 unless the number is a multiple of `wasted_after`.
+        Return the number of wasted nominations to report. It is the number of successive
+        nominations that the pod did not use, but 0 unless that number is a multiple of
+        `wasted_after`.
         """
         before = self._nominated_to.pop(pod, "")
         self._nominated_to[pod] = node
@@ -282,7 +293,7 @@ class NominationHistory:
         return self._count(pod) if before else 0
 
     def placed(self, pod: str, node: str) -> int:
-        """Record the placement of `pod` on `node`; return as `nominated` does.
+        """Record the placement of `pod` on `node`; return the same number as `nominated`.
 
         A nomination to another node was wasted.
         """

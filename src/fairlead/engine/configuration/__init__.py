@@ -1,5 +1,5 @@
-"""KubeSchedulerConfiguration: from the decoded file to a SchedulerConfig.
+"""KubeSchedulerConfiguration: converts the decoded file to a SchedulerConfig.
 
-Law: pure; files are read elsewhere, so every world can use this package.
+Law: all functions are pure. Files are read elsewhere, so every world can use this package.
 upstream: pkg/scheduler/apis/config
 """

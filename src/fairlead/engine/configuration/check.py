@@ -42,7 +42,10 @@ def _serve(where: str, profile: Profile, config: SchedulerConfig) -> Served:
 def _refuse_other_order(
     where: str, first: Profile, first_served: Served, other: Profile, served: Served
 ) -> None:
-    """Raise an error unless all profiles have the same QueueSort, because they share one queue."""
+    """Raise ConfigurationError unless `other` has the QueueSort plugin and arguments of `first`.
+
+    All profiles share one queue.
+    """
     name, before = served.framework.queue_sort.name, first_served.framework.queue_sort.name
     if name != before:
         raise ConfigurationError(at(where, "plugins.queueSort"), invalid(name, _SAME))

@@ -1,4 +1,4 @@
-"""PluginChoice: the plugins of a profile: the defaults, as changed by the file.
+"""PluginChoice: the plugins of a profile, which are the defaults as changed by the file.
 
 upstream: pkg/scheduler/apis/config/v1/default_plugins.go: mergePluginSet;
 pkg/scheduler/apis/config/validation/validation.go: validatePluginSetForInvalidPlugins
@@ -43,9 +43,9 @@ UsualWeight = Callable[[str], int | None]
 class PluginChoice:
     """Reads the plugins of one profile, with their weights.
 
-    `usual_weight` returns the default weight of a user's plugin, None for an unknown name.
-
-    `default` are the plugins of a profile without the section `plugins`.
+    `where` is the path of the section `plugins` in the file. `usual_weight` returns the default
+    weight of a user's plugin, None for an unknown name. `default` are the plugins of a profile that
+    has no section `plugins`.
     """
 
     where: str
@@ -53,7 +53,7 @@ class PluginChoice:
     default: tuple[tuple[str, int], ...] = DEFAULT_PLUGINS
 
     def everywhere(self, form: PluginSetForm) -> tuple[tuple[str, int], ...]:
-        """Return the plugins enabled at every point that they implement.
+        """Return (name, weight) of each plugin that is enabled at all points that it implements.
 
         Raises ConfigurationError.
         """
@@ -72,7 +72,10 @@ class PluginChoice:
         return *in_place, *((name, w) for name, w in chosen.items() if name not in named)
 
     def at_points(self, form: PluginsForm) -> dict[str, PointPlugins]:
-        """Return the overrides at single extension points. Raises ConfigurationError."""
+        """Return the plugins that are configured for single extension points, by point.
+
+        Raises ConfigurationError.
+        """
         points = {}
         for name, field in _named_fields():
             one: PluginSetForm = getattr(form, name)
@@ -99,7 +102,10 @@ class PluginChoice:
         return tuple(entry.name for entry in form.disabled)
 
     def _weight(self, field: str, entry: PluginForm) -> int:
-        """Return the weight, by default the user plugin's own or 1; 0 for plugins without Score."""
+        """Return the weight of a plugin; 0 for a plugin that does not implement Score.
+
+        If the file states no weight, it is the default weight of a user's plugin, otherwise 1.
+        """
         if not 0 <= entry.weight <= WEIGHT_MAX:
             problem = invalid(entry.weight, f"not in valid range [0, {WEIGHT_MAX}]")
             raise ConfigurationError(f"{field}.weight", problem)
@@ -127,7 +133,7 @@ class PluginChoice:
 
 
 def _named_fields() -> Iterator[tuple[str, str]]:
-    """Yield each extension point of the form: its attribute, and its name in the file."""
+    """Yield (attribute, name in the file) for each extension point of the form."""
     fields = zip(PluginsForm.__struct_fields__, PluginsForm.__struct_encode_fields__, strict=True)
     for name, field in fields:
         if field in _FIELDS:

@@ -17,5 +17,5 @@ class ConfigurationError(ValueError):
 
 
 def at(where: str, field: str) -> str:
-    """Return the path of `field` within `where`, which is "" for the top level."""
+    """Return the path of `field` within `where`; `where` is "" for the top level."""
     return f"{where}.{field}" if where else field

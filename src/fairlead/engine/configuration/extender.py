@@ -23,7 +23,7 @@ _URL: Final = re.compile(r"(?P<scheme>https?)://[^/?#\s]+[^?#\s]*")
 
 
 def extenders_of(forms: Sequence[ExtenderForm]) -> tuple[Extender, ...]:
-    """Return the extenders in the order in which they are called: ignorable ones last.
+    """Return the extenders in the order in which they are called; ignorable extenders come last.
 
     Raises ConfigurationError.
     """
@@ -39,7 +39,10 @@ def extenders_of(forms: Sequence[ExtenderForm]) -> tuple[Extender, ...]:
 
 
 def extender_of(where: str, form: ExtenderForm) -> Extender:
-    """Return the extender for `form`, found at path `where`. Raises ConfigurationError."""
+    """Return the extender that `form` describes; `where` is its path in the file.
+
+    Raises ConfigurationError.
+    """
     _check_address(where, form)
     if form.prioritize_verb and form.weight <= 0:
         problem = invalid(form.weight, "must have a positive weight applied to it")
@@ -61,7 +64,7 @@ def extender_of(where: str, form: ExtenderForm) -> Extender:
 
 
 def ignored_resources(forms: Sequence[ExtenderForm]) -> tuple[str, ...]:
-    """Return the resources that extenders manage and the scheduler ignores."""
+    """Return the names of the resources that extenders manage and the scheduler ignores."""
     return tuple(
         resource.name
         for form in forms
@@ -95,8 +98,9 @@ def _timeout(field: str, text: str | None) -> DurationNs:
 
 
 def _tls(where: str, form: TlsForm) -> ExtenderTls:
-    """Return the TLS settings in `form`, found at path `where`. Raises ConfigurationError.
+    """Return the TLS settings that `form` describes; `where` is its path in the file.
 
+    Raises ConfigurationError.
     upstream: client-go/transport/transport.go: TLSConfigFor
     """
     if form.insecure and (form.ca_file or form.ca_data):

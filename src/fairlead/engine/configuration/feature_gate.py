@@ -1,4 +1,4 @@
-"""The feature gates that have an effect here, by Kubernetes version, with their defaults.
+"""The feature gates that have an effect in Fairlead, by Kubernetes version, with their defaults.
 
 upstream: pkg/features/kube_features.go of each version
 """
@@ -30,9 +30,9 @@ _LEGACY_NODE_ROLE: Final = "LegacyNodeRoleBehavior"
 
 @dataclass(frozen=True, slots=True)
 class FeatureGate:
-    """A feature gate in one version: its default, and whether it is locked to that value.
+    """The default of a feature gate in one version.
 
-    A locked gate (`is_locked`) cannot be set to its other value, which is not implemented.
+    If `is_locked` is set, the gate cannot be set to its other value, which is not implemented.
     """
 
     default: bool
@@ -143,14 +143,14 @@ REQUIRED_GATES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def known_gates(version: str) -> Mapping[str, FeatureGate]:
-    """Return the gates of `version`, one of FEATURE_GATES."""
+    """Return the feature gates of `version` by name; `version` must be a key of FEATURE_GATES."""
     return FEATURE_GATES[version]
 
 
 def parse_gates(field: str, text: str) -> dict[str, bool]:
-    """Return the gates in `text`, such as "NodeLease=false,TaintBasedEvictions=true".
+    """Return the values of the gates in `text`, such as "NodeLease=false,TaintBasedEvictions=true".
 
-    Raises ConfigurationError for `field`.
+    Raises ConfigurationError with `field` as its field.
     """
     gates: dict[str, bool] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
@@ -162,7 +162,7 @@ def parse_gates(field: str, text: str) -> dict[str, bool]:
 
 
 def check_gates(version: str, gates: Mapping[str, bool], field: str = "") -> None:
-    """Raise ConfigurationError for a gate that `version` does not have, or that is locked.
+    """Raise ConfigurationError if `version` lacks a gate, or has locked it to another value.
 
     The error's field is `field` followed by the name of the gate.
     """
@@ -179,7 +179,7 @@ def check_gates(version: str, gates: Mapping[str, bool], field: str = "") -> Non
 
 
 def check_required_gates(version: str, gates: Mapping[str, bool], field: str) -> None:
-    """Raise ConfigurationError for `field` if a gate is on without the gates that it needs.
+    """Raise ConfigurationError with `field` if a gate is on but a gate that it requires is off.
 
     `gates` are all gates that were set.
     upstream: component-base/featuregate/feature_gate.go: validateDependencies

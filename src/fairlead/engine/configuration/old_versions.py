@@ -1,9 +1,9 @@
 """Versions of KubeSchedulerConfiguration before v1, and their conversion to v1.
 
-Only the settings in the file are converted. Unset fields get the current defaults, not those of the
-old release.
+Only the settings in the file are converted. Unset fields get the current defaults, not the defaults
+of the old release.
 
-    v1beta3, v1beta2   as v1, with addresses that have no effect
+    v1beta3, v1beta2   like v1, with addresses that have no effect
     v1beta1, v1alpha2  three separate plugins for the scoring strategies; disablePreemption
     v1alpha1           one profile, without `profiles`; algorithmSource; disablePreemption
 
@@ -55,13 +55,13 @@ class OldPluginsForm(PluginsForm, frozen=True, kw_only=True):
 
 
 class OldProfileForm(ProfileForm, frozen=True, kw_only=True):
-    """One entry of `profiles` in an old version."""
+    """One entry of `profiles` in a version before v1."""
 
     plugins: OldPluginsForm = OldPluginsForm()
 
 
 class BetaForm(ConfigurationForm, frozen=True, kw_only=True):
-    """The file in versions v1alpha2 to v1beta3: the union of their fields."""
+    """The file in versions v1alpha2 to v1beta3, with the fields of all these versions."""
 
     healthz_bind_address: Any = None
     metrics_bind_address: Any = None
@@ -71,7 +71,7 @@ class BetaForm(ConfigurationForm, frozen=True, kw_only=True):
 
 
 class AlgorithmSource(V1Form, frozen=True, kw_only=True):
-    """Source of the scheduling algorithm: a provider by name, or a Policy."""
+    """The field algorithmSource: a provider by name, or a Policy."""
 
     provider: str | None = None
     policy: Any = None
@@ -102,7 +102,7 @@ class AlphaForm(V1Form, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class _OldSettings:
-    """The settings of an old form outside its profiles.
+    """The settings of an old form that are not part of a profile.
 
     `by_plugins` is set if the version has a plugin for each scoring strategy.
     """
@@ -148,7 +148,10 @@ def alpha_as_v1(form: AlphaForm) -> ConfigurationForm:
 
 
 def _provider_args(source: AlgorithmSource) -> dict[str, Any] | None:
-    """Return the provider's arguments for NodeResourcesFit; None for the current defaults."""
+    """Return the arguments of NodeResourcesFit for the provider; None for the current defaults.
+
+    Raises ConfigurationError.
+    """
     if source.policy is not None:
         raise ConfigurationError("algorithmSource.policy", _NO_POLICY)
     provider = "DefaultProvider" if source.provider is None else source.provider
@@ -189,7 +192,10 @@ def _without_preemption(form: PluginSetForm) -> PluginSetForm:
 
 
 def _strategy(field: str, form: PluginSetForm) -> str:
-    """Return the enabled strategy plugin; LEAST_ALLOCATED unless it is disabled."""
+    """Return the name of the enabled strategy plugin; "" if all are disabled.
+
+    LEAST_ALLOCATED is enabled by default. Raises ConfigurationError if several are enabled.
+    """
     disabled = {one.name for one in form.disabled}
     chosen = [one.name for one in form.enabled if one.name in STRATEGIES]
     if not {LEAST_ALLOCATED, ALL} & disabled and LEAST_ALLOCATED not in chosen:
@@ -202,9 +208,9 @@ def _strategy(field: str, form: PluginSetForm) -> str:
 
 
 def _converted_scores(form: PluginSetForm, strategy: str) -> PluginSetForm:
-    """Return `form` with NodeResourcesFit instead of the strategy plugins.
+    """Return `form` with NodeResourcesFit in place of the strategy plugins.
 
-    Returns `form` unchanged if it names no strategy plugin.
+    If `form` names no strategy plugin, it is returned unchanged.
     """
     named = {one.name for one in (*form.enabled, *form.disabled)}
     if not named & STRATEGIES.keys():
@@ -221,7 +227,10 @@ def _converted_scores(form: PluginSetForm, strategy: str) -> PluginSetForm:
 def _converted_args(
     configs: Sequence[PluginConfigForm], strategy: str
 ) -> Iterator[PluginConfigForm]:
-    """Merge the arguments of `strategy` into NodeResourcesFit's; drop those of other strategies."""
+    """Yield the plugin arguments, with those of `strategy` merged into those of NodeResourcesFit.
+
+    Arguments of the other strategy plugins are dropped.
+    """
     fit: dict[str, Any] = {}
     is_given = False
     for config in configs:

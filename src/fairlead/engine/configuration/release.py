@@ -1,7 +1,8 @@
-"""Release: the Kubernetes version to follow, with the rules of every part that has versions.
+"""Release: the Kubernetes version to follow, with the rules for each part that has versions.
 
-Each part uses the newest rules described for it that are not newer than the requested version, or
-else the oldest described rules. All other parts always follow 1.36.
+The rules of a part are described for some versions. Each part uses the newest described rules that
+are not newer than the requested version; if there are none, the oldest described rules. Parts
+without versions always follow 1.36.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ CONDITION_PLUGINS: Final = (
 class Release:
     """The Kubernetes version to follow, with its feature gates.
 
-    `gates` are the feature gates that were set; others have their defaults.
+    `gates` are the feature gates that were set; the other gates have their defaults.
     """
 
     version: str = NEWEST
@@ -62,13 +63,13 @@ class Release:
         return replace(self, gates={**gates, **self.gates})
 
     def is_on(self, gate: str) -> bool:
-        """Return the value of `gate`; True for gates that the version does not have."""
+        """Return whether `gate` is on; True if the version does not have the gate."""
         known = FEATURE_GATES[self.version].get(gate)
         return self.gates.get(gate, known is None or known.default)
 
     @property
     def scheduler(self) -> SchedulerVersion:
-        """The scheduler's rules."""
+        """The rules of the scheduler in this release."""
         version = SCHEDULERS[newest_described(SCHEDULERS, self.version)]
         pops = version.backoff.pop_from_backoff and self.is_on(POP_FROM_BACKOFF)
         honors_never = self.is_on(NON_PREEMPTING_PRIORITY)
@@ -102,7 +103,7 @@ class Release:
         return self._switched_on(WORKLOAD_AWARE_PREEMPTION)
 
     def _switched_on(self, gate: str) -> bool:
-        """Return the value of `gate`; False for gates that the version does not have."""
+        """Return whether `gate` is on; False if the version does not have the gate."""
         return gate in FEATURE_GATES[self.version] and self.is_on(gate)
 
     @property
@@ -112,7 +113,7 @@ class Release:
 
     @property
     def node_lifecycle(self) -> VersionProfile:
-        """The node controllers' rules."""
+        """The rules of the node controllers in this release."""
         profile = PROFILES[newest_described(PROFILES, self.version)]
         return gated(profile, {name: self.is_on(name) for name in FEATURE_GATES[self.version]})
 
@@ -123,17 +124,20 @@ class Release:
 
     @property
     def node_leases(self) -> bool:
-        """Whether kubelets renew leases; otherwise they post their status as often instead."""
+        """Whether kubelets renew leases.
+
+        Otherwise they post their status in the same period instead.
+        """
         return self.is_on(NODE_LEASE)
 
     @property
     def priority_admission(self) -> str:
-        """The version of the priority admission plugin."""
+        """The version of the priority admission plugin that applies."""
         return newest_described(PRIORITY_ADMISSIONS, self.version)
 
     @property
     def max_unavailable_stateful_set(self) -> bool:
-        """Whether StatefulSets update as many pods at a time as maxUnavailable allows."""
+        """Whether StatefulSets update up to maxUnavailable pods at the same time."""
         return self._switched_on(MAX_UNAVAILABLE_STATEFUL_SET)
 
     @property
@@ -143,7 +147,7 @@ class Release:
 
     @property
     def parts(self) -> dict[str, str]:
-        """The version whose rules each part of the engine follows, by the name of the part."""
+        """The version that each part of the engine follows, by the name of the part."""
         return {
             "scheduler": self.scheduler.version,
             "node controllers": self.node_lifecycle.version,
@@ -155,9 +159,10 @@ CURRENT: Final = Release()
 
 
 def release_of(version: str = "", gates: Mapping[str, bool] | None = None) -> Release:
-    """Return the release called `version` ("" for the newest) with `gates`.
+    """Return the release `version` ("" for the newest) with `gates`.
 
-    Raises ConfigurationError: its field is "" for an unknown version, otherwise the gate.
+    Raises ConfigurationError. The error's field is "" for an unknown version, otherwise the name of
+    the invalid gate.
     """
     name = version or NEWEST
     if name not in SELECTABLE:
@@ -167,7 +172,10 @@ def release_of(version: str = "", gates: Mapping[str, bool] | None = None) -> Re
 
 
 def newest_described(described: Iterable[str], version: str) -> str:
-    """Return the newest of `described` that is not newer than `version`, else the oldest."""
+    """Return the newest version in `described` that is not newer than `version`.
+
+    Returns the oldest version in `described` if all are newer.
+    """
     ordered = sorted(described, key=_number)
     return next((one for one in reversed(ordered) if _number(one) <= _number(version)), ordered[0])
 

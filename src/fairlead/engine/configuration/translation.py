@@ -1,6 +1,6 @@
 """scheduler_config: converts a KubeSchedulerConfiguration to a SchedulerConfig.
 
-Invalid settings are refused in upstream's words, with the path of their field. Settings that do not
+Invalid settings are refused in upstream's words, with the path of the field. Settings that do not
 affect decisions are accepted and ignored.
 upstream: pkg/scheduler/apis/config/{v1/defaults.go,validation/validation.go}
 """
@@ -46,8 +46,9 @@ CheckArgs = Callable[[str, str, Args], None]
 class UserPluginSource:
     """The functions that read the configuration of users' plugins.
 
-    `usual_weight` returns a user plugin's weight (None: no such plugin), `check_args(field, plugin,
-    args)` refuses invalid arguments, `factories` returns the factories of users' plugins.
+    `usual_weight` returns the default weight of a user's plugin, None for an unknown name.
+    `check_args(field, plugin, args)` refuses invalid arguments. `factories` returns the factories
+    of users' plugins by name.
     """
 
     usual_weight: UsualWeight
@@ -95,7 +96,7 @@ def scheduler_config(
 
 
 def default_config(release: Release, factories: Mapping[str, Factory]) -> SchedulerConfig:
-    """Return the SchedulerConfig of `release` without a file."""
+    """Return the SchedulerConfig of `release` that applies without a configuration file."""
     version = release.scheduler
     profile = Profile(plugins=version.plugins, args=version.args)
     return SchedulerConfig(
@@ -105,7 +106,7 @@ def default_config(release: Release, factories: Mapping[str, Factory]) -> Schedu
 
 @dataclass(frozen=True, slots=True)
 class _ProfileReader:
-    """Reads the profile at path `where`."""
+    """Reads the profile at the path `where` of the file."""
 
     where: str
     form: ProfileForm
@@ -167,7 +168,10 @@ def _percentage(field: str, given: int | None) -> int | None:
 
 
 def _named(forms: Sequence[ProfileForm], profiles: Sequence[Profile]) -> tuple[Profile, ...]:
-    """Return `profiles` with distinct names; only a single profile may omit its name."""
+    """Return `profiles` with their names, which must be distinct.
+
+    Only a single profile may omit its name. Raises ConfigurationError.
+    """
     if len(forms) == 1 and forms[0].scheduler_name is None:
         return (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER),)
     names = [profile.scheduler_name for profile in profiles]
@@ -196,5 +200,5 @@ def _backoff(form: ConfigurationForm, default: BackoffConfig) -> BackoffConfig:
 
 
 def _bounded(given_s: int) -> int:
-    """Return `given_s` seconds, limited to ten years, which works like no limit."""
+    """Return `given_s`, limited to ten years in seconds, which works like no limit."""
     return min(given_s, SECONDS_MAX)

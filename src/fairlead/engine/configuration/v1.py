@@ -12,7 +12,7 @@ import msgspec
 
 
 class V1Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """The base of all forms below: camelCase names; unknown fields are refused."""
+    """The base of all forms below. Fields have camelCase names; unknown fields are refused."""
 
 
 class PluginForm(V1Form, frozen=True, kw_only=True):
@@ -23,14 +23,14 @@ class PluginForm(V1Form, frozen=True, kw_only=True):
 
 
 class PluginSetForm(V1Form, frozen=True, kw_only=True):
-    """Plugins enabled and disabled at one extension point."""
+    """The plugins that are enabled and disabled at one extension point."""
 
     enabled: tuple[PluginForm, ...] = ()
     disabled: tuple[PluginForm, ...] = ()
 
 
 class PluginsForm(V1Form, frozen=True, kw_only=True):
-    """profiles[].plugins: upstream's extension points."""
+    """The field profiles[].plugins: the plugins at each of upstream's extension points."""
 
     pre_enqueue: PluginSetForm = PluginSetForm()
     queue_sort: PluginSetForm = PluginSetForm()
@@ -48,7 +48,7 @@ class PluginsForm(V1Form, frozen=True, kw_only=True):
 
 
 class PluginConfigForm(V1Form, frozen=True, kw_only=True):
-    """One entry of pluginConfig."""
+    """One entry of profiles[].pluginConfig."""
 
     name: str
     args: dict[str, Any] = {}
@@ -64,14 +64,14 @@ class ProfileForm(V1Form, frozen=True, kw_only=True):
 
 
 class ManagedResourceForm(V1Form, frozen=True, kw_only=True):
-    """A resource managed by an extender."""
+    """A resource that an extender manages: extenders[].managedResources[]."""
 
     name: str
     ignored_by_scheduler: bool = False
 
 
 class TlsForm(V1Form, frozen=True, kw_only=True):
-    """extenders[].tlsConfig; data is base64."""
+    """The field extenders[].tlsConfig. The data fields are base64 in the file."""
 
     insecure: bool = False
     server_name: str = ""
@@ -101,7 +101,10 @@ class ExtenderForm(V1Form, frozen=True, kw_only=True):
 
 
 class ConfigurationForm(V1Form, frozen=True, kw_only=True):
-    """The whole file. `feature_gates` is here because there is no command line flag for them."""
+    """The whole file.
+
+    `feature_gates` is a field of the file, because Fairlead has no command line flag for them.
+    """
 
     api_version: str = ""
     kind: str = ""

@@ -1,4 +1,4 @@
-"""Command: what a world must do. Commands are the only output of the engine.
+"""Command: an action that a world must perform. Commands are the only output of the engine.
 
 A command names its target completely (kind, namespace, name, uid), so that a world needs no further
 information to perform it. Objects inside commands are plain JSON values in Kubernetes' spelling.
@@ -37,9 +37,9 @@ class ObjectRef(Struct, frozen=True):
 
 
 class Condition(Struct, frozen=True):
-    """One entry of `status.conditions`; the performing world stamps lastTransitionTime.
+    """One entry of `status.conditions`. The world that writes it sets lastTransitionTime.
 
-    Only nodes have `last_heartbeat_time`; "" leaves it unchanged.
+    Only conditions of nodes have `last_heartbeat_time`; "" leaves it unchanged.
     """
 
     type: str
@@ -66,7 +66,7 @@ class PatchStatus(Struct, frozen=True):
     """Merge `fields` into status, and `conditions` into status.conditions by type.
 
     A field whose value is None is removed. A condition keeps its lastTransitionTime unless its
-    status changes. A non-empty `resource_version` is a precondition.
+    status changes. If `resource_version` is not empty, the object must have this version.
     """
 
     target: ObjectRef
@@ -85,7 +85,7 @@ class ApplyStatus(Struct, frozen=True):
 
 
 class PatchObject(Struct, frozen=True):
-    """A JSON merge patch (RFC 7386) of an object, without its status.
+    """A JSON merge patch (RFC 7386) of an object, normally without its status.
 
     A patch of a Deployment's annotations may contain its status, so that one write sets both.
     """
@@ -101,7 +101,7 @@ class CreateObject(Struct, frozen=True):
 
     @property
     def target(self) -> ObjectRef:
-        """The identity of the new object (the name is "" when generateName is used)."""
+        """The identity of the new object. The name is "" if the object uses generateName."""
         metadata = self.manifest.get("metadata", {})
         return ObjectRef(
             str(self.manifest.get("kind", "")),
@@ -114,8 +114,8 @@ class DeleteObject(Struct, frozen=True):
     """DELETE an object; pods go through graceful deletion.
 
     If `grace_period_s` is None, the object's own grace period applies (30 s for pods without one);
-    0 removes the object immediately. A non-empty `target.uid` is a precondition. `policy` says what
-    happens to dependents: Background, Foreground or Orphan.
+    0 removes the object immediately. If `target.uid` is not empty, the object must have this uid.
+    `policy` determines the deletion of dependents: Background, Foreground or Orphan.
     """
 
     target: ObjectRef
@@ -127,7 +127,7 @@ class DeleteObject(Struct, frozen=True):
 class DeleteCollection(Struct, frozen=True):
     """DELETE all objects of a kind in a namespace; an empty `kind` means every namespaced kind.
 
-    The world answers with `CollectionDeleted`, which lists what remains.
+    The world answers with `CollectionDeleted`, which lists the remaining objects.
     """
 
     namespace: str
@@ -141,9 +141,9 @@ class FinalizeNamespace(Struct, frozen=True):
 
 
 class LookUpOwners(Struct, frozen=True):
-    """GET the owners that `target` names.
+    """GET the owners in the ownerReferences of `target`.
 
-    The answer `OwnersLookedUp` lists those that do not exist.
+    The answer `OwnersLookedUp` lists the owners that do not exist.
     """
 
     target: ObjectRef
@@ -166,7 +166,7 @@ class EvictPod(Struct, frozen=True):
 
 
 class RecordEvent(Struct, frozen=True):
-    """An events.k8s.io event about `regarding`; the world cuts `note` to 1,024 bytes.
+    """Record an events.k8s.io event about `regarding`. The world cuts `note` to 1,024 bytes.
 
     `field_path` names a part of the object, such as `spec.containers{name}`.
     """
@@ -191,7 +191,7 @@ class ExtenderVerb(StrEnum):
 
 
 class NodeVictims(Struct, frozen=True):
-    """The victims on `node`, least important last.
+    """The victims of a preemption on `node`; the least important victim is last.
 
     `pdb_violations` is the number of victims whose removal violates a disruption budget.
     """
@@ -237,7 +237,7 @@ Command = (
 
 
 class Issued(Struct, frozen=True):
-    """A command with its issuer, the component as which a world performs it."""
+    """A command with its issuer: the component in whose name a world performs the command."""
 
     command: Command
     issuer: Issuer

@@ -1,4 +1,4 @@
-"""Controller: the interface of everything that acts on the cluster."""
+"""Controller: the interface of all components that act on the cluster."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fairlead.engine.core.stimulus import Stimulus
 
 
 class Controller(Protocol):
-    """Turns stimuli into commands. Never waits, never calls another controller.
+    """Turns stimuli into commands. A controller never waits and never calls another controller.
 
     `handle` receives every stimulus once, in order. If the class has an attribute `interest` (an
-    Interest), it receives only the stimuli that this includes. `next_deadline` is the instant at
-    which to call `handle_deadline` (immediately, if it is in the past); None means that the
-    controller has nothing to do until the next stimulus.
+    Interest), `handle` receives only the stimuli that the interest includes. `next_deadline` is the
+    time at which to call `handle_deadline`. A time in the past means immediately; None means that
+    the controller has no work until the next stimulus.
     """
 
     @property
@@ -25,16 +25,16 @@ class Controller(Protocol):
         ...
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Return the commands that follow from `stimulus`."""
+        """Return the controller's commands in response to `stimulus`."""
         ...
 
     def next_deadline(self) -> Instant | None:
-        """Return when to call `handle_deadline`.
+        """Return the time at which `handle_deadline` must be called.
 
-        Returns None if there is nothing to do until the next stimulus.
+        Returns None if the controller has no work until the next stimulus.
         """
         ...
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Do one unit of work that is due; return the resulting commands."""
+        """Return the commands of one unit of work that is due, for example one scheduling cycle."""
         ...

@@ -1,6 +1,6 @@
 """Schedules of CronJobs: five cron fields, a name such as @hourly, or @every with a duration.
 
-The library cronsim computes the times. Fields that cronsim reads differently from upstream's
+The library cronsim computes the times. Fields that cronsim interprets differently from upstream's
 library are rewritten first: `?` means `*`, and a `*` with a step counts as a restriction.
 
 upstream: github.com/robfig/cron v3 (ParseStandard), pkg/controller/cronjob/utils.go
@@ -33,23 +33,23 @@ WHOLE_RANGES: Final = {2: "1-31", 4: "0-6"}  # by position of the field
 
 
 class ScheduleError(ValueError):
-    """A schedule that cannot be parsed; the text gives the reason."""
+    """A schedule cannot be parsed; the error text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A schedule: `fields` in the time zone `zone`, or every `period` if that is set."""
+    """A schedule: the cron `fields` in the time zone `zone`, or every `period` ns if not 0."""
 
     fields: str
     zone: tzinfo = UTC
     period: DurationNs = 0
 
     def after(self, instant: Instant) -> Instant | None:
-        """Return the first time after `instant`, None if there is none."""
+        """Return the first time of the schedule after `instant`; None if there is none."""
         return next(self.all_after(instant), None)
 
     def all_after(self, instant: Instant) -> Iterator[Instant]:
-        """Yield all times after `instant`, in order."""
+        """Yield all times of the schedule after `instant`, in order."""
         if self.period:
             due = floor_second(instant)
             while True:  # bounded by the caller
@@ -80,7 +80,7 @@ def read_schedule(text: str, zone_name: str = "") -> Schedule:
 
 
 def read_zone(name: str) -> tzinfo:
-    """Return the time zone `name`, "" for UTC. Raises ScheduleError."""
+    """Return the time zone `name`; UTC for "". Raises ScheduleError."""
     try:
         return ZoneInfo(name) if name else UTC
     except (ZoneInfoNotFoundError, ValueError, OSError):  # for example if `name` is a directory
@@ -88,7 +88,10 @@ def read_zone(name: str) -> tzinfo:
 
 
 def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | None:
-    """Return the last scheduled time after `since` and not after `now`, None if there is none."""
+    """Return the last time of the schedule after `since` and not after `now`.
+
+    None if there is none.
+    """
     # upstream: pkg/controller/cronjob/utils.go:mostRecentScheduleTime
     first = schedule.after(since)
     if first is None or first > now:

@@ -1,13 +1,13 @@
 """Interest: the stimuli that a controller needs.
 
-Most stimuli concern a few controllers: the result of a RecordEvent concerns none, a changed Lease
-only the kubelets and the node controllers. A controller states its interest as classes of objects
-and of commands:
+Most stimuli concern a few controllers: the result of a RecordEvent concerns no controller, a
+changed Lease only the kubelets and the node controllers. A controller states its interest as
+classes of objects and of commands:
 
     interest = Interest(changed=(Pod, Node), deleted=(Pod,), succeeded=(), failed=(PatchStatus,))
 
-The engine skips the controllers whose `handle` would ignore a stimulus. The order of the others
-stays the same, and so do all commands.
+The engine skips the controllers whose `handle` would ignore a stimulus. The order of the remaining
+controllers stays the same, and so do all commands.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Topic = tuple[type, type]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interest:
-    """The classes of the objects and commands that concern a controller; None: all classes.
+    """The classes of the objects and commands that a controller needs; None: all classes.
 
-    All other stimuli, such as ObjectsLoaded, concern every controller. If `keeps_deadline` is set,
+    Every controller receives all other stimuli, such as ObjectsLoaded. If `keeps_deadline` is set,
     the controller's `next_deadline` changes only in its `handle` and `handle_deadline`, so that the
-    engine does not call it in between.
+    engine needs to call it only after these.
     """
 
     changed: Classes | None = None
@@ -45,11 +45,11 @@ class Interest:
 
     @property
     def is_selective(self) -> bool:
-        """Whether some stimuli do not concern the controller."""
+        """Whether the controller does not need some stimuli."""
         return (self.changed, self.deleted, self.succeeded, self.failed) != (None,) * 4
 
     def includes(self, topic: Topic) -> bool:
-        """Return whether stimuli of `topic` concern the controller."""
+        """Return whether the controller needs stimuli of `topic`."""
         stimulus, subject = topic
         classes: Classes | None = None
         if stimulus is ObjectChanged:
@@ -67,7 +67,7 @@ EVERYTHING: Final = Interest(keeps_deadline=False)
 
 
 def topic_of(stimulus: Stimulus) -> Topic:
-    """Return the topic of `stimulus`."""
+    """Return the class of `stimulus` and the class of its object or command (NoneType if none)."""
     match stimulus:
         case ObjectChanged(subject) | ObjectDeleted(subject):
             return type(stimulus), type(subject)

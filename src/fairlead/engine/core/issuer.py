@@ -1,6 +1,6 @@
 """Issuer: the upstream component that would have sent a command.
 
-The API server treats components differently: each writes under its own field manager
+The API server treats components differently: each component writes under its own field manager
 (metadata.managedFields) and authenticates as its own user, which admission webhooks see.
 
 upstream: cmd/kube-controller-manager/names/controller_names.go for the accounts
@@ -26,10 +26,10 @@ class Component(StrEnum):
 
 
 class Issuer(Struct, frozen=True):
-    """A component, and for the controller manager the service account of one controller.
+    """A component and, for the controller manager, the service account of one controller.
 
-    If `account` is empty, one controller of Fairlead replaces several of upstream's, and the
-    account follows from the kind of the command's target.
+    If `account` is empty, one controller of Fairlead replaces several of upstream's controllers.
+    Then the kind of the command's target determines the account.
     """
 
     component: Component
@@ -44,5 +44,5 @@ CLUSTER_AUTOSCALER: Final = Issuer(Component.CLUSTER_AUTOSCALER)
 
 
 def controller_account(account: str) -> Issuer:
-    """Return the controller with the service account `account` in kube-system."""
+    """Return the issuer for the controller with the service account `account` in kube-system."""
     return Issuer(Component.CONTROLLER_MANAGER, account)

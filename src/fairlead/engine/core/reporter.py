@@ -1,7 +1,7 @@
 """Reporter: receives a record of every decision.
 
-Decision code reports facts as values; logging, metrics, explanation, reports and tests are
-reporters. A reporter only listens: nothing it does may change a decision.
+Decision code reports facts as values. Logging, metrics, explanations, reports and tests are
+implemented as reporters. A reporter only observes: it must not change a decision.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class PodPlaced(Struct, frozen=True):
     """A scheduling cycle chose `node` for `pod`.
 
     `via` is "nominated", "single" or "score". `feasible` is the number of nodes that fit (1 if the
-    others were not evaluated), `equals` the number of nodes with the best score. `started` is when
-    the cycle began; `attempt` counts the pod's scheduling attempts, from 1.
+    other nodes were not evaluated), `equals` the number of nodes with the best score. `started` is
+    the start of the cycle; `attempt` counts the pod's scheduling attempts, from 1.
     """
 
     pod: ObjectRef
@@ -35,12 +35,12 @@ class PodPlaced(Struct, frozen=True):
 
 
 class PodUnschedulable(Struct, frozen=True):
-    """A scheduling or binding cycle failed; `message` is the FailedScheduling text.
+    """A scheduling or binding cycle failed; `message` is the text of the FailedScheduling event.
 
-    `nominated_node` is the pod's nomination from now on: a node, "" if it is removed, None if it is
-    unchanged. `is_error` marks an internal failure (the pod was not judged), `is_binding` a failed
-    binding cycle. `post_filter` has the reasons of PostFilter plugins, which some Kubernetes
-    versions leave out of the message.
+    `nominated_node` is the pod's nominated node from now on, "" if the nomination is removed, None
+    if it is unchanged. `is_error` marks an internal failure, after which nothing is known about the
+    pod. `is_binding` marks a failed binding cycle. `post_filter` contains the reasons of PostFilter
+    plugins, which some Kubernetes versions leave out of the message.
     """
 
     pod: ObjectRef
@@ -57,12 +57,12 @@ class PodUnschedulable(Struct, frozen=True):
 
 
 class PodPreempting(Struct, frozen=True):
-    """A preemptor chose `node`, where it will evict `victims`.
+    """A preemptor chose `node`, on which it will evict `victims`.
 
     `workload` and `victim_workloads` are the owners of the pods (`api.pods.facts.workload`).
 
     `rule` is the name of the ordered rule of pick_one_node that left one candidate ("only
-    candidate" when there was just one), `equals` how many were left when no rule decided.
+    candidate" if there was just one). `equals` is the number of candidates left if no rule decided.
     """
 
     pod: ObjectRef
@@ -78,7 +78,7 @@ class PodPreempting(Struct, frozen=True):
 
 
 class PodEvicted(Struct, frozen=True):
-    """A controller evicted a pod from `node` for the reason `why`."""
+    """A controller evicted `pod` from `node`, for the reason `why`."""
 
     pod: ObjectRef
     node: str
@@ -87,9 +87,10 @@ class PodEvicted(Struct, frozen=True):
 
 
 class NodeMarkedUnknown(Struct, frozen=True):
-    """The monitor marked a node Unknown: its heartbeat, as read at `heartbeat_at`, is too old.
+    """The monitor marked a node Unknown, because its heartbeat is too old.
 
-    `ready` is the last status of the node's Ready condition, "" if the node never posted one.
+    `heartbeat_at` is the time of the pass that noticed the heartbeat. `ready` is the last status of
+    the node's Ready condition, "" if the node never posted one.
     """
 
     node: str
@@ -102,8 +103,9 @@ class NodeMarkedUnknown(Struct, frozen=True):
 class ZoneAssessed(Struct, frozen=True):
     """A zone's state or the number of its nodes has changed.
 
-    `size` is the number of nodes that count for the zone's state, `unready` how many of them are
-    not ready; `eviction_rate` is the number of nodes per second whose pods may be evicted.
+    `size` is the number of nodes that count for the zone's state, `unready` the number of these
+    nodes that are not ready. `eviction_rate` is the number of nodes per second whose pods may be
+    evicted.
     """
 
     zone: str
@@ -117,8 +119,8 @@ class ZoneAssessed(Struct, frozen=True):
 class NodeTainted(Struct, frozen=True):
     """A node got the NoExecute taint `key`.
 
-    `is_turn` is set if the taint used a token of the zone's rate limiter; otherwise it replaced
-    another taint of the node controller.
+    `is_turn` is set if the taint used a token of the zone's rate limiter. Otherwise the taint
+    replaced another taint of the node controller.
     """
 
     node: str
@@ -129,7 +131,10 @@ class NodeTainted(Struct, frozen=True):
 
 
 class NodeEmptied(Struct, frozen=True):
-    """A node does not respond, and its pods were deleted; this used a token of its zone."""
+    """The pods of a node that does not respond were deleted.
+
+    This used a token of the zone's limiter.
+    """
 
     node: str
     zone: str
@@ -137,7 +142,7 @@ class NodeEmptied(Struct, frozen=True):
 
 
 class EvictionTimed(Struct, frozen=True):
-    """A pod is to be evicted from `node` at `due`, `tolerated_s` after `taints` were seen."""
+    """A pod will be evicted from `node` at `due`, `tolerated_s` s after `taints` were seen."""
 
     pod: ObjectRef
     node: str
@@ -166,8 +171,9 @@ class PodCollected(Struct, frozen=True):
 class QueueStood(Struct, frozen=True):
     """The allocation of a queue when a session of the batch scheduler closes; reported on change.
 
-    Amounts by resource: cpu in milli, memory in bytes, others in units. `request` is what its jobs
-    have allocated plus what they wait for, `share` the largest ratio allocated ÷ deserved.
+    Amounts are by resource: cpu in millicores, memory in bytes, other resources in units. `request`
+    is the amount that the queue's jobs have allocated plus the amount for which they wait. `share`
+    is the largest ratio allocated ÷ deserved of any resource.
     """
 
     queue: str
@@ -182,7 +188,7 @@ class QueueStood(Struct, frozen=True):
 class PluginFailed(Struct, frozen=True):
     """A user's plugin failed in a call that returns no status, at the extension point `point`.
 
-    `message` describes the failure. In calls that return a status, the failure becomes an ERROR
+    `message` describes the failure. In calls that return a status, a failure becomes an ERROR
     status instead.
     """
 
@@ -194,8 +200,8 @@ class PluginFailed(Struct, frozen=True):
 class DisplacementCycle(Struct, frozen=True):
     """Workloads displace each other in a cycle.
 
-    Each one of `workloads` displaces the next, the last one the first. `rules` are the rules that
-    decided the displacements; `times` counts how often the cycle was completed.
+    Each of `workloads` displaces the next workload, and the last displaces the first. `rules` are
+    the rules that decided the displacements; `times` is the number of completed cycles.
     """
 
     workloads: tuple[str, ...]

@@ -1,6 +1,6 @@
 """Status: the outcome of a plugin call, as a value with reasons.
 
-The codes are upstream's, because each says what the queue and preemption may do next
+The codes are upstream's, because each code tells what the queue and preemption may do next
 (staging/src/k8s.io/kube-scheduler/framework/interface.go: Code).
 """
 
@@ -14,11 +14,11 @@ from typing import Final
 class Code(StrEnum):
     """The meaning of an outcome for the pod.
 
-    SUCCESS: go on. ERROR: the plugin or an API call failed; the pod is retried with error backoff.
-    UNSCHEDULABLE: the pod does not fit now; removing pods may help. UNSCHEDULABLE_AND_UNRESOLVABLE:
-    the pod does not fit, and removing pods cannot help. WAIT: Permit holds the pod back. SKIP: the
-    plugin does not apply to this pod. PENDING: like UNSCHEDULABLE, but the pod waits for something
-    outside the scheduler.
+    SUCCESS: scheduling continues. ERROR: the plugin or an API call failed; the pod is retried with
+    error backoff. UNSCHEDULABLE: the pod does not fit now; removing pods may help.
+    UNSCHEDULABLE_AND_UNRESOLVABLE: the pod does not fit, and removing pods cannot help. WAIT: a
+    Permit plugin makes the pod wait. SKIP: the plugin does not apply to this pod. PENDING: like
+    UNSCHEDULABLE, but the pod waits for something outside the scheduler.
     """
 
     SUCCESS = "Success"
@@ -53,16 +53,16 @@ class Status:
 
     @property
     def is_rejected(self) -> bool:
-        """Whether this is a verdict on the pod rather than a failure of the plugin."""
+        """Whether the plugin rejected the pod. A failure of the plugin is not a rejection."""
         return self.code in REJECTING
 
     @property
     def message(self) -> str:
-        """The reasons as one text (upstream joins them with ", ")."""
+        """The reasons as one text, joined with ", " as in upstream."""
         return ", ".join(self.reasons)
 
     def by(self, plugin: str) -> Status:
-        """Return this status with `plugin` as the name of its plugin."""
+        """Return this status with the name of its plugin set to `plugin`."""
         return replace(self, plugin=plugin)
 
 

@@ -1,6 +1,6 @@
-"""Stimulus: what happened in the cluster. Stimuli are the only input of the engine.
+"""Stimulus: an event in the cluster. Stimuli are the only input of the engine.
 
-Objects arrive as the typed views of `fairlead.api`; the outcome of every command comes back as
+Objects arrive as the typed views of `fairlead.api`. The outcome of every command returns as
 `CommandSucceeded` or `CommandFailed`, so conflicts and missing objects are ordinary inputs.
 """
 
@@ -24,13 +24,13 @@ class ObjectChanged(Struct, frozen=True):
 
 
 class ObjectDeleted(Struct, frozen=True):
-    """An object is gone; `object` is its last known version."""
+    """An object was deleted; `object` is its last known version."""
 
     object: ApiObject
 
 
 class ObjectsLoaded(Struct, frozen=True):
-    """All objects at the start (a snapshot, a first list), in bulk.
+    """All objects at the start, from a snapshot or a first list.
 
     The objects are in the order in which they would have arrived one by one.
     """
@@ -39,7 +39,7 @@ class ObjectsLoaded(Struct, frozen=True):
 
 
 class FailureReason(StrEnum):
-    """Why a command was refused; the names are those of API `Status.reason`."""
+    """The reason why a command was refused, named as in the API's `Status.reason`."""
 
     NOT_FOUND = "NotFound"
     CONFLICT = "Conflict"
@@ -57,7 +57,7 @@ class CommandSucceeded(Struct, frozen=True):
 
 
 class CommandFailed(Struct, frozen=True):
-    """The world refused `command`; `message` is the refusal in the API server's words."""
+    """The world refused `command`; `message` is the API server's error message."""
 
     command: Command
     reason: FailureReason
@@ -76,7 +76,10 @@ CallOutcome = ExtenderAnswered | CommandFailed  # the possible outcomes of a Cal
 
 
 class Remaining(Struct, frozen=True):
-    """The objects of one resource (`pods.`, `deployments.apps`) that remain after a deletion."""
+    """The objects of one resource (`pods.`, `deployments.apps`) that remain after a deletion.
+
+    `finalizers` is the number of objects that each finalizer keeps.
+    """
 
     resource: str
     count: int
@@ -84,7 +87,10 @@ class Remaining(Struct, frozen=True):
 
 
 class CollectionDeleted(Struct, frozen=True):
-    """The answer to DeleteCollection; `grace_period_s` is the longest of the pods still running."""
+    """The answer to DeleteCollection.
+
+    `grace_period_s` is the longest grace period of the pods that are still running.
+    """
 
     command: DeleteCollection
     remaining: tuple[Remaining, ...]

@@ -1,6 +1,6 @@
-"""Reproducible choice among equals.
+"""TieBreak: reproducible choices among equals.
 
-Upstream picks at random; here a choice is a pure function of the seed and the number of earlier
+Upstream picks at random. Here a choice is a pure function of the seed and the number of earlier
 choices, so the same run makes the same choices on every machine.
 """
 
@@ -20,15 +20,15 @@ def splitmix64(value: int) -> int:
 
 
 class TieBreak:
-    """Picks an index among `count` equals; `choices` counts the picks among more than one."""
+    """Picks one of `count` equals. `choices` is the number of picks with a `count` above 1."""
 
     def __init__(self, seed: int) -> None:
-        """Start a sequence of picks; equal values of `seed` (any integer) give equal sequences."""
+        """Start a sequence of picks. Equal values of `seed` (any integer) give equal sequences."""
         self._state = splitmix64(seed & _MASK_64)
         self.choices = 0
 
     def pick(self, count: int) -> int:
-        """Return an index in [0, count); a `count` of 1 does not count as a choice."""
+        """Return an index from 0 to `count` - 1. A `count` of 1 does not count as a choice."""
         if count == 1:
             return 0
         self.choices += 1

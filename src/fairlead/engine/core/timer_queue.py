@@ -1,7 +1,7 @@
-"""TimerQueue: items by due time, ties in insertion order.
+"""TimerQueue: items ordered by due time; items with equal due times are in order of insertion.
 
-The sequence number in each heap entry makes the order total, so equal instants never fall back to
-comparing payloads.
+The sequence number in each heap entry makes the order total, so items themselves are never
+compared.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ Item = TypeVar("Item")
 
 
 class TimerQueue(Generic[Item]):
-    """A heap of (instant, item); items added earlier come first among equals."""
+    """A heap of (due time, item).
+
+    Of items with equal due times, the item added first comes first.
+    """
 
     def __init__(self) -> None:
-        """Start empty."""
+        """Start without items."""
         self._heap: list[tuple[Instant, int, Item]] = []
         self._sequence = 0
 
@@ -32,11 +35,11 @@ class TimerQueue(Generic[Item]):
         heapq.heappush(self._heap, (due, self._sequence, item))
 
     def next_due(self) -> Instant | None:
-        """Return when the first item is due; None without items."""
+        """Return the time at which the first item is due; None if there are no items."""
         return self._heap[0][0] if self._heap else None
 
     def pop_due(self, now: Instant) -> list[Item]:
-        """Remove and return, in order, all items due at or before `now`."""
+        """Remove all items that are due at or before `now`, and return them in order."""
         due = []
         while self._heap and self._heap[0][0] <= now:
             due.append(heapq.heappop(self._heap)[2])

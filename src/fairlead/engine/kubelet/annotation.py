@@ -1,9 +1,10 @@
-"""Annotations of pods that set how long simulated kubelets take.
+"""Annotations of pods that set durations for simulated kubelets.
 
-`fairlead.dev/run-duration` is how long a pod runs before it succeeds, `fairlead.dev/ready-delay`
-how long after its start it becomes ready, `fairlead.dev/stop-duration` how long it takes to stop.
-All are Go durations; the first may be `forever`. `fairlead.api.kubelet_behaviour` documents
-`fairlead.dev/kubelet` on a Node.
+`fairlead.dev/run-duration` is the time for which a pod runs before it succeeds.
+`fairlead.dev/ready-delay` is the time from its start until it becomes ready.
+`fairlead.dev/stop-duration` is the time that it takes to stop. All values are Go durations; the run
+duration may be `forever`. `fairlead.api.kubelet_behaviour` documents `fairlead.dev/kubelet` on a
+Node.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ _DURATIONS: Final = (RUN_DURATION, READY_DELAY, STOP_DURATION)
 
 
 def stop_duration(pod: Pod) -> DurationNs | None:
-    """Return how long the pod takes to stop; None if the configuration determines it."""
+    """Return the ns that the pod takes to stop; None if the configuration determines them."""
     return _duration(pod, STOP_DURATION)
 
 
 def ready_delay(pod: Pod) -> DurationNs | None:
-    """Return how long after its start the pod becomes ready; None if the configuration says."""
+    """Return the ns from the pod's start until it is ready; None if the configuration sets them."""
     return _duration(pod, READY_DELAY)
 
 
 def annotation_problems(pod: Pod) -> tuple[str, ...]:
-    """Return the problems of the pod's annotations; an invalid annotation counts as absent."""
+    """Return the problems of the pod's annotations. An invalid annotation counts as missing."""
     annotations = pod.metadata.annotations
     if annotations.keys().isdisjoint(_DURATIONS):
         return ()

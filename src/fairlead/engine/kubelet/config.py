@@ -1,4 +1,4 @@
-"""Timing and behaviour of simulated kubelets."""
+"""KubeletConfig: timing and behaviour of simulated kubelets."""
 
 from __future__ import annotations
 
@@ -17,40 +17,41 @@ LEASE_PERIOD_DEFAULT: Final = seconds(10)
 
 @dataclass(frozen=True, slots=True)
 class StopAfter:
-    """Pods stop `duration` after their termination begins."""
+    """Pods stop `duration` ns after their termination begins."""
 
     duration: DurationNs
 
 
 @dataclass(frozen=True, slots=True)
 class StopAfterShare:
-    """Pods stop after this share (0..1) of their grace period."""
+    """Pods stop after `share` (0 to 1) of their grace period."""
 
     share: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletConfig:
-    """Settings of all simulated kubelets; durations in ns.
+    """Settings of all simulated kubelets. Durations are in ns.
 
-    `start_delay` is the time from the binding until the pod is Running, `ready_delay` from there
-    until it is ready. `stop` determines when the containers of a terminating pod end, at most after
-    its grace period; `removal_delay` is the time from then until the object is deleted. Three
-    functions override these durations for single pods, if they return a value: `start_delays` for
-    `start_delay`, `removal_delays` for the whole time from the deletion request to the removal, and
-    `run_durations` for how long the pod runs. By default, pods with `stdinOnce` run for
-    `input_duration`, pods with restartPolicy Never or OnFailure for `job_duration`, and others
-    forever (None: forever). Annotations of the pod take precedence over all of this. If
-    `tends_pods` is False, another program starts and stops pods.
+    `start_delay` is the time from the binding until the pod is Running, `ready_delay` the time from
+    then until it is ready. `stop` determines when the containers of a terminating pod end, at most
+    after its grace period; `removal_delay` is the time from then until the object is deleted. By
+    default, pods with `stdinOnce` run for `input_duration`, pods with restartPolicy Never or
+    OnFailure run for `job_duration`, and other pods run forever (None: forever).
 
-    `lease_period` is how often nodes renew their leases. If `promises_renewals` is set, the lease
-    states the period and is written once, for controllers that can read that (`api/lease.py`);
-    otherwise each renewal is written. If `renews_leases` is False, nodes have no leases and post
-    their status every `lease_period` instead.
+    Three functions override these durations for single pods, if they return a value: `start_delays`
+    for `start_delay`, `removal_delays` for the whole time from the deletion request to the removal,
+    and `run_durations` for the time that the pod runs. Annotations of the pod take precedence over
+    all of this. If `tends_pods` is False, another program starts and stops pods.
 
-    With `accepts_pods`, the status shows when a node has accepted a pod or observed a change; with
-    `heeds_gates`, readiness gates count. `nodes` are the names of the nodes with a kubelet, None
-    for all. `eviction` configures node-pressure eviction.
+    `lease_period` is the time between renewals of a node's lease. If `promises_renewals` is set,
+    the lease states the period and is written once, for controllers that can read that
+    (`api/lease.py`); otherwise each renewal is written. If `renews_leases` is False, nodes have no
+    leases and post their status every `lease_period` instead.
+
+    With `accepts_pods`, the status shows when a node has accepted a pod or observed a change. With
+    `heeds_gates`, readiness gates count. `nodes` are the names of the nodes that have a kubelet
+    (None: all nodes). `eviction` configures node-pressure eviction.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT

@@ -3,9 +3,10 @@
     heartbeat       leases and node conditions, and the behaviour that annotations set
     pod_workers     the lifecycle of the pods bound to a node
     node_pressure   node-pressure eviction
-    mirror_pods     static pods, which come back when they are deleted
+    mirror_pods     static pods, which are created again when they are deleted
 
-All use timers, so that the work depends on the number of changes, not of nodes or pods.
+All parts use timers, so that the work depends on the number of changes, not on the number of nodes
+or pods.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from fairlead.engine.kubelet.pod_workers import PodWorkers
 
 
 class Kubelets:
-    """All simulated kubelets; pods on unknown nodes are not changed."""
+    """All simulated kubelets. Pods on unknown nodes are not changed."""
 
     issuer: ClassVar[Issuer] = KUBELET
     interest: ClassVar[Interest] = Interest(
@@ -71,7 +72,10 @@ class Kubelets:
         )
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Handle a change; a changed node annotation takes effect immediately."""
+        """Apply a change of the cluster and return commands.
+
+        A changed node annotation takes effect immediately.
+        """
         match stimulus:
             case ObjectChanged(Pod() as pod):
                 return self._see_pod(pod, now, now)
@@ -90,7 +94,7 @@ class Kubelets:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return when the next pod transition or heartbeat change is due."""
+        """Return the time of the next pod transition, heartbeat change or pressure check."""
         found = self._workers.next_due()
         for due in (self._heartbeats.next_due(), self._pressure.next_due()):
             if due is not None and (found is None or due < found):
@@ -98,7 +102,10 @@ class Kubelets:
         return found
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Do due node work first, then handle one pod at a time, so that its effects settle."""
+        """Do node work that is due.
+
+        Otherwise do the work of one pod, so that its effects settle first.
+        """
         due = self._heartbeats.next_due()
         if due is not None and due <= now:
             return self._with_resumptions(self._heartbeats.act(now), now)
@@ -110,7 +117,10 @@ class Kubelets:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        """Load leases first, because nodes continue their existing leases; load pods last."""
+        """Load leases before nodes, because nodes continue their existing leases.
+
+        Load pods last.
+        """
         commands: list[Command] = []
         for lease in (one for one in objects if isinstance(one, Lease)):
             self._heartbeats.see_lease(lease)
@@ -136,7 +146,7 @@ class Kubelets:
         return commands
 
     def _with_resumptions(self, commands: list[Command], now: Instant) -> list[Command]:
-        """Add the commands that resume the pods of nodes whose kubelets have resumed."""
+        """Return `commands` and those of the pods of nodes whose kubelets have resumed."""
         for back in self._heartbeats.resumed:
             self._workers.kubelet_resumed(back.node, now, was_down=back.was_down)
             self._pressure.kubelet_resumed(back.node, now)

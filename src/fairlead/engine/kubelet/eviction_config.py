@@ -1,4 +1,4 @@
-"""When a kubelet evicts pods because its node runs short; names are those of the kubelet's flags.
+"""EvictionConfig: the thresholds at which a kubelet evicts pods, set by the kubelet's flags.
 
     --eviction-hard=memory.available<100Mi,nodefs.available<10%
     --eviction-soft=memory.available<500Mi --eviction-soft-grace-period=memory.available=1m30s
@@ -35,7 +35,7 @@ NOT_SIMULATED: Final = (
 
 
 class Signal(StrEnum):
-    """The eviction signals of a kubelet, in the order in which it handles them."""
+    """The eviction signals of a kubelet, in the order in which the kubelet handles them."""
 
     # upstream: pkg/kubelet/eviction/helpers.go:byEvictionPriority puts memory first
     MEMORY = "memory.available"
@@ -57,10 +57,12 @@ REPORT_OF: Final[Mapping[Signal, Report]] = {
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A threshold: less than `amount` (whole units) or `share` of the capacity is available.
+    """A threshold that is crossed while too little of a resource is available.
 
-    `grace` is how long that must last (0 for a hard threshold), `reclaim` how much more must be
-    available before the shortage ends.
+    The limit is `amount` (whole units), or `share` of the node's capacity if that is not None.
+    `grace` is the time in ns for which the threshold must be crossed before pods are evicted; 0 for
+    a hard threshold. `reclaim` is the additional amount that must be available before the shortage
+    ends.
     """
 
     signal: Signal
@@ -78,8 +80,8 @@ class Threshold:
 class EvictionConfig:
     """The kubelet's eviction thresholds and their delays.
 
-    `pressure_transition` is how long a pressure is still reported after it was last observed.
-    `max_pod_grace_s` limits the grace period of pods evicted by a soft threshold.
+    `pressure_transition` is the time in ns for which a pressure is still reported after it was last
+    observed. `max_pod_grace_s` limits the grace period of pods evicted by a soft threshold.
     """
 
     thresholds: tuple[Threshold, ...] = (
@@ -111,7 +113,7 @@ FLAGS: Final = (
 
 
 def eviction_of_flags(flags: Mapping[str, str]) -> EvictionConfig:
-    """Return the defaults, changed by `flags` (names without dashes).
+    """Return the default configuration, changed by `flags` (names without dashes).
 
     Raises EvictionFlagError.
     """
@@ -172,9 +174,10 @@ def _durations(flags: Mapping[str, str], flag: str) -> Iterator[tuple[Signal, Du
 
 
 def _pairs(flags: Mapping[str, str], flag: str, sign: str) -> Iterator[tuple[Signal, str]]:
-    """Yield each signal and its value from the flag, whose parts have the form `signal<sign>value`.
+    """Yield (signal, value) for each part `signal<sign>value` of the flag.
 
-    For signals that are not simulated, only the name is checked.
+    Of signals that are not simulated, only the name is checked, and nothing is yielded. Raises
+    EvictionFlagError.
     """
     for part in flags.get(flag, "").split(",") if flags.get(flag) else ():
         name, found, value = part.strip().partition(sign)

@@ -7,12 +7,13 @@
            annotation says stop or pause, or flapping node goes down:
            the Lease states when it was last renewed
 
-A reporting node writes only changes. If another client overwrites its conditions, it corrects them
-at its next renewal; a slow node posts only at renewals. A node that was loaded with Ready=Unknown
-counts as stopped until its annotation changes or another client posts another Ready.
+A reporting node writes only changes. If another client overwrites its conditions, the node corrects
+them at its next renewal. A slow node posts only at renewals. A node that was loaded with
+Ready=Unknown counts as stopped until its annotation changes or another client posts another Ready
+status.
 
-Leases are written only when renewals begin, change or end; the renewals in between are computed
-from the lease (`api/lease.py`). Nodes renew at different instants: the phase is a hash of the name.
+Leases are written only when renewals begin, change or end. The renewals in between are computed
+from the lease (`api/lease.py`). Nodes renew at different times: the phase is a hash of the name.
 
 upstream: pkg/kubelet/kubelet.go (nodeLeaseController, 40 s, renewed at a quarter of that),
 staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
@@ -47,7 +48,7 @@ LEASE_DURATION_S: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """A kubelet resumed; `was_down` is False if only the kubelet had paused, not the machine."""
+    """A kubelet resumed. `was_down` is False if the kubelet had paused while its machine ran."""
 
     node: str
     was_down: bool
@@ -55,10 +56,10 @@ class Resumption:
 
 @dataclass(slots=True)
 class Heartbeats:
-    """The heartbeats of all nodes, which renew their leases every `period`.
+    """The heartbeats of all nodes, which renew their leases every `period` ns.
 
-    `promises_renewals` and `renews_leases` are those of KubeletConfig. `resumed` lists kubelets
-    that have resumed, until the caller clears it.
+    `promises_renewals` and `renews_leases` are the fields of KubeletConfig. `resumed` lists
+    kubelets that have resumed, until the caller clears it.
     """
 
     period: DurationNs
@@ -70,19 +71,19 @@ class Heartbeats:
     _timers: TimerQueue[KubeletState] = field(default_factory=TimerQueue)
 
     def is_reporting(self, name: str) -> bool:
-        """Return whether the node exists and its kubelet works."""
+        """Return whether the node `name` exists and its kubelet works."""
         kubelet = self._kubelets.get(name)
         return kubelet is not None and kubelet.is_reporting
 
     def find(self, name: str) -> Node | None:
-        """Return the newest version of the node; None if there is none."""
+        """Return the newest version of the node `name`; None if it does not exist."""
         kubelet = self._kubelets.get(name)
         return None if kubelet is None else kubelet.node
 
     # --- observations --------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> list[Command]:
-        """Apply a node's annotation, and detect conditions changed by other clients."""
+        """Apply a node's annotation, and correct conditions that another client has changed."""
         kubelet = self._kubelets.get(node.metadata.name)
         if kubelet is None or kubelet.node.metadata.uid != node.metadata.uid:
             return self._add(node, now)
@@ -106,10 +107,7 @@ class Heartbeats:
         self._kubelets.pop(name, None)
 
     def forget_lease(self, lease: Lease, now: Instant) -> list[Command]:
-        """Handle the deletion of `lease`.
-
-        Return the commands: a working kubelet creates it again.
-        """
+        """Handle the deletion of `lease`. A working kubelet creates its lease again."""
         if lease.metadata.namespace != NODE_LEASES:
             return []
         self._leases.pop(lease.metadata.name, None)
@@ -117,7 +115,7 @@ class Heartbeats:
         return [] if kubelet is None else self._write_lease(kubelet, now)
 
     def see_refused(self, command: CreateObject | PatchObject | PatchStatus, now: Instant) -> None:
-        """Schedule a retry of a rejected write."""
+        """Schedule a retry of a refused write."""
         if command.target.kind not in ("Node", "Lease"):
             return
         kubelet = self._kubelets.get(command.target.name)
@@ -130,7 +128,7 @@ class Heartbeats:
             self._timers.add(kubelet.retries_at, kubelet)
 
     def measure(self, name: str, reports: tuple[Report, ...], now: Instant) -> list[Command]:
-        """Set the pressures that the node reports from now on."""
+        """Set the pressures that the node `name` reports from now on."""
         kubelet = self._kubelets.get(name)
         if kubelet is None or kubelet.measured == reports:
             return []
@@ -140,11 +138,11 @@ class Heartbeats:
     # --- time ----------------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
-        """Return when the next node flaps, posts its conditions or renews its lease."""
+        """Return the time at which the next node flaps, posts conditions or renews its lease."""
         return self._timers.next_due()
 
     def act(self, now: Instant) -> list[Command]:
-        """Return the commands that are due."""
+        """Return the commands of all kubelets that are due at `now`."""
         return [c for kubelet in self._timers.pop_due(now) for c in self._act(kubelet, now)]
 
     def _act(self, kubelet: KubeletState, now: Instant) -> list[Command]:
@@ -177,7 +175,7 @@ class Heartbeats:
     # --- changes of nodes ----------------------------------------------------------------------
 
     def _add(self, node: Node, now: Instant) -> list[Command]:
-        """Add a new node; it continues in its previous state, with its lease."""
+        """Add a new node. Its kubelet continues in the state that the node and its lease show."""
         annotation = node.metadata.annotations.get(KUBELET)
         kubelet = KubeletState(node, annotation, found_conditions(node))
         self._kubelets[kubelet.name] = kubelet
@@ -226,7 +224,7 @@ class Heartbeats:
         return [*self._write_lease(kubelet, now), post(kubelet.node, kubelet.conditions, now)]
 
     def _stop(self, kubelet: KubeletState, now: Instant) -> list[Command]:
-        """Stop heartbeats; the lease shows the last renewal."""
+        """Stop the heartbeats of a kubelet. Its lease then shows the last renewal."""
         kubelet.is_reporting, kubelet.posts_at = False, None
         lease = self._leases.get(kubelet.name)
         known = kubelet.renewals or (None if lease is None else known_renewals(lease))
@@ -236,7 +234,7 @@ class Heartbeats:
         return self._write_lease(kubelet, now)
 
     def _change_pace(self, kubelet: KubeletState, now: Instant) -> list[Command]:
-        """Change the renewal period, starting from the last renewal."""
+        """Change the renewal period of a kubelet, starting from its last renewal."""
         every = self._period(kubelet)
         if kubelet.renewals is None or kubelet.renewals.every == every:
             return []
@@ -244,14 +242,17 @@ class Heartbeats:
         return self._write_lease(kubelet, now)
 
     def _post_change(self, kubelet: KubeletState, now: Instant) -> list[Command]:
-        """Post changed conditions: immediately, or at the next renewal if the kubelet is slow."""
+        """Post changed conditions immediately.
+
+        If the kubelet is slow, post them at the next renewal.
+        """
         if kubelet.behaviour.mode is Mode.SLOW:
             self._schedule_post(kubelet, now)
             return []
         return [post(kubelet.node, kubelet.conditions, now)]
 
     def _schedule_post(self, kubelet: KubeletState, now: Instant) -> None:
-        """Correct the conditions at the next renewal if they differ from the kubelet's."""
+        """Schedule a correction of the node's conditions at the next renewal, if they are wrong."""
         if (
             kubelet.is_reporting
             and kubelet.posts_at is None
@@ -268,7 +269,7 @@ class Heartbeats:
         return kubelet.behaviour.every or self.period
 
     def _adopted(self, kubelet: KubeletState, now: Instant) -> Renewals:
-        """Return renewals that continue an existing lease."""
+        """Return the renewals of a kubelet, continuing an existing lease if there is one."""
         lease = self._leases.get(kubelet.name)
         known = None if lease is None else known_renewals(lease)
         every = self._period(kubelet)
@@ -292,13 +293,13 @@ class Heartbeats:
 
 
 def first_renewals(name: str, every: DurationNs, now: Instant) -> Renewals:
-    """Return the renewals of a node that appears at `now`, as if it had long been running."""
+    """Return the renewals of a node that appears at `now`, as if it had been running for long."""
     phase = crc32(name.encode()) * every >> 32
     return renewals_from(now - (now - phase) % every, every)
 
 
 def renewals_from(first: Instant, every: DurationNs) -> Renewals:
-    """Return renewals that begin at `first`, to the precision of a MicroTime."""
+    """Return renewals that begin at `first`, rounded down to microseconds as in a MicroTime."""
     return Renewals(first - first % NANOSECONDS_PER_MICROSECOND, every)
 
 
@@ -313,7 +314,7 @@ def known_renewals(lease: Lease) -> Renewals | None:
 def write_lease(node: Node, lease: Lease | None, renewals: Renewals) -> CreateObject | PatchObject:
     """Return the command that writes `renewals` to `lease`.
 
-    If `lease` is None, the command creates the lease.
+    If `lease` is None, the command creates the lease of `node`.
     """
     every = format_duration(renewals.every) if renewals.every else None
     renew_time = format_micro_time(renewals.first)

@@ -1,6 +1,6 @@
 """KubeletState: the heartbeat state of one simulated kubelet.
 
-The node's annotation `fairlead.dev/kubelet` is parsed here; an invalid annotation causes a warning
+The node's annotation `fairlead.dev/kubelet` is parsed here. An invalid annotation causes a warning
 event.
 """
 
@@ -29,10 +29,11 @@ REPORTING_CONTROLLER: Final = "kubelet"
 class KubeletState:
     """The heartbeat state of one node.
 
-    `annotation` is the annotation's last value, `base` the conditions without any pressure,
-    `measured` the pressures that node-pressure eviction has found. The node flaps at `flaps_at`,
-    compares its conditions at `posts_at`, retries a refused lease write at `retries_at` and, if
-    each renewal is written, writes the next one at `renews_at` (None: not scheduled).
+    `annotation` is the last value of the node's annotation, `base` the conditions without any
+    pressure, `measured` the pressures that node-pressure eviction has found. Four times are None if
+    nothing is scheduled: `flaps_at` (the node starts or stops reporting), `posts_at` (it compares
+    its conditions), `retries_at` (it repeats a refused lease write), and `renews_at` (it writes the
+    next renewal, if each renewal is written).
     """
 
     node: Node
@@ -50,11 +51,11 @@ class KubeletState:
 
     @property
     def name(self) -> str:
-        """The node's name."""
+        """The name of the node."""
         return self.node.metadata.name
 
     def is_due_to_write(self, now: Instant) -> bool:
-        """Return whether its lease must be written now."""
+        """Return whether the lease of the node must be written at `now`."""
         return any(due is not None and due <= now for due in (self.retries_at, self.renews_at))
 
     @property
@@ -66,9 +67,9 @@ class KubeletState:
 def read_behaviour(
     node: Node, otherwise: KubeletBehaviour
 ) -> tuple[KubeletBehaviour, list[Command]]:
-    """Return the behaviour that the annotation of `node` specifies.
+    """Return (the behaviour that the annotation of `node` specifies, warning events).
 
-    If the annotation is invalid, return `otherwise` and a warning.
+    If the annotation is invalid, the behaviour is `otherwise`, with one warning.
     """
     try:
         return parse_kubelet_behaviour(node.metadata.annotations.get(KUBELET, "")), []

@@ -1,8 +1,8 @@
-"""MirrorPods: recreates the mirror pods of static pods when they are deleted.
+"""MirrorPods: creates the mirror pods of static pods again when they are deleted.
 
-A static pod comes from a file of its node, so deleting the API object deletes only its mirror. The
-kubelet creates the mirror again, immediately or when it resumes, with the fields that Fairlead
-reads.
+A static pod comes from a file of its node, so deleting the API object deletes only its mirror pod.
+The kubelet creates the mirror pod again, immediately or when it resumes, with the fields that
+Fairlead reads.
 
 upstream: pkg/kubelet/kubelet.go:tryReconcileMirrorPods, pkg/kubelet/pod/mirror_client.go
 """
@@ -28,20 +28,23 @@ _NOT_COPIED: Final = (
 
 
 class MirrorPods:
-    """The mirror pods that wait for their kubelet, by node."""
+    """The deleted mirror pods that wait for their kubelet to create them again, by node."""
 
     def __init__(self) -> None:
-        """Start without mirror pods."""
+        """Start without deleted mirror pods."""
         self._missing: dict[str, dict[str, Pod]] = {}
 
     def see(self, pod: Pod) -> None:
-        """Record that the pod exists."""
+        """Record that `pod` exists."""
         missing = self._missing.get(pod.spec.node_name)
         if missing is not None:
             missing.pop(pod.key, None)
 
     def see_deleted(self, pod: Pod, *, is_reporting: bool) -> list[Command]:
-        """Handle the deletion of a static pod: recreate it, at once if its kubelet works."""
+        """Return the command that creates a deleted static pod again.
+
+        If its kubelet does not work, the pod is only recorded until the kubelet resumes.
+        """
         if not is_static(pod) or not pod.spec.node_name:
             return []
         if is_reporting:
@@ -50,11 +53,11 @@ class MirrorPods:
         return []
 
     def kubelet_resumed(self, node: str) -> list[Command]:
-        """Return the commands that recreate pods deleted while the kubelet was down."""
+        """Return commands that restore the pods deleted while the kubelet was down."""
         return [_copy(pod) for pod in self._missing.pop(node, {}).values()]
 
     def forget_node(self, node: str) -> None:
-        """Forget the static pods of the deleted node `node`."""
+        """Drop the static pods of the deleted node `node`."""
         self._missing.pop(node, None)
 
 

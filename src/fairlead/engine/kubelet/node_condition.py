@@ -63,13 +63,13 @@ Conditions = Mapping[str, Condition]
 
 
 def ready_status(node: Node) -> str:
-    """Return the status of Ready: True, False or Unknown; "" if it was never posted."""
+    """Return the status of the Ready condition: True, False or Unknown; "" if there is none."""
     found = condition(node, READY)
     return "" if found is None else found.status
 
 
 def found_conditions(node: Node) -> Conditions:
-    """Return the conditions of a loaded node; unknown conditions count as healthy."""
+    """Return the conditions of a loaded node. Conditions with status Unknown count as healthy."""
     conditions = dict(HEALTHY)
     for kind in HEALTHY:
         found = condition(node, kind)
@@ -79,14 +79,14 @@ def found_conditions(node: Node) -> Conditions:
 
 
 def with_reports(conditions: Conditions, reports: Iterable[Report]) -> Conditions:
-    """Return `conditions` with the pressures in `reports` set to true."""
+    """Return `conditions` with the conditions for `reports` added."""
     return {**conditions, **{REPORTED[one].type: REPORTED[one] for one in reports}}
 
 
 def needs_post(node: Node, conditions: Conditions) -> bool:
-    """Return whether the conditions of `node` differ from what its kubelet posts.
+    """Return whether the conditions of `node` differ from the `conditions` that its kubelet posts.
 
-    A missing pressure condition is no difference while there is no such pressure.
+    A missing pressure condition does not count as different while there is no such pressure.
     """
     for kind, wanted in conditions.items():
         found = condition(node, kind)
@@ -98,7 +98,7 @@ def needs_post(node: Node, conditions: Conditions) -> bool:
 
 
 def post(node: Node, conditions: Conditions, now: Instant) -> PatchStatus:
-    """Return the command that posts the conditions, with a heartbeat at `now`."""
+    """Return the command that posts `conditions` with `now` as the heartbeat time."""
     stamp = format_timestamp(now)
     posted = tuple(
         Condition(one.type, one.status, one.reason, one.message, stamp)
@@ -108,5 +108,5 @@ def post(node: Node, conditions: Conditions, now: Instant) -> PatchStatus:
 
 
 def node_ref(node: Node) -> ObjectRef:
-    """Return the identity of `node`."""
+    """Return an object reference to `node`."""
     return ObjectRef("Node", "", node.metadata.name, node.metadata.uid)

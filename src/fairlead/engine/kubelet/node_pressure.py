@@ -1,16 +1,17 @@
-"""NodePressure: kubelets report pressure and evict pods when their nodes run short.
+"""NodePressure: kubelets report pressure and evict pods when their nodes run short of a resource.
 
-A kubelet checks every ten seconds. A crossed threshold is reported as a pressure at once, and for
-some minutes after it was last observed. A hard threshold, or a soft one crossed for its grace
-period, evicts one pod; then the kubelet checks again, until enough is available. Nodes on which
-nothing has changed are not checked.
+A kubelet checks its node every ten seconds. A crossed threshold is reported as a pressure
+immediately, and for some minutes after it was last observed. A hard threshold, or a soft threshold
+that has been crossed for its grace period, evicts one pod. Then the kubelet checks again, until
+enough of the resource is available. Nodes on which nothing has changed are not checked.
 
 Pods are evicted in this order:
 
-    1 pods that use more than they request
+    1 pods that use more than they request, before pods within their requests
     2 pods of lower priority
-    3 pods further beyond their request
-    pods within their requests come last; for process ids, which cannot be requested: 2, then usage
+    3 pods with higher usage beyond their request
+
+Process ids cannot be requested, so for them only priority and usage count.
 
 upstream: pkg/kubelet/eviction/eviction_manager.go:synchronize, helpers.go:rankMemoryPressure,
 rankDiskPressureFunc, rankPIDPressure, evictionMessage;
@@ -58,8 +59,9 @@ SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
 class _Site:
     """A node with the pods that use its resources, and the state of its eviction manager.
 
-    `since` is when each threshold was first crossed, `seen` when each pressure was last observed,
-    `leaving` when evicted pods will have ended, and their messages.
+    `since` is the time at which each threshold was first crossed, `seen` the time at which each
+    pressure was last observed. `leaving` contains evicted pods: (the end of the grace period,
+    message).
     """
 
     name: str
@@ -75,7 +77,8 @@ class _Site:
 class NodePressure:
     """Finds pressure on nodes and evicts pods from them.
 
-    `measure` reports the pressures of a node; `is_reporting` returns whether its kubelet works.
+    `measure` reports the pressures of a node. `is_reporting` returns whether the node's kubelet
+    works.
     """
 
     def __init__(
@@ -85,7 +88,7 @@ class NodePressure:
         is_reporting: Callable[[str], bool],
         reporter: Reporter,
     ) -> None:
-        """Start without nodes."""
+        """Start without nodes. Evictions are reported to `reporter`."""
         self._config = config
         self._measure = measure
         self._is_reporting = is_reporting
@@ -97,7 +100,7 @@ class NodePressure:
     # --- observations --------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> None:
-        """Handle a new or changed node, whose capacity or system usage may have changed."""
+        """Apply a new version of a node, because its capacity or system usage may have changed."""
         name = node.metadata.name
         site = self._sites.get(name)
         if site is None:
@@ -109,7 +112,7 @@ class NodePressure:
             self._wake(site, now)
 
     def kubelet_resumed(self, name: str, now: Instant) -> None:
-        """Check the node again after its kubelet has resumed."""
+        """Check the node `name` again after its kubelet has resumed."""
         site = self._sites.get(name)
         if site is not None:
             self._wake(site, now)
@@ -129,7 +132,7 @@ class NodePressure:
             self._wake(site, now)
 
     def forget_pod(self, pod: Pod, now: Instant) -> None:
-        """Remove the usage of the pod."""
+        """Drop the resource usage of `pod`."""
         name = self._where.pop(pod.key, None) if self._where else None
         if name is not None:
             site = self._sites[name]
@@ -138,7 +141,7 @@ class NodePressure:
             self._wake(site, now)
 
     def forget_node(self, name: str) -> None:
-        """Remove the deleted node `name`; its pods may be deleted later."""
+        """Record the deletion of the node `name`. Its pods may be deleted later."""
         site = self._sites.get(name)
         if site is not None:
             site.node = None
@@ -155,7 +158,10 @@ class NodePressure:
     # --- checks --------------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
-        """Return when the next kubelet checks its node."""
+        """Return the time at which the next kubelet checks its node.
+
+        None if no check is scheduled.
+        """
         return self._timers.next_due()
 
     def act(self, now: Instant) -> list[Command]:
@@ -180,16 +186,16 @@ class NodePressure:
         return commands + self._reclaim(site, node, crossed, now)
 
     def _end(self, site: _Site, now: Instant) -> list[Command]:
-        """Return the commands for evicted pods whose grace period ends now."""
+        """Return the commands that end the evicted pods whose grace period is over."""
         ended = [(key, why) for key, (due, why) in site.leaving.items() if due <= now]
         for key, _ in ended:
             del site.leaving[key]
         return [pod_status.evicted(_pod_ref(site.users[key]), why) for key, why in ended]
 
     def _shortages(self, site: _Site, node: Node, now: Instant) -> dict[Threshold, Shortage]:
-        """Return the thresholds that are crossed.
+        """Return the crossed thresholds of a node.
 
-        A crossed threshold stays crossed until enough was reclaimed.
+        A crossed threshold stays crossed until enough of the resource has been reclaimed.
         """
         thresholds = self._config.thresholds
         found = shortages(thresholds, node, site.users.values(), site.since)
@@ -199,7 +205,7 @@ class NodePressure:
     def _pressures(
         self, site: _Site, short: dict[Threshold, Shortage], now: Instant
     ) -> tuple[Report, ...]:
-        """Return the pressures: resources that are short, or were until recently."""
+        """Return the pressures of a node: resources that are, or recently were, short."""
         crossed = {REPORT_OF[threshold.signal] for threshold in short}
         for report in Report:
             if report in crossed:
@@ -251,7 +257,7 @@ class NodePressure:
         return []
 
     def _grace(self, pod: Pod, threshold: Threshold) -> DurationNs:
-        """Return the grace period for evicting `pod`; 0 for a hard threshold."""
+        """Return the grace period in ns for evicting `pod`; 0 for a hard threshold."""
         if not threshold.grace:
             return 0
         return min(granted_grace(pod), seconds(self._config.max_pod_grace_s))
@@ -263,7 +269,7 @@ def _urgency(crossed: tuple[Threshold, Shortage]) -> int:
 
 
 def _supply(node: Node) -> tuple[object, ...]:
-    """Return the fields of a node that determine whether it runs short."""
+    """Return the fields of a node that determine whether the node runs short of a resource."""
     return node.status.capacity, usage_of(node)
 
 
@@ -284,12 +290,12 @@ def _event(regarding: ObjectRef, reason: str, note: str) -> RecordEvent:
 
 
 def ranked(pods: Iterable[Pod], resource: str) -> list[Pod]:
-    """Return `pods` in eviction order; ties are broken by namespace and name."""
+    """Return `pods` in eviction order. Ties are broken by namespace and name."""
     return sorted(pods, key=lambda pod: _rank(pod, resource))
 
 
 def may_be_evicted(pod: Pod) -> bool:
-    """Return whether the pod may be evicted; False for static and critical pods."""
+    """Return whether the pod may be evicted, which static and critical pods may not."""
     return not is_static(pod) and pod_priority(pod) < SYSTEM_CRITICAL_PRIORITY
 
 
@@ -303,7 +309,10 @@ def _requested(pod: Pod, resource: str) -> int:
 
 
 def message(pod: Pod, shortage: Shortage) -> str:
-    """Return the eviction message; with several containers, the usage of each is unknown."""
+    """Return the eviction message.
+
+    It contains the usage if the pod has a single container, which exceeds its request.
+    """
     resource = shortage.resource
     text = (
         f"The node was low on resource: {resource}. "
@@ -325,7 +334,7 @@ def _written(amount: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A crossed threshold: `available` is less than `threshold` (whole units)."""
+    """A crossed threshold: less than `threshold` (whole units) of the resource is `available`."""
 
     signal: Signal
     threshold: int
@@ -333,17 +342,17 @@ class Shortage:
 
     @property
     def resource(self) -> str:
-        """The resource that is short."""
+        """The name of the resource that is short."""
         return RESOURCE_OF[self.signal]
 
 
 def shortages(
     thresholds: Iterable[Threshold], node: Node, users: Collection[Pod], were: Collection[Threshold]
 ) -> dict[Threshold, Shortage]:
-    """Return the thresholds that are crossed on `node` with those `users`.
+    """Return the thresholds that are crossed on `node`, whose resources the pods `users` use.
 
-    A threshold in `were` (crossed before) stays crossed until its `reclaim` amount is available as
-    well. A resource that the node does not state is never short.
+    A threshold in `were`, which was crossed before, stays crossed until its `reclaim` amount is
+    available as well. A resource that the node's capacity does not state is never short.
     """
     found: dict[Threshold, Shortage] = {}
     for threshold in thresholds:

@@ -1,16 +1,16 @@
-"""When a bound pod starts, ends and disappears.
+"""Computes when a bound pod starts, ends and is removed.
 
     Pending ──START──▶ Running ──END──▶ Succeeded | Failed
        │                ↺ READY, OBSERVE
        └───────────┬──────┘
               terminating ──REMOVE──▶ gone
 
-In a served cluster a node first accepts a pod (ACCEPT), and reports that it has observed a changed
-specification (OBSERVE). A pod becomes ready some time after its start, and again whenever another
-controller marks it not ready.
+If `accepts_pods` is configured, a node first accepts a pod (ACCEPT), and reports that it has
+observed a changed specification (OBSERVE). A pod becomes ready some time after its start, and again
+whenever another controller marks it not ready.
 
-Each pod waits for at most one act. These functions compute which one and when; they have no state.
-restartPolicy is ignored: a pod with a known run duration ends after it.
+Each pod waits for at most one act. These functions compute the act and its time; they have no
+state. restartPolicy is ignored: a pod with a known run duration ends after it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """An act and its instant; `why` is the reason for an end: "completed" or "deadline"."""
+    """An act and its time. `why` is the reason for an END: "completed" or "deadline"."""
 
     act: Act
     at: Instant
@@ -61,11 +61,11 @@ def next_act(
     config: KubeletConfig,
     ready_at: Instant | None = None,
 ) -> Due | None:
-    """Return what the kubelet does to `pod` next; None if nothing.
+    """Return the next act of the kubelet on `pod`; None if nothing is to be done.
 
-    `bound_at` and `asked_at` are when the binding and the deletion request were observed,
-    `started_at` when the pod began to run, `ready_at` when it becomes ready (None: never). Each is
-    used only if it applies.
+    `bound_at` and `asked_at` are the times at which the binding and the deletion request were
+    observed. `started_at` is the time at which the pod began to run, `ready_at` the time at which
+    it becomes ready (None: never). Each time is used only if it applies.
     """
     if is_terminating(pod):
         return Due(Act.REMOVE, removal_due(pod, asked_at, config))
@@ -82,16 +82,16 @@ def next_act(
 
 
 def _earlier(first: Due | None, second: Due | None) -> Due | None:
-    """Return the one that is due earlier; `first` if both are due at one time."""
+    """Return the act that is due earlier; `first` if both are due at the same time."""
     if first is None or second is None:
         return first or second
     return second if second.at < first.at else first
 
 
 def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due | None:
-    """Return when to report that the containers of the running `pod` are ready.
+    """Return the act that reports the containers of the running `pod` as ready.
 
-    Returns None if it has been reported.
+    Returns None if they never become ready, or have already been reported as ready.
     """
     if ready_at is None or condition(pod, "Ready") is None:
         return None
@@ -101,9 +101,9 @@ def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due 
 
 
 def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
-    """Return when the running `pod` ends without being deleted, None for never.
+    """Return the act that ends the running `pod` without its deletion; None if it runs forever.
 
-    The deadline counts from status.startTime.
+    The deadline spec.activeDeadlineSeconds counts from status.startTime.
     """
     # upstream: pkg/kubelet/active_deadline.go:pastActiveDeadline
     completed: Due | None = None
@@ -124,16 +124,17 @@ def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
 
 
 def reads_to_the_end(pod: Pod) -> bool:
-    """Return whether `pod` ends when its stdin does, as with `kubectl run -i`."""
+    """Return whether `pod` ends when its stdin ends, as with `kubectl run -i`."""
     containers = pod.spec.containers
     is_listening = bool(containers) and all(one.stdin_once for one in containers)
     return is_listening and pod.spec.restart_policy != "Always"
 
 
 def removal_due(pod: Pod, asked_at: Instant, config: KubeletConfig) -> Instant:
-    """Return when the terminating `pod` is removed; immediately if no containers run.
+    """Return the time at which the terminating `pod` is removed.
 
-    The mirror pod of a static pod is removed immediately, too; its containers continue.
+    A pod without running containers is removed immediately. So is the mirror pod of a static pod,
+    whose containers continue to run.
     """
     if is_terminal(pod) or is_static(pod):
         return asked_at
@@ -147,19 +148,19 @@ def removal_due(pod: Pod, asked_at: Instant, config: KubeletConfig) -> Instant:
 
 
 def grace_period(pod: Pod) -> DurationNs:
-    """Return the grace period of the terminating `pod`."""
+    """Return the grace period of the terminating `pod` in ns."""
     grace_s = pod.metadata.deletion_grace_period_seconds
     return seconds(GRACE_DEFAULT_S if grace_s is None else max(0, grace_s))
 
 
 def granted_grace(pod: Pod) -> DurationNs:
-    """Return the grace period in the specification of `pod`."""
+    """Return the grace period in the specification of `pod`, in ns."""
     grace_s = pod.spec.termination_grace_period_seconds
     return seconds(GRACE_DEFAULT_S if grace_s is None else max(0, grace_s))
 
 
 def deletion_requested_at(pod: Pod) -> Instant:
-    """Return when the deletion of `pod` was requested: deletionTimestamp minus the grace period."""
+    """Return the time of the deletion request: deletionTimestamp minus the grace period."""
     return parse_timestamp(pod.metadata.deletion_timestamp) - grace_period(pod)
 
 
@@ -170,19 +171,19 @@ def is_ready(pod: Pod) -> bool:
 
 
 def start_delay_of(pod: Pod, config: KubeletConfig) -> DurationNs:
-    """Return how long after its binding `pod` is Running."""
+    """Return the ns from the binding of `pod` until it is Running."""
     own = None if config.start_delays is None else config.start_delays(pod)
     return config.start_delay if own is None else own
 
 
 def ready_delay_of(pod: Pod, config: KubeletConfig) -> DurationNs:
-    """Return how long after its start `pod` becomes ready."""
+    """Return the ns from the start of `pod` until it becomes ready."""
     own = ready_delay(pod)
     return config.ready_delay if own is None else own
 
 
 def start_time(pod: Pod) -> Instant | None:
-    """Return status.startTime, None if it is absent."""
+    """Return status.startTime; None if it is missing."""
     return parse_timestamp(pod.status.start_time) if pod.status.start_time else None
 
 

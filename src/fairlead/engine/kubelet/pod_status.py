@@ -1,8 +1,9 @@
 """The pod statuses that a kubelet writes.
 
 A running pod is ready when its containers are ready and all readiness gates are true. Gates are
-conditions that other controllers write; the kubelet checks again when one changes. A simulation has
-no such controllers, so gates are ignored there. Addresses and container statuses are not simulated.
+conditions that other controllers write; the kubelet checks again when a gate changes. In a
+simulation there are no such controllers, so gates are ignored. Addresses and container statuses are
+not simulated.
 
 upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus,
 pkg/kubelet/status/generate.go:GeneratePodReadyCondition
@@ -37,7 +38,10 @@ _STARTED: Final = (
 
 
 def readiness(pod: Pod, *, heeds_gates: bool) -> Readiness:
-    """Return the readiness conditions of `pod` for when all its containers are ready."""
+    """Return the conditions Ready and ContainersReady of `pod` while all its containers are ready.
+
+    If `heeds_gates` is set, readiness gates that are not true make Ready False.
+    """
     closed = ", ".join(_closed_gates(pod)) if heeds_gates else ""
     ready = Condition("Ready", "True")
     if closed:
@@ -75,9 +79,9 @@ def _closed_gates(pod: Pod) -> Iterator[str]:
 
 
 def accepted(ref: ObjectRef, pod: Pod, now: Instant) -> PatchStatus:
-    """Return the status while the containers of `pod` are being created.
+    """Return the status patch of `pod` while its containers are being created.
 
-    StartTime is `now`, cut to whole seconds.
+    startTime is `now`, rounded down to whole seconds.
     """
     # upstream: pkg/kubelet/status/generate.go:GeneratePodInitializedCondition
     fields = {"phase": "Pending", "startTime": format_timestamp(now)}
@@ -91,9 +95,10 @@ def accepted(ref: ObjectRef, pod: Pod, now: Instant) -> PatchStatus:
 
 
 def running(ref: ObjectRef, pod: Pod, now: Instant, ready: Readiness | None) -> PatchStatus:
-    """Return the status of a running pod; startTime is `now`, cut to whole seconds.
+    """Return the status patch of a running pod.
 
-    `ready` are the readiness conditions if the containers are ready, too, else None.
+    startTime stays if it is set; otherwise it is `now`, rounded down to whole seconds. `ready` are
+    the readiness conditions if the containers are ready, too, otherwise None.
     """
     start_time = pod.status.start_time or format_timestamp(now)
     conditions = (*_STARTED, *(ready or _not_ready(pod)))
@@ -101,12 +106,15 @@ def running(ref: ObjectRef, pod: Pod, now: Instant, ready: Readiness | None) -> 
 
 
 def made_ready(ref: ObjectRef, ready: Readiness) -> PatchStatus:
-    """Return the status patch of a pod whose containers have all become ready."""
+    """Return the status patch of a pod after all its containers have become ready."""
     return PatchStatus(ref, conditions=ready)
 
 
 def observed(ref: ObjectRef, pod: Pod, ready: Readiness | None) -> PatchStatus:
-    """Return the status patch after a change of the running `pod`; `ready` is as for `running`."""
+    """Return the status patch after a change of the running `pod`.
+
+    `ready` are the readiness conditions if the containers are ready, otherwise None.
+    """
     conditions = (*_STARTED, *(ready or _not_ready(pod)))
     return PatchStatus(ref, {"phase": "Running"}, conditions)
 

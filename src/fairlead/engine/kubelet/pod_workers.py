@@ -1,13 +1,13 @@
 """PodWorkers: runs the lifecycle of the pods bound to simulated nodes.
 
 Each bound pod has a worker that waits for at most one act (computed by `pod_lifecycle`) in a timer
-queue; outdated timers are dropped when they expire. So the work depends on the number of changes,
-not of nodes or pods.
+queue. Outdated timers are dropped when they expire. So the work depends on the number of changes,
+not on the number of nodes or pods.
 
 The pods of a stopped or unknown node are frozen: acts that become due are postponed until the
 kubelet resumes, and then happen in the order in which they were due. The kubelet then also observes
-deletions, and pods that were marked not ready become ready again: immediately if only the kubelet
-had paused, after a restart of their containers if the machine had been down.
+deletions, and pods that were marked not ready become ready again. This happens immediately if only
+the kubelet had paused. If the machine had been down, the containers are restarted first.
 
 upstream: pkg/kubelet/pod_workers.go
 """
@@ -48,9 +48,11 @@ WHY_REMOVED: Final = "terminated"
 
 @dataclass(slots=True)
 class _PodWorker:
-    """A bound pod; `pending` is the next act, `sent` the act whose effect is not observed yet.
+    """The worker of a bound pod.
 
-    `ready_at` is when the pod becomes or became ready; None for a pod that was loaded as not ready.
+    `pending` is the next act, `sent` the act whose effect is not observed yet. `bound_at`,
+    `started_at` and `asked_at` are as in `next_act`. `ready_at` is the time at which the pod
+    becomes or became ready; None for a pod that was loaded as not ready.
     """
 
     ref: ObjectRef
@@ -72,7 +74,7 @@ class _Timer:
 
 @dataclass(slots=True)
 class PodWorkers:
-    """All bound pods; `is_reporting` tells whether the kubelet of a node works."""
+    """The workers of all bound pods. `is_reporting` returns whether the kubelet of a node works."""
 
     config: KubeletConfig
     is_reporting: Callable[[str], bool]
@@ -86,13 +88,13 @@ class PodWorkers:
     # --- time ----------------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
-        """Return when the next pod starts, ends or is removed."""
+        """Return the time at which the next act is due; None if no act is pending."""
         return self._expired[0].due.at if self._expired else self._timers.next_due()
 
     def act(self, now: Instant) -> list[Command]:
-        """Return the commands of the next due act.
+        """Return the commands of the next act that is due.
 
-        Each call handles one pod, so that the effects are observed before the next one acts.
+        Each call handles one pod, so that its effects are observed before the next pod acts.
         """
         for timer in self._due_timers(now):
             if timer.due is not timer.worker.pending:
@@ -105,7 +107,7 @@ class PodWorkers:
     # --- observations --------------------------------------------------------------------------
 
     def see(self, pod: Pod, now: Instant, asked_at: Instant) -> list[Command]:
-        """Handle a new or changed pod; `asked_at` is when the termination of the pod began."""
+        """Apply a new version of a pod. `asked_at` is the time at which its termination began."""
         if not pod.spec.node_name or not self.config.tends_pods:
             return []
         key = pod.key
@@ -121,11 +123,14 @@ class PodWorkers:
         return _warnings(worker)
 
     def resume(self, node: str) -> None:
-        """Make all postponed acts of the pods on `node` due."""
+        """Make the postponed acts of all pods on `node` due."""
         self._expired.extend(self._frozen.pop(node, ()))
 
     def kubelet_resumed(self, node: str, now: Instant, *, was_down: bool) -> None:
-        """Make pods ready again and handle deletions after the kubelet has resumed."""
+        """Continue the pods on `node` after its kubelet has resumed.
+
+        Pods become ready again, and deletions take effect.
+        """
         self.resume(node)
         for worker in [*self._by_node.get(node, {}).values()]:
             if is_terminating(worker.pod) and not was_down:
@@ -137,7 +142,7 @@ class PodWorkers:
                 self._plan(worker)
 
     def forget(self, gone: Pod) -> None:
-        """Remove the deleted pod."""
+        """Remove the worker of the deleted pod `gone`."""
         worker = self._workers.get(gone.key)
         if worker is not None and worker.ref.uid == gone.metadata.uid:
             self._remove(gone.key)
@@ -145,10 +150,10 @@ class PodWorkers:
     def see_refused(
         self, command: PatchStatus | DeleteObject, reason: FailureReason, now: Instant
     ) -> None:
-        """Retry a rejected write, unless the pod was deleted.
+        """Retry a refused write, unless the pod was deleted.
 
-        A conflict is retried as well: it means that another client changed the pod at the same
-        time.
+        A conflict is retried as well, because it means that another client changed the pod at the
+        same time.
         """
         worker = self._workers.get(command.target.key)
         if worker is None or worker.ref != command.target:
@@ -161,7 +166,7 @@ class PodWorkers:
             self._timers.add(again.at, _Timer(worker, again))
 
     def _plan(self, worker: _PodWorker) -> None:
-        """Set the timer for the pod's next act."""
+        """Schedule the next act on the worker's pod."""
         due = next_act(
             worker.pod,
             bound_at=worker.bound_at,
@@ -181,7 +186,7 @@ class PodWorkers:
             self._timers.add(due.at, _Timer(worker, due))
 
     def _remove(self, key: str) -> None:
-        """Remove a pod and its timer."""
+        """Remove a pod's worker and its timer."""
         worker = self._workers.pop(key, None)
         if worker is not None:
             worker.pending = None
@@ -238,7 +243,7 @@ def _new_worker(pod: Pod, now: Instant, asked_at: Instant) -> _PodWorker:
 
 
 def _final_status(timer: _Timer) -> list[Command]:
-    """Return the final status of a pod whose finalizers keep the object."""
+    """Return the status patch of a removed pod that its finalizers keep in the API; else []."""
     # upstream: pkg/kubelet/status/status_manager.go:TerminatePod
     pod = timer.worker.pod
     is_over = is_terminal(pod) or is_static(pod)
@@ -248,7 +253,10 @@ def _final_status(timer: _Timer) -> list[Command]:
 
 
 def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
-    """Store the new version of the pod; a grace period shortened by a deletion counts from now."""
+    """Store the new version of the pod.
+
+    If a deletion request shortens the grace period, the period counts from `now`.
+    """
     before, worker.pod = worker.pod, pod
     if worker.ready_at is None and is_ready(pod):
         worker.ready_at = now
@@ -267,7 +275,7 @@ def _was_ready(worker: _PodWorker) -> bool:
 
 
 def _is_pending_already(due: Due, pending: Due | None) -> bool:
-    """Return whether the pod waits for this act already; a removal is never postponed."""
+    """Return whether the pod already waits for this act. A removal is never postponed."""
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod only takes shorter ones
     if pending is None or due.act is not pending.act:
         return False

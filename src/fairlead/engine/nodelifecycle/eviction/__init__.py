@@ -1,1 +1,1 @@
-"""Evictions from unhealthy nodes: taints nodes at a limited rate, and evicts pods by these taints."""
+"""Evictions from unhealthy nodes: taints nodes at a limited rate, and evicts pods from them."""
