@@ -1,7 +1,7 @@
-"""Planners: how many pods fit, which nodes can be removed, in which order, and how many are needed.
+"""Planners: how many pods fit, which nodes can be removed and in which order, which nodes to buy.
 
     cluster_model      places pods with the scheduler, in hypotheses that are reverted
-    fit                how many more pods fit (`fairlead fit`)
+    fit, fit_elastic   how many more pods fit (`fairlead fit`)
     node_drain         empties nodes (`fairlead drain-plan` and `upgrade-check`)
     consolidate        which nodes can be removed (`fairlead consolidate`)
     rebalance          which pods to move (`fairlead rebalance`)

@@ -4,12 +4,12 @@
         model.remove(pod)
         model.cordon("worker-3")
         decision = model.schedule(model.replacement(pod))
-        supposed.commit()                   # otherwise leaving the block reverts
+        supposed.commit()                   # without this, the end of the block reverts
 
 Each placement is one scheduling cycle over the engine's state (`schedule_one`, then Reserve), with
-all plugins of the pod's profile. The pod then runs on its node and is ready, until that is undone.
-No time passes, and no controller acts. The store behind the model has the objects of the
-snapshot and admits new pods as a simulation does.
+all plugins of the pod's profile. The pod then runs on its node and is ready, until the placement is
+undone. No time passes, and no controller acts. The store behind the model contains the objects of
+the snapshot and admits new pods as a simulation does.
 """
 
 from __future__ import annotations
@@ -88,25 +88,25 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A placement that the model made; the reservations of plugins are undone with it."""
+    """A placement that the model made; undoing it also undoes the reservations of plugins."""
 
     framework: Framework
     placement: Placement
     pod: PodInfo
 
     def reserve(self) -> None:
-        """Repeat the reservations that `unreserve` released."""
+        """Call Reserve of all plugins again, after `unreserve`."""
         for plugin in self.framework.reserve:
             plugin.reserve(self.placement.state, self.pod, self.placement.node.name)
 
     def unreserve(self) -> None:
-        """Release what plugins reserved."""
+        """Call Unreserve of all plugins, in reverse order."""
         for plugin in reversed(self.framework.reserve):
             plugin.unreserve(self.placement.state, self.pod, self.placement.node.name)
 
 
 class _NoEngine:
-    """Issues no commands: a model only needs the world's store."""
+    """An engine without commands, because a model only needs the world's store."""
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Issued]:
         return []
@@ -119,12 +119,15 @@ class _NoEngine:
 
 
 class ClusterModel:
-    """See the module's docstring. `objects` are those of the snapshot, `now` is its time."""
+    """A cluster in which the scheduler places pods, without controllers and without time.
+
+    `objects` are the objects of the snapshot, `now` is the time of the snapshot.
+    """
 
     def __init__(
         self, snapshot: Snapshot, config: SchedulerConfig, *, seed: int = 0, preempts: bool = False
     ) -> None:
-        """Load `snapshot`; with `preempts`, pods of lower priority make room.
+        """Load `snapshot`; with `preempts`, scheduling can preempt pods of lower priority.
 
         Raises InputError for objects that an API server would refuse.
         """
@@ -191,30 +194,30 @@ class ClusterModel:
     # --- reading ---------------------------------------------------------------------------
 
     def served(self, pod: PodInfo) -> Served:
-        """Return the profile of `pod`.
+        """Return the scheduler profile of `pod`.
 
-        The default (or first) one if another scheduler places it.
+        If no profile has its schedulerName, return the default profile, or else the first profile.
         """
         name = pod.pod.spec.scheduler_name
         default = self._served.get(DEFAULT_SCHEDULER) or next(iter(self._served.values()))
         return self._served.get(name, default)
 
     def has_profile(self, pod: PodInfo) -> bool:
-        """Return whether the configuration has a profile for the scheduler that `pod` names."""
+        """Return whether the configuration has a profile with the schedulerName of `pod`."""
         return pod.pod.spec.scheduler_name in self._served
 
     def node(self, name: str) -> NodeInfo:
-        """Return the node called `name`, which must exist."""
+        """Return the node `name`, which must exist."""
         found = self.table.find(name)
         assert found is not None, name
         return found
 
     def pods(self) -> list[PodInfo]:
-        """Return the unfinished pods of the snapshot, with and without a node."""
+        """Return the unfinished pods of the cluster, with and without a node."""
         return list(self.cluster.pods.values())
 
     def waiting_pods(self) -> list[PodInfo]:
-        """Return pods that wait for this scheduler and are not gated, in the order of its queue."""
+        """Return the ungated pods that wait for this scheduler, in the order of its queue."""
         found = [
             pod
             for pod in self.cluster.pods.values()
@@ -235,7 +238,7 @@ class ClusterModel:
         return self.pod_info(_unbound(pod.pod, f"{pod.id}+{self._copies}"))
 
     def refusals(self, pod: PodInfo) -> list[Refusal]:
-        """Return why nodes refuse `pod` now, by plugin and reason, most nodes first."""
+        """Return the reasons why nodes refuse `pod` now, by plugin and reason, most nodes first."""
         served = self.served(pod)
         counts: dict[tuple[str, str], int] = {}
         for status, nodes in find_nodes_that_fit(served.plans, pod).diagnosis().counts():
@@ -253,15 +256,16 @@ class ClusterModel:
         return self._world.store
 
     def create(self, manifest: Json) -> ApiObject:
-        """Create an object like a user of the API server; return its view.
+        """Create an object as a user of the API server does; return its view.
 
-        The scheduler does not receive it. Raises ApiError if the store or admission refuses it.
+        The scheduler does not receive the object. Raises ApiError if the store or admission refuses
+        it.
         """
         world = self._world
         return decode(world.store.create(manifest, self.now, write=world.user_write()))
 
     def count_quotas(self, namespace: str) -> bool:
-        """Count the usage of the quotas in `namespace`; return whether there are any."""
+        """Update the usage of the quotas in `namespace`; return whether it has any quotas."""
         quotas = list(self._world.store.storage.items(RESOURCE_QUOTA, namespace))
         for quota in quotas:
             meta = quota["metadata"]
@@ -273,7 +277,7 @@ class ClusterModel:
 
     @contextmanager
     def hypothesis(self) -> Iterator[Hypothesis]:
-        """Yield changes that are reverted at the end of the block unless they are committed."""
+        """Yield a hypothesis; unless committed, its changes are reverted at the block's end."""
         supposed = Hypothesis(len(self._undo))
         try:
             yield supposed
@@ -283,7 +287,10 @@ class ClusterModel:
                     self._undo.pop()()
 
     def schedule(self, pod: PodInfo) -> Decision:
-        """Run one scheduling cycle for `pod`, and put it on the node that the cycle chose."""
+        """Run one scheduling cycle for `pod`, and bind it to the node that the cycle chose.
+
+        Return the decision; a refusal by Reserve is a Failure.
+        """
         served = self.served(pod)
         decision = settle(schedule_one(served, pod, self._tie_break))
         if isinstance(decision, Failure):
@@ -292,7 +299,7 @@ class ClusterModel:
         return decision if refused is None else refusal(refused)
 
     def make_room(self, decision: Decision) -> tuple[PodInfo, ...]:
-        """Remove the victims of the preemption that `decision` found; returns them."""
+        """Remove the victims of the preemption in `decision`; return the victims."""
         if isinstance(decision, Placement) or decision.room is None:
             return ()
         victims = tuple(decision.room.victims)
@@ -301,7 +308,10 @@ class ClusterModel:
         return victims
 
     def _place(self, framework: Framework, pod: PodInfo, placement: Placement) -> Status | None:
-        """Run Reserve and bind `pod` as a running pod; undo Reserve if a plugin refuses."""
+        """Run Reserve, and bind `pod` as a running pod; if a plugin refuses, undo Reserve.
+
+        Return the refusal, None after success.
+        """
         node = placement.node.name
         placed = _Placed(framework, placement, pod)
         for plugin in framework.reserve:
@@ -321,11 +331,11 @@ class ClusterModel:
         return None
 
     def remove(self, pod: PodInfo) -> None:
-        """Delete `pod`, whether the snapshot has it or the model placed it."""
+        """Delete `pod`, which comes from the snapshot or was placed by the model."""
         placed = self._placed.pop(pod.id, None)
         known = self.cluster.pods[pod.key]
         node = self.table.find(self.cluster.node_of(known))
-        # Two pods can share a host port; removing one of them frees it.
+        # Two pods can share a host port; removing one pod frees the port.
         ports = dict(node.used_ports) if node is not None and pod.shape.host_ports else None
         self.cluster.apply(ObjectDeleted(known.pod))
         if placed is not None:
@@ -347,7 +357,7 @@ class ClusterModel:
         self._undo.append(lambda: self.cluster.apply(ObjectDeleted(added)))
 
     def put_node(self, node: Node) -> None:
-        """Add a node, or replace the one of the same name; its pods stay."""
+        """Add a node, or replace the node of the same name; the pods of a replaced node stay."""
         before = self.table.find(node.metadata.name)
         old = None if before is None else before.node
         self.cluster.apply(ObjectChanged(node))
@@ -355,7 +365,7 @@ class ClusterModel:
         self._undo.append(lambda: self.cluster.apply(undone))
 
     def cordon(self, name: str) -> None:
-        """Mark the node called `name` unschedulable, with the taint that this entails."""
+        """Mark the node `name` unschedulable, and add the taint for unschedulable nodes."""
         node = self.node(name).node
         if node.spec.unschedulable:
             return
@@ -390,12 +400,12 @@ def moves_with_drain(pod: PodInfo) -> bool:
 
 
 def is_leaving(pod: PodInfo) -> bool:
-    """Return whether `pod` is being deleted already, so that no eviction is needed."""
+    """Return whether `pod` is already being deleted, so that no eviction is needed."""
     return is_terminating(pod.pod)
 
 
 def is_placed_anew(pod: PodInfo) -> bool:
-    """Return whether a drain evicts `pod` and a controller creates another one in its place."""
+    """Return whether a drain evicts `pod` and a controller creates a replacement pod."""
     has_controller = controller_of(pod.pod.metadata) is not None
     return moves_with_drain(pod) and not is_leaving(pod) and has_controller
 

@@ -1,16 +1,17 @@
-"""consolidate: finds the nodes that can be removed, and what keeps the others.
+"""consolidate: finds the nodes that can be removed, and the reasons why other nodes stay.
 
     1  rules      nodes with a pod, or an annotation, that forbids their removal are blocked
-    2  choice     the others are tried one after another: a node is chosen if the scheduler finds a
-                  place for its pods on nodes that are not chosen. This is done in several orders:
-                  little load for the price first, little load first, few pods first; the choice
-                  that saves most is taken
-    3  plan       from the start again, the chosen nodes are cordoned together and emptied one after
-                  another, so that each pod moves once (`plan_drains`); a node that fails here stays
+    2  choice     the other nodes are tried one after another: a node is chosen if the scheduler
+                  finds a place for its pods on nodes that are not chosen. This is done in several
+                  orders: little load for the price first, little load first, few pods first; the
+                  choice that saves most is taken
+    3  plan       from the original state, the chosen nodes are cordoned together and emptied one
+                  after another, so that each pod moves once (`plan_drains`); a node that fails in
+                  this step stays
 
-Chosen nodes are cordoned before they are drained; otherwise the scheduler, which prefers empty
-nodes, would fill those that are removed next. The result is the best of these orders, not
-necessarily the largest possible number of nodes; `most` is a proven upper limit.
+Chosen nodes are cordoned before they are drained. Otherwise the scheduler, which prefers empty
+nodes, would place pods on the nodes that are removed next. The result is the best of these orders,
+not necessarily the largest possible number of nodes; `most` is a proven upper limit.
 """
 
 from __future__ import annotations
@@ -55,11 +56,11 @@ HOURS_PER_MONTH: Final = 730
 
 @dataclass(slots=True)
 class ConsolidationPlan:
-    """The `plan` of the nodes that can be removed, and why the other nodes stay.
+    """The `plan` of the nodes that can be removed, and the reasons why the other nodes stay.
 
-    `blockers` are rules, and pods that fit nowhere. A node in `needed` could be removed alone, but
-    not together with the plan's nodes, because their pods need its room. `prices` are per hour by
-    node, as far as known. `bound` is the minimum number of `candidates` that must stay.
+    `blockers` are rules, and pods that fit no other node. A node in `needed` could be removed
+    alone, but not together with the plan's nodes, because their pods need its room. `prices` are
+    per hour by node, as far as known. `bound` is the minimum number of `candidates` that must stay.
     """
 
     total: int
@@ -104,7 +105,7 @@ def consolidate(
             free.append(name)
     chosen, failed = _best_choice(planner, free, prices, progress)
     plan = plan_drains(planner, chosen, progress)
-    plan.blockers.clear()  # nodes that fail in the second round are needed for the others
+    plan.blockers.clear()  # the room of nodes that fail in the second round is needed
     going = {drain.node for drain in plan.drains}
     needed = [name for name in chosen if name not in going]
     for name in failed:
@@ -134,7 +135,7 @@ Rank = Callable[[str], tuple[float, str]]
 def _best_choice(
     planner: DrainPlanner, names: Sequence[str], prices: Mapping[str, float], progress: Progress
 ) -> tuple[list[str], list[str]]:
-    """Return (nodes that can be emptied together, the others): the best of all orders."""
+    """Return (nodes that can be emptied together, other nodes) for the best of several orders."""
     found = [
         _choose(planner, sorted(names, key=rank), progress)
         for rank in _ranks(planner.model, prices)
@@ -147,7 +148,7 @@ def _worth(names: Sequence[str], prices: Mapping[str, float]) -> tuple[float, in
 
 
 def _ranks(model: ClusterModel, prices: Mapping[str, float]) -> list[Rank]:
-    """Return the orders in which nodes are tried; each is total, because it ends with the name."""
+    """Return the orders in which nodes are tried; each order ends with the name, so it is total."""
     total = [max(int(amount), 1) for amount in model.table.allocatable.sum(axis=1)]
 
     def share(amounts: Sequence[int]) -> float:
@@ -170,7 +171,7 @@ def _ranks(model: ClusterModel, prices: Mapping[str, float]) -> list[Rank]:
 def _choose(
     planner: DrainPlanner, names: Sequence[str], progress: Progress
 ) -> tuple[list[str], list[str]]:
-    """Return (the nodes that can be emptied together, the others), by trying one after another."""
+    """Return (nodes that can be emptied together, other nodes), trying `names` one by one."""
     chosen: list[str] = []
     failed: list[str] = []
     progress.begin("trying nodes", len(names))
@@ -251,7 +252,7 @@ def _findings(found: ConsolidationPlan) -> list[str]:
 
 
 def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:
-    """Yield which rules can be left out, and how many nodes each of them alone keeps."""
+    """Yield a sentence for each rule that alone keeps nodes, with the option to ignore it."""
     for row in _cause_rows(found):
         rule = RULE_OF.get(BlockCause(row["cause"]))
         if rule is not None and row["alone"]:
@@ -263,7 +264,7 @@ def _limit(found: ConsolidationPlan) -> str:
     most, binds = counted(found.most, "node"), found.bound.binds
     if not found.bound.count:
         return f"At most {most} could go: the sums of requests need none of them."
-    if binds.count("/") < 2:  # a resource; a workload is kind/namespace/name
+    if binds.count("/") < 2:  # `binds` is a resource; a workload would be kind/namespace/name
         return f"At most {most} could go: all that stay are needed for the sum of {binds}."
     return f"At most {most} could go: the pods of {binds} exclude each other on a node."
 

@@ -1,8 +1,9 @@
-"""fit: how many more pods like a given one fit now, where they go, and what stops the next one.
+"""fit: how many more pods like a given pod fit, on which nodes, and the reason for the limit.
 
-The pods are created one after another, as its controller would create them: admission sets their
-defaults, quotas count them, and each goes through a scheduling cycle. The count ends at the first
-pod that admission refuses or that fits no node. Pending pods of the snapshot are placed first.
+The pods are created one after another, as their controller would create them: admission sets their
+defaults, quotas count them, and each pod goes through a scheduling cycle. The count ends at the
+first pod that admission refuses or that fits no node. Pending pods of the snapshot are placed
+first.
 
 as: https://github.com/kubernetes-sigs/cluster-capacity (rules), with quotas and every plugin
 """
@@ -47,11 +48,11 @@ _TEMPLATE: Final = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "Resourc
 
 @dataclass(slots=True)
 class FitResult:
-    """The result for the pods: `count` have a node, and `stop` says why the next one has none.
+    """The result: `count` new pods have a node; `stop` is the reason why the next pod has none.
 
-    `by_node` counts them by node, in order of first use. `refusals` are the reasons of nodes;
-    `refused_by` is "admission", "scheduling" or "limit". `waiting` pods of the snapshot were placed
-    first, and `stuck` of them found no node. `victims` were preempted.
+    `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons of
+    nodes; `refused_by` is "admission", "scheduling" or "limit". `waiting` pods of the snapshot were
+    placed first, and `stuck` other pods of the snapshot found no node. `victims` were preempted.
     """
 
     count: int = 0
@@ -67,7 +68,7 @@ class FitResult:
 def fit(
     model: ClusterModel, source: NewPods, progress: Progress, pods_max: int = PODS_MAX
 ) -> FitResult:
-    """Place pods of `source` in `model` until one finds no place, at most `pods_max`.
+    """Place pods of `source` in `model` until a pod fits no node, at most `pods_max` pods.
 
     Raises InputError for a pod that is invalid.
     """
@@ -125,7 +126,7 @@ def _place(
 def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
     """Yield new pods without end, as the API server stores them. Raises ApiError and InputError.
 
-    If no quota counts the pods, admission treats all alike, so the first one is copied.
+    If no quota counts the pods, admission treats all pods alike, so the first pod is copied.
     """
     has_quota = model.count_quotas(source.namespace)
     number = 0
@@ -149,9 +150,9 @@ def _created_pod(model: ClusterModel, manifest: Json) -> Pod:
 
 
 def _with_resource_claims(model: ClusterModel, pod: Pod) -> Pod:
-    """Return `pod` with the claims of its templates, as the resource claim controller creates them.
+    """Return `pod` with the claims that the resource claim controller creates from its templates.
 
-    Returns `pod` itself if it has no such templates.
+    Return `pod` itself if it has no such templates.
     """
     statuses = []
     for wanted in pod.spec.resource_claims:
@@ -187,7 +188,7 @@ def _new(model: ClusterModel, pod: Pod, source: NewPods) -> PodInfo:
 def fit_answer(
     result: FitResult, source: NewPods, model: ClusterModel, name: str, notes: tuple[str, ...]
 ) -> TabularAnswer:
-    """Return the answer about `result`; `name` is the snapshot's."""
+    """Return the answer about `result`; `name` is the name of the snapshot."""
     findings = []
     if result.refused_by == "admission":
         findings.append(f"The next one is refused: {result.stop}")
@@ -262,7 +263,7 @@ def _places(result: FitResult, model: ClusterModel) -> ResultTable:
 
 
 def zone_of(model: ClusterModel, node: str) -> str:
-    """Return the zone of a node by its label, "" if it has none."""
+    """Return the zone label of a node, "" if it has none."""
     return model.node(node).labels.get(ZONE, "")
 
 

@@ -1,9 +1,10 @@
-"""fit --autoscale: how many more pods fit before a limit of the autoscaler or a quota binds.
+"""fit --autoscale: the number of pods that fit before a limit of the autoscaler or a quota binds.
 
-The cluster is simulated with its autoscaler and with a new workload of so many pods like the given
-one. The number of pods grows until some find no place. A simulation in which all find one ends at
-once; only the last one, which the answer describes, runs until the cluster has settled. Its
-controller, its owner and a label of its own keep other workloads from adopting the pods.
+The cluster is simulated with its autoscaler and with a new workload of a number of pods like the
+given pod. The number of pods grows until some pods find no node. A simulation in which all pods
+find a node ends as soon as they have one; only the last simulation, which the answer describes,
+runs until the cluster has settled. The pods have their own controller, owner and label, so that
+other workloads do not adopt them.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ _LABEL: Final = "fairlead.dev/fit"
 class ElasticFit:
     """The result: `count` of `tried` new pods have a node at the end of `outcome`.
 
-    `stop` is why the others have none, "" if all have one; `refused_by` is "admission",
-    "autoscaler", "scheduling" or "limit".
+    `stop` is the reason why other new pods have no node, "" if all have one; `refused_by` is
+    "admission", "autoscaler", "scheduling" or "limit".
     """
 
     count: int
@@ -61,7 +62,7 @@ class ElasticFit:
 
     @property
     def autoscaling(self) -> AutoscalingOutcome:
-        """What the autoscaler did."""
+        """The effects of the autoscaler."""
         assert self.outcome.autoscaling is not None
         return self.outcome.autoscaling
 
@@ -69,9 +70,9 @@ class ElasticFit:
 def elastic_fit(
     experiment: Experiment, source: NewPods, progress: Progress, pods_max: int = ELASTIC_MAX
 ) -> ElasticFit:
-    """Return how many pods of `source` fit in `experiment`, which has an autoscaler.
+    """Return the number of pods of `source` that fit in `experiment`, which has an autoscaler.
 
-    Each simulation tries at least four times as many pods as the one before, at most `pods_max`.
+    Each simulation tries at least twice as many pods as the simulation before, at most `pods_max`.
     Raises InputError for a pod that is invalid.
     """
     counts = _counts(pods_max)
@@ -86,9 +87,9 @@ def elastic_fit(
 
 
 def _counts(pods_max: int) -> list[int]:
-    """Return the numbers of pods to try; the last one is `pods_max`.
+    """Return the numbers of pods to try; the last number is `pods_max`.
 
-    No simulation is for less than twice as many pods as the one before: for 5,000 they have 250,
+    Each number is at least twice the number before it: for a `pods_max` of 5,000 they are 250,
     1,000 and 5,000.
     """
     found = []
@@ -104,7 +105,7 @@ def _with_workload(
 ) -> Experiment:
     """Return the experiment that creates `workload`.
 
-    Unless it `settles`, it ends once all pods of the workload have a node.
+    Unless it `settles`, it ends when all pods of the workload have a node.
     """
     [manifest] = manifests([Document(source.source, workload)])
     step = ScriptedStep(0, (commands.create(manifest),), source.source, source.title)
@@ -128,7 +129,7 @@ def _ref(workload: Json) -> WorkloadRef:
 
 
 def _workload(source: NewPods, count: int) -> Json:
-    """Return a workload of `count` pods: a StatefulSet if each pod has claims of its own."""
+    """Return a workload of `count` pods: a StatefulSet if each pod has its own claims."""
     pod = source.pod(0)
     meta = {key: pod["metadata"].get(key) or {} for key in ("labels", "annotations")}
     meta["labels"] = {**meta["labels"], _LABEL: source.name}
@@ -155,14 +156,14 @@ def _workload(source: NewPods, count: int) -> Json:
 
 
 def _always(spec: Json) -> Json:
-    """Return a pod's spec as a ReplicaSet accepts it: pods of Jobs may end otherwise."""
+    """Return a pod's spec in the form that a ReplicaSet accepts: with restartPolicy Always."""
     kept = {key: value for key, value in spec.items() if key != "nodeName"}
     kept.pop("activeDeadlineSeconds", None)
     return {**kept, "restartPolicy": "Always"}
 
 
 def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[str, str]:
-    """Return why not all pods have a node, and who refused the first one without."""
+    """Return (reason, refuser) for the first pod without a node; ("", "") if all pods have one."""
     complaint = next((one for one in outcome.complaints if one.subject == subject), None)
     if complaint is not None:
         return complaint.message, "admission"
@@ -181,7 +182,7 @@ def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[s
 def elastic_fit_answer(
     result: ElasticFit, source: NewPods, name: str, notes: tuple[str, ...]
 ) -> TabularAnswer:
-    """Return the answer about `result`; `name` is the snapshot's."""
+    """Return the answer about `result`; `name` is the name of the snapshot."""
     found = result.autoscaling
     facts: Json = {
         "pod": source.title,
@@ -238,7 +239,7 @@ def _findings(result: ElasticFit) -> Iterator[str]:
 
 
 def _ready_after_s(result: ElasticFit) -> float:
-    """Return when the last of the new pods was bound, in seconds."""
+    """Return the time at which the last new pod was bound, in seconds since the start."""
     keys = {pod.key for pod in result.pods}
     waits = [one for one in result.outcome.waits if one.pod in keys and one.until is not None]
     start = result.outcome.started_at
@@ -267,9 +268,9 @@ def _groups(result: ElasticFit) -> ResultTable:
 
 
 def _reasons(result: ElasticFit) -> ResultTable:
-    """Return why the pods without a node have none, by reason.
+    """Return a table of the reasons why pods have no node, with the number of pods.
 
-    Reasons that differ only by the pod's own name count as one.
+    Reasons that differ only in the name of the pod count as one reason.
     """
     waiting = result.autoscaling.waiting
     counts = Counter(

@@ -1,7 +1,7 @@
 """NewPods: new pods like a pod or a workload, from a file or the cluster.
 
-The pods of a Deployment get the labels and the owner of its newest ReplicaSet. Those of a
-StatefulSet get the next ordinals, and claims of their own.
+The pods of a Deployment get the labels and the owner of its newest ReplicaSet. The pods of a
+StatefulSet get the next ordinals and their own claims.
 """
 
 from __future__ import annotations
@@ -42,11 +42,12 @@ _COPIED: Final = ("labels", "annotations")
 
 @dataclass(frozen=True, slots=True)
 class NewPods:
-    """A template for pods in `namespace`; `title` names it in answers.
+    """A template for pods in `namespace`; `title` names the template in answers.
 
     `source` is the file or the option that names it. `owner` is the owner reference of the pods.
-    `stateful_set` gives them names and claims, from `first` on. `replicas` are those that the
-    workload of `--like` wants already, None for others.
+    `stateful_set` determines the names and claims of the pods; `first` is the first new ordinal.
+    `replicas` is the present number of replicas of the workload of --like, None for other
+    templates.
     """
 
     source: str
@@ -60,24 +61,24 @@ class NewPods:
     replicas: int | None = None
 
     def in_all(self, more: int) -> str:
-        """Return the sum with `more` pods, as the end of a sentence about them."""
+        """Return the end of a sentence: the number of replicas with `more` pods, and without."""
         if not self.replicas or not more:
             return ""
         return f": {self.replicas + more:,} replicas in all, {self.replicas:,} today"
 
     @property
     def has_claims(self) -> bool:
-        """Whether each pod has claims of its own."""
+        """Whether each pod has its own claims."""
         return self.stateful_set is not None and bool(self.stateful_set.spec.volume_claim_templates)
 
     def name_of(self, number: int) -> str:
-        """Return the name of the pod with that number, counted from 0."""
+        """Return the name of the pod `number`, counted from 0."""
         if self.stateful_set is not None:
             return f"{self.name}-{self.first + number}"
         return f"{self.name}-fit-{number}"
 
     def pod(self, number: int) -> Json:
-        """Return the manifest of the pod with that number."""
+        """Return the manifest of the pod `number`, counted from 0."""
         described = self.template.get("metadata") or {}
         name = self.name_of(number)
         meta: Json = {key: dict(described[key]) for key in _COPIED if described.get(key)}
@@ -94,7 +95,7 @@ class NewPods:
         return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
     def claims(self, number: int) -> Iterator[Json]:
-        """Yield the manifests of the claims of the pod with that number."""
+        """Yield the manifests of the claims of the pod `number`, counted from 0."""
         if self.stateful_set is not None and self.has_claims:
             pod = decode_as(Pod, {"metadata": {"name": self.name_of(number)}, "spec": {}})
             for command in claims_of_set(self.stateful_set, pod):
@@ -119,10 +120,10 @@ class NewPods:
 def pod_source(
     pod_file: str | None, like: str | None, namespace: str, inventory: Inventory
 ) -> NewPods:
-    """Return the source that `--pod` or `--like` names.
+    """Return the template that --pod or --like names.
 
-    Raises InputError, also for a StorageClass in the file that the snapshot does not have: pods
-    are placed in the cluster as the snapshot shows it.
+    Raises InputError, also for a StorageClass in the file that the snapshot does not have, because
+    pods are placed in the cluster of the snapshot.
     """
     if (pod_file is None) == (like is None):
         raise InputError("arguments", "name either --pod FILE or --like KIND/NAMESPACE/NAME")
@@ -144,7 +145,10 @@ def pod_source(
 
 
 def new_pods_of(source: str, found: Manifest, inventory: Inventory) -> NewPods:
-    """Return pods like those of the workload `found`, or like the pod `found`."""
+    """Return a template for pods of the workload `found`, or for pods like the pod `found`.
+
+    `source` names the file or option. Raises InputError.
+    """
     value, ref = found.value, found.ref
     title = f"{_SHORT.get(ref.kind, ref.kind.lower())}/{ref.key}"
     if found.kind is POD:
@@ -170,7 +174,7 @@ def new_pods_of(source: str, found: Manifest, inventory: Inventory) -> NewPods:
 
 
 def _replicas(found: Manifest) -> int | None:
-    """Return the replicas of a scalable workload, 1 if it does not say; None for others."""
+    """Return the replicas of a scalable workload (default 1); None for other workloads."""
     if found.kind not in _SCALABLE:
         return None
     wanted = (found.value.get("spec") or {}).get("replicas", 1)
@@ -203,7 +207,7 @@ def _controller(value: Json) -> Json | None:
 
 
 def _newest_replica_set(deployment: Manifest, inventory: Inventory) -> Manifest | None:
-    """Return the ReplicaSet of the highest revision that `deployment` controls."""
+    """Return the ReplicaSet with the highest revision that `deployment` controls."""
     owned = [
         one
         for one in inventory.of_kind(REPLICA_SET)

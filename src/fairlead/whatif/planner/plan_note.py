@@ -1,4 +1,4 @@
-"""Notes of a plan: which rules did not act, and how the snapshot was completed."""
+"""Notes of a plan: rules that did not act, and values added to the snapshot."""
 
 from __future__ import annotations
 

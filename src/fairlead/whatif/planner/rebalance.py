@@ -1,19 +1,19 @@
 """rebalance: the fewest moves of running pods that place waiting pods and even out the nodes.
 
-A move evicts a pod, and the scheduler places its replacement: the target is its decision, not ours.
+A move evicts a pod, and the scheduler places its replacement, so the scheduler chooses the target.
 Each step takes the move with the highest gain:
 
-    1  a pod that waits for room gets a place, if one other pod moves; the move that leaves the
+    1  a pod that waits for room gets a place if one other pod moves; the move that leaves the
        nodes most even is taken
     2  the load of the nodes becomes more even: of the pods on the fullest node whose move helps,
-       the one that lowers the sum of squared loads most
+       the pod whose move lowers the sum of squared loads most is moved
 
-The load of a node is the larger share of its cpu and memory that is requested. Pods move only if a
-budget allows an eviction and no rule of the autoscalers forbids it; moves are made one at a time,
-each after the replacement of the one before is ready.
+The load of a node is the requested share of its cpu or memory, whichever is larger. Pods move only
+if a budget allows an eviction and no rule of the autoscalers forbids it. Moves are made one at a
+time, each after the replacement of the previous move is ready.
 
-Example: nodes with loads 0.9 and 0.3 and a pod of 0.2 on the first. Moving it gives 0.7 and 0.5;
-the sum of squares falls from 0.90 to 0.74.
+Example: nodes with loads 0.9 and 0.3 and a pod of 0.2 on the first node. Moving it leads to 0.7 and
+0.5; the sum of squares falls from 0.90 to 0.74.
 """
 
 from __future__ import annotations
@@ -46,13 +46,15 @@ from fairlead.whatif.result.tabular_answer import (
 from fairlead.whatif.run.progress import Progress
 
 MOVES_MAX: Final = 10_000
-_GAIN_MIN: Final = 1e-3  # of the sum of squared loads; less is not worth an eviction
-_NODES_TRIED_MAX: Final = 8  # fullest nodes that are tried before the search ends
+_GAIN_MIN: Final = (
+    1e-3  # minimum decrease of the sum of squared loads; a smaller one is not worth an eviction
+)
+_NODES_TRIED_MAX: Final = 8  # number of the fullest nodes that are tried before the search ends
 
 
 @dataclass(frozen=True, slots=True)
 class NodeBalance:
-    """How even the loads are: the number of waiting pods, the fullest node, and the deviation."""
+    """The balance of loads: waiting pods, the fullest node's load, deviation, sum of squares."""
 
     waiting: int
     fullest: float
@@ -62,7 +64,7 @@ class NodeBalance:
 
 @dataclass(frozen=True, slots=True)
 class GainingMove:
-    """A move, with the balance after it; `placed` is the waiting pod that it made room for."""
+    """A move, with the balance before and after it; `placed` is the waiting pod that got room."""
 
     move: PodMove
     before: NodeBalance
@@ -71,13 +73,13 @@ class GainingMove:
 
     @property
     def gain(self) -> float:
-        """By how much the move lowers the sum of squared loads; may be negative if it places."""
+        """The decrease of the sum of squared loads; may be negative if a waiting pod is placed."""
         return self.before.squares - self.after.squares
 
 
 @dataclass(slots=True)
 class RebalancePlan:
-    """The moves in order, and the balance before the first and after the last.
+    """The moves in order, and the balance before the first move and after the last move.
 
     `kept` is the number of pods that each rule of the autoscalers keeps on their nodes.
     """
@@ -91,23 +93,23 @@ class RebalancePlan:
 class Rebalancer:
     """Searches for moves of pods that make room for waiting pods and even out the load of nodes.
 
-    The moves are made in the model of `planner`, and stay there.
+    The moves are made in the model of `planner`, and are not reverted.
     """
 
     def __init__(self, planner: DrainPlanner, rules: AutoscalerRules) -> None:
-        """Prepare to move pods that `rules` and the budgets of `planner` allow to leave."""
+        """Move only pods whose eviction the `rules` and the budgets of `planner` allow."""
         self._planner = planner
         self._model = planner.model
         self._rules = rules
         self._waiting: list[PodInfo] = []
 
     def run(self, moves_max: int, progress: Progress) -> RebalancePlan:
-        """Return at most `moves_max` moves."""
+        """Return a plan with at most `moves_max` moves."""
         for pod in self._model.waiting_pods():
             with self._model.hypothesis() as supposed:
                 self._model.remove(pod)
                 if isinstance(self._model.schedule(self._model.replacement(pod)), Placement):
-                    supposed.commit()  # it waits only for its turn
+                    supposed.commit()  # the pod has room and waits only for its turn
                 else:
                     self._waiting.append(pod)
         before = self._balance()
@@ -125,7 +127,7 @@ class Rebalancer:
     # --- measures --------------------------------------------------------------------------
 
     def _loads(self) -> npt.NDArray[np.float64]:
-        """Return the load by row, 0 where there is no node in service."""
+        """Return the load of each node, shape (rows,); 0 for rows without a node in service."""
         table = self._model.table
         whole = np.maximum(table.allocatable[[CPU, MEMORY]], 1)
         loads = (table.requested[[CPU, MEMORY]] / whole).max(axis=0)
@@ -157,7 +159,7 @@ class Rebalancer:
         return None
 
     def _even_out(self) -> GainingMove | None:
-        """Return the best move away from the fullest node from which a move helps."""
+        """Return the best move from the fullest node that has a helpful move."""
         before, loads = self._balance().squares, self._loads()
         for row in np.argsort(-loads, kind="stable")[:_NODES_TRIED_MAX].tolist():
             if not loads[row]:
@@ -175,7 +177,7 @@ class Rebalancer:
         return None
 
     def _movable(self, infos: list[NodeInfo]) -> Iterator[tuple[NodeInfo, PodInfo]]:
-        """Yield the pods that may move, one of each shape and set of labels on a node."""
+        """Yield (node, pod) for pods that may move; equal pods of a node are yielded only once."""
         for info in infos:
             seen: set[tuple[int, tuple[tuple[str, str], ...]]] = set()
             for pod in self._planner.evicted(info.name):
@@ -194,14 +196,17 @@ class Rebalancer:
         )
 
     def _kept(self) -> Counter[IgnoredRule]:
-        """Count the pods that a rule of the autoscalers keeps on their nodes."""
+        """Return the number of pods that each rule of the autoscalers keeps on their nodes."""
         nodes = self._model.table.nodes()
         pods = ((info.name, pod.pod) for info in nodes for pod in self._planner.evicted(info.name))
         found = (self._rules.pod_blocker(*one) for one in pods)
         return Counter(RULE_OF[one.cause] for one in found if one and one.cause in RULE_OF)
 
     def _moved(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> PodMove | None:
-        """Place `waiting`, then `pod`, which leaves its node; None if either finds no node."""
+        """Remove `pod`, schedule `waiting` if there is one, then the replacement of `pod`.
+
+        Return the move; None if one of the two finds no node.
+        """
         model = self._model
         model.remove(pod)
         if waiting is not None:
@@ -215,7 +220,7 @@ class Rebalancer:
         return PodMove(pod.key, workload, info.name, decision.node.name)
 
     def _commit(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> GainingMove | None:
-        """Make the move permanently; return None if ties now send the pod to another node."""
+        """Make the move permanently; return None if a tie-break now leads to another result."""
         before = self._balance()
         with self._model.hypothesis() as supposed:
             move = self._moved(info, pod, waiting)
@@ -228,7 +233,7 @@ class Rebalancer:
 
 
 def _could_hold(info: NodeInfo, pod: PodInfo, waiting: PodInfo) -> bool:
-    """Return False if the sums prove that `waiting` does not fit the node once `pod` has left."""
+    """Return False if the sums prove that `waiting` does not fit the node without `pod`."""
     freed = dict(pod.shape.load)
     return all(
         info.requested_of(column) - freed.get(column, 0) + amount

@@ -1,8 +1,9 @@
-"""Sizing a cluster: the cheapest set of nodes that runs everything (`fairlead size`).
+"""Sizing a cluster: the cheapest set of nodes that runs all pods (`fairlead size`).
 
     search             builds, checks and improves a set of nodes
-    node_offer         the kinds of nodes to choose from, with prices
+    node_offer         the kinds of nodes that can be bought, with prices
     cost_bound         a price below which no set of nodes can hold the pods
+    survival           the failures that the set of nodes must survive
     size_option        reads the options of the command
     size_answer        the answer as data
 

@@ -1,7 +1,7 @@
-"""CostBound: a price below which no set of nodes can hold the pods, whatever goes where.
+"""CostBound: a price below which no set of nodes can hold the pods, whatever the placement is.
 
-Relax the problem: pods may be cut into pieces, and nodes bought in fractions. What is left is a
-linear program, and by duality every vector of unit prices y >= 0 with
+Relax the problem: pods may be cut into pieces, and nodes may be bought in fractions. The relaxed
+problem is a linear program, and by duality every vector of unit prices y >= 0 with
 
     y · capacity(k) <= price(k)        for every kind of node k
 
@@ -24,13 +24,15 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-_KINDS_MAX: Final = 40  # of which vertices are computed; feasibility is checked against all kinds
+_KINDS_MAX: Final = (
+    40  # Only the vertices of so many kinds are computed; feasibility is checked against all kinds.
+)
 _TOLERANCE: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class CostBound:
-    """No set of nodes costs less than `cost`. `shares` is how much of it each resource causes."""
+    """The proven minimum `cost` of any set of nodes; `shares` is each resource's part of it."""
 
     cost: float
     unit_prices: tuple[float, ...] = ()
@@ -42,13 +44,13 @@ def cost_bound(
 ) -> CostBound:
     """Return the bound for `demand` by resource, and kinds of nodes with `capacities` and `prices`.
 
-    A resource that nothing demands does not count; if a kind is free of charge, the bound is 0.
+    A resource without demand does not count. If a kind of node is free of charge, the bound is 0.
     """
     wanted = np.array(demand, np.float64)
     used = np.flatnonzero(wanted > 0)
     if not len(used) or not len(prices):
         return CostBound(0.0, (0.0,) * len(demand), (0.0,) * len(demand))
-    # Demand of 1 in each resource: the coefficients have similar sizes then.
+    # Scaled to a demand of 1 in each resource, so that the coefficients have similar sizes.
     matrix = np.maximum(np.array(capacities, np.float64)[:, used], 0) / wanted[used]
     kinds = np.unique(np.column_stack([matrix, prices]), axis=0)
     matrix, limit = kinds[:, :-1], kinds[:, -1]
@@ -69,9 +71,9 @@ def cost_bound(
 
 
 def _vertices(matrix: Floats, limit: Floats) -> list[Floats]:
-    """Return the vertices: for each set of d constraints, the point where all of them are tight."""
+    """Return the vertices: for each set of d constraints, the point where all are tight."""
     size = matrix.shape[1]
-    # Kinds that give most for their price first; others are rarely tight.
+    # Kinds with the most capacity for their price come first; other kinds are rarely tight.
     with np.errstate(divide="ignore"):
         value = np.where(limit > 0, matrix.max(axis=1) / limit, np.inf)
     kinds = np.argsort(-value, kind="stable")[:_KINDS_MAX]
@@ -81,7 +83,7 @@ def _vertices(matrix: Floats, limit: Floats) -> list[Floats]:
     systems, right = rows[chosen], sides[chosen]
     solvable = np.abs(np.linalg.det(systems)) > 1e-12
     solved = np.linalg.solve(systems[solvable], right[solvable][..., None])[..., 0]
-    # Along one axis there is always a feasible point, even if `kinds` leaves out what is tight.
+    # Each axis has a feasible point, even if `kinds` lacks the kind that is tight there.
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = np.where(matrix > 0, limit[:, None] / matrix, np.inf).min(axis=0)
     axes = np.diag(np.where(np.isfinite(reach), reach, 0.0))

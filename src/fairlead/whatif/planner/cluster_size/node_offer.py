@@ -1,9 +1,9 @@
 """NodeOffer: a kind of node that a cluster could have: the labels of a pool, a type, and a zone.
 
-Nodes form a pool if they are alike apart from place, type and size. With a file of instance types,
-a pool can have each type of its architecture; otherwise the types that its nodes have today. Each
-pool can have nodes in all zones of the cluster. A new node has the labels, taints and DaemonSet
-pods of a node of its pool. The allocatable share of its capacity is that of the same node.
+Nodes form a pool if they are equal except for place, type and size. With a file of instance types,
+a pool can have each type of its architecture; without a file, it can have the types of its present
+nodes. Each pool can have nodes in all zones of the cluster. A new node has the labels, taints,
+DaemonSet pods and allocatable share of capacity of an existing node of its pool.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fairlead.whatif.planner.node.node_copy import NodeCopy, copy_node, daemon_p
 from fairlead.whatif.snapshot.node_pool import ZONE_LABELS, NodeTraits, node_traits
 
 _SCALED: Final = ("cpu", "memory")
-# Without stated prices: the weights by which types are compared.
+# Weights for comparing types if no prices are stated.
 _CORE_WEIGHT: Final = 0.03
 _GIB_WEIGHT: Final = 0.004
 _GIB: Final = 1 << 30
@@ -35,11 +35,11 @@ _GIB: Final = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class NodeOffer:
-    """A node that could be added, as often as needed.
+    """A kind of node of which any number can be added.
 
-    `price` is per hour; an estimate from cores and memory if `is_estimate`. `sample` is the node
-    that it is a copy of, with `node_type` and `zone` instead of its own. `daemon_pods` are the pods
-    of DaemonSets on `sample` before a search takes away the sample's pods.
+    `price` is per hour; it is estimated from cores and memory if `is_estimate`. A new node is a
+    copy of `sample` with `node_type` and `zone`. `daemon_pods` are the pods of DaemonSets on
+    `sample` before a search removes the sample's pods.
     """
 
     pool: str
@@ -58,7 +58,7 @@ class NodeOffer:
         return " ".join(part for part in (self.node_type, self.zone, self.pool) if part)
 
     def room(self, resources: Sequence[str]) -> list[float]:
-        """Return the room by resource, less that of DaemonSets; last the number of pods."""
+        """Return the room for pods by resource, without that of DaemonSets; last the pod count."""
         found = [float(allocatable_amount(name, self.allocatable)) for name in resources]
         found.append(float(whole_value(self.allocatable.get("pods", 0))))
         for pod in self.daemon_pods:
@@ -68,7 +68,7 @@ class NodeOffer:
         return found
 
     def node(self, name: str) -> NodeCopy:
-        """Return a new node called `name`."""
+        """Return a new node of this kind with the name `name`."""
         copy = copy_node(self.sample, name, self.daemon_pods)
         labels = dict(copy.node.metadata.labels)
         labels |= {key: self.zone for key in ZONE_LABELS if key in labels and self.zone}
@@ -83,7 +83,7 @@ def node_offers(
 ) -> list[NodeOffer]:
     """Return the kinds of nodes that could replace `infos`; `headroom` is the share to keep free.
 
-    `stated` are the types of a file; without any, those of the nodes.
+    `stated` are the types in a file; if it is empty, the types of the nodes are used.
     """
     found: list[NodeOffer] = []
     zones = sorted({info.labels.get(ZONE, "") for info in infos})
@@ -109,7 +109,7 @@ def node_offers(
 
 
 def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
-    """Return the nodes by common properties; a pool is named for the labels that others lack."""
+    """Return the nodes of each pool; a pool is named after the labels that not all pools have."""
     by_traits: dict[NodeTraits, list[NodeInfo]] = {}
     for info in infos:
         by_traits.setdefault(node_traits(info.node, TYPE_LABELS), []).append(info)
@@ -126,7 +126,7 @@ def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
 
 @dataclass(frozen=True, slots=True)
 class _Type:
-    """An instance type for one pool; `stated` is None for a type that only the nodes show."""
+    """An instance type for one pool; `stated` is None if no file contains the type."""
 
     name: str
     sample: NodeInfo
@@ -141,7 +141,7 @@ class _Type:
         return estimated_price(self.capacity)
 
     def zones(self, zones: Sequence[str]) -> list[str]:
-        """Return the entries of `zones` in which the instance type is sold."""
+        """Return those of `zones` in which the instance type is sold."""
         sold = () if self.stated is None else self.stated.zones
         return [zone for zone in zones if not sold or zone in sold]
 
@@ -160,7 +160,7 @@ def _present_types(members: Iterable[NodeInfo]) -> list[_Type]:
 
 
 def _stated_types(sample: NodeInfo, stated: Sequence[StatedType]) -> list[_Type]:
-    """Return the types of a file that have the architecture of the pool."""
+    """Return the types in `stated` that have the architecture of the node `sample`."""
     arch = sample.labels.get(ARCH, "amd64")
     return [
         _Type(one.name, sample, one.capacity, _allocatable(sample, one.capacity), one)
@@ -170,7 +170,7 @@ def _stated_types(sample: NodeInfo, stated: Sequence[StatedType]) -> list[_Type]
 
 
 def _allocatable(sample: NodeInfo, capacity: ResourceList) -> ResourceList:
-    """Return what is allocatable of `capacity`: the share that is allocatable on `sample`."""
+    """Return the allocatable amounts for `capacity`, in the proportion that `sample` has."""
     status = sample.node.status
     have: ResourceList = dict(status.allocatable)
     whole: ResourceList = dict(status.capacity or have)
@@ -193,7 +193,7 @@ def _scaled(name: str, amount: QuantityText, part: QuantityText, whole: Quantity
 
 
 def _reduced(allocatable: ResourceList, headroom: float) -> ResourceList:
-    """Return `allocatable` without the share of cpu and memory that must stay free."""
+    """Return `allocatable` with the share `headroom` of CPU and memory removed."""
     if not headroom:
         return allocatable
     found = dict(allocatable)
@@ -206,14 +206,14 @@ def _reduced(allocatable: ResourceList, headroom: float) -> ResourceList:
 
 
 def estimated_price(capacity: ResourceList) -> float:
-    """Return a price by which sizes are compared if none is stated."""
+    """Return an estimate for comparing sizes if no price is stated."""
     cores = milli_value(capacity.get("cpu", 0)) / 1000
     memory = whole_value(capacity.get("memory", 0)) / _GIB
     return cores * _CORE_WEIGHT + memory * _GIB_WEIGHT
 
 
 def price_of_node(info: NodeInfo, stated: Sequence[StatedType]) -> float:
-    """Return the price per hour of a node that exists: stated for its type, else estimated."""
+    """Return the hourly price of an existing node: stated for its type, or else estimated."""
     known = next((one for one in stated if one.name == type_of_node(info)), None)
     if known is not None:
         return known.price(capacity_type_of(info.labels), info.labels.get(ZONE, ""))

@@ -1,19 +1,19 @@
-"""size: the cheapest set of nodes that runs everything, found by search over the exact rules.
+"""size: the cheapest set of nodes that runs all pods, found by a search with exact placements.
 
-All nodes but those to keep are taken away with their pods. Then
+All nodes to replace are removed with their pods. Then
 
-    1  build     the pods are scheduled one by one, the largest first; when one finds no node, the
-                 node that gives most for its price, and takes the pod, is added
-    2  survive   for each failure that must be survived, the failed nodes are taken away and their
-                 pods scheduled anew; what is missing is added
+    1  build     the pods are scheduled one by one, the largest first; if a pod finds no node, the
+                 node with the most value for its price that takes the pod is added
+    2  survive   for each failure that must be survived, the failed nodes are removed and their
+                 pods are scheduled again; missing nodes are added
     3  improve   nodes are removed if their pods find other places; some nodes are exchanged for a
-                 cheaper one; some are removed at random and rebuilt. A change is kept if everything
-                 still runs, also after each failure, for less money
+                 cheaper one; some are removed at random and rebuilt. A change is kept if all pods
+                 still run, also after each failure, at a lower cost
 
 Every placement is a decision of the scheduler, and a failure is tried for every node and zone. Step
-3 ends when its `effort` is used up, the number of scheduling cycles as a multiple of the number of
-pods, or when the cost reaches the proven lower limit. The seed makes it repeatable; more effort
-never gives a worse answer.
+3 ends when its `effort` (the number of scheduling cycles as a multiple of the number of pods) is
+used up, or when the cost reaches the proven lower limit. The search is repeatable with the same
+seed; more effort never leads to a worse result.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ from fairlead.whatif.run.progress import Progress
 
 NODES_MAX: Final = 100_000
 _MICRO: Final = 1_000_000  # prices are compared in millionths
-_RUIN: Final = (2, 3, 5, 8)  # nodes that are removed at random and rebuilt
+_RUIN: Final = (2, 3, 5, 8)  # numbers of nodes that are removed at random and rebuilt
 _SURVIVAL_ROUNDS_MAX: Final = 50
 
 
 @dataclass(slots=True)
 class SizeResult:
-    """The nodes found: the offer of each by name, and what they cost per hour.
+    """The offers of the new nodes, by node name.
 
-    `unplaceable` pods fit no node on offer; `pinned` pods, as (pod, failure), do not survive a
-    failure on any set of nodes. `obstacles` counts the reasons why nodes cannot be removed. `tried`
-    are the failures that were tried for the answer. `waiting_at_once` pods would wait if all were
-    created at one instant.
+    `unplaceable` maps pods that fit no node on offer to the reason. `pinned` pods, as (pod,
+    failure), do not survive a failure on any set of nodes. `obstacles` counts the reasons why nodes
+    cannot be removed. `tried` is the number of failures that were tried on the final nodes.
+    `waiting_at_once` pods would wait if all pods were created at one instant.
     """
 
     nodes: dict[str, NodeOffer] = field(default_factory=dict)
@@ -74,14 +74,14 @@ class SizeResult:
 
     @property
     def is_cheapest(self) -> bool:
-        """Whether no set can be cheaper: everything runs at the proven lower limit."""
+        """Whether it is proven that no cheaper set of nodes can run all pods."""
         runs_all = not self.unplaceable and not self.pinned
         return runs_all and self.cost <= self.bound.cost + 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class _Manner:
-    """A way to build nodes: how ties are broken, and whether prices follow the scarce resources."""
+    """A way to choose nodes: large or small nodes first, valued by all or by missing resources."""
 
     prefers_large: bool
     follows_rest: bool
@@ -91,7 +91,7 @@ _MANNERS: Final = tuple(_Manner(large, rest) for rest in (True, False) for large
 
 
 class SizeSearch:
-    """One search; the model holds the nodes found so far."""
+    """A search for the cheapest nodes; the model contains the nodes found so far."""
 
     def __init__(
         self,
@@ -110,14 +110,14 @@ class SizeSearch:
         self._number = 0
         self._limit = self._spent = 0
         self._rooms: list[list[float]] = []
-        self._free: list[float] = []  # the room of the nodes to keep, before anything is built
+        self._free: list[float] = []  # the free room on the nodes to keep, before a node is added
         self._kept = 0
-        self._left: list[float] = []  # what the pods that are not built yet request
+        self._left: list[float] = []  # the requests of the pods that are not placed yet
         self._manner = _MANNERS[0]
         self.result = SizeResult()
 
     def run(self, replaced: Iterable[NodeInfo], effort: int) -> SizeResult:
-        """Replace the nodes `replaced`; returns what was found."""
+        """Search for nodes that replace `replaced`; return the result."""
         pods = self._take_away(list(replaced))
         columns = tuple(self._model.table.resources.names)
         self._rooms = [offer.room(columns) for offer in self._offers]
@@ -128,21 +128,21 @@ class SizeSearch:
         self._limit = effort * max(len(pods), 1)
         self._progress.begin("improving", self._limit)
         self._improve()
-        # Ties are broken anew in each check; what one of them misses is added.
+        # Each check breaks ties differently; nodes that one check finds missing are added.
         for _ in range(_SURVIVAL_ROUNDS_MAX):
             if not self._survival.is_any or self._survives():
                 break
             self._become_survivable()
         self.result.waiting_at_once = self._waiting_at_once()
         if self.result.unplaceable or self.result.pinned:
-            # The limit is one for what the answer's nodes run and survive.
+            # The limit must hold for the pods that run, and for the failures that all pods survive.
             placed = [pod for pod in pods if pod.key not in self.result.unplaceable]
             survival = Survival() if self.result.pinned else self._survival
             self.result.bound = self._bound(placed, survival)
         return self.result
 
     def _begin(self, pods: Sequence[PodInfo]) -> None:
-        """Build the nodes in several ways, and keep the cheapest."""
+        """Build the nodes in several ways, and keep the cheapest result."""
         best: tuple[tuple[int, float], _Manner] | None = None
         for manner in _MANNERS:
             with self._model.hypothesis():
@@ -169,7 +169,7 @@ class SizeSearch:
         self._become_survivable()
 
     def _waiting_at_once(self) -> int:
-        """Return how many pods find no node if all are scheduled again in queue order."""
+        """Return the number of pods that find no node if all are scheduled again in queue order."""
         model = self._model
         pods = [
             pod
@@ -186,7 +186,7 @@ class SizeSearch:
     # --- building --------------------------------------------------------------------------
 
     def _take_away(self, replaced: list[NodeInfo]) -> list[PodInfo]:
-        """Remove nodes with their pods; returns the pods to place, the largest first."""
+        """Remove nodes with their pods; return new pods to place instead, the largest first."""
         model = self._model
         pods = list(model.waiting_pods())
         for pod in pods:
@@ -204,7 +204,7 @@ class SizeSearch:
         return self._model.schedule(pod)
 
     def _place(self, pod: PodInfo, failed_zone: str | None = None) -> Failure | None:
-        """Schedule `pod`, on a new node if necessary; returns why no new node helps either.
+        """Schedule `pod`, on a new node if necessary; return the failure if no new node helps.
 
         No node is added in `failed_zone`.
         """
@@ -230,11 +230,12 @@ class SizeSearch:
         return name
 
     def _by_value(self, pod: PodInfo) -> list[NodeOffer]:
-        """Return the offers that hold `pod`, those that waste least of their price first.
+        """Return the offers that hold `pod`; those that waste the least of their price come first.
 
-        What a node has is valued at the unit prices for what the pods still need beyond the free
-        room: if cores are left over, only memory is worth something. Of offers that waste about the
-        same, large ones (or small ones) come first, then the zone with the fewest nodes.
+        The capacity of a node is valued at the unit prices of the resources that pods still need
+        beyond the free room: if cores are left over, only memory has a value. Among offers that
+        waste about the same, large ones (or small ones) come first, then the zone with the fewest
+        nodes.
         """
         used: dict[tuple[str, str], int] = {}
         for one in self.result.nodes.values():
@@ -253,7 +254,7 @@ class SizeSearch:
         return [entry[-1] for entry in found]
 
     def _unit_prices(self) -> Sequence[float]:
-        """Return each resource's price per unit, for all demand or for what is lacking now."""
+        """Return the unit price of each resource, for the whole demand or for missing resources."""
         if not self._manner.follows_rest:
             return self.result.bound.unit_prices
         lacking = _less(self._left, self._free_room())
@@ -262,7 +263,7 @@ class SizeSearch:
         return found.unit_prices if found.cost else self.result.bound.unit_prices
 
     def _demand(self, pods: Iterable[PodInfo]) -> list[float]:
-        """Return what `pods` request, by column; last their number."""
+        """Return the sum of the requests of `pods`, by column; the last item is the pod count."""
         demand = [0.0] * (len(self._rooms[0]) if self._rooms else 1)
         for pod in pods:
             demand[-1] += 1
@@ -271,7 +272,7 @@ class SizeSearch:
         return demand
 
     def _free_room(self) -> list[float]:
-        """Return what is free on all nodes, by column; last the number of pods."""
+        """Return the free amounts of all nodes, by column; the last item is the free pod count."""
         table = self._model.table
         columns = len(self._rooms[0]) - 1 if self._rooms else 0
         free = np.maximum(table.allocatable - table.requested, 0).sum(axis=1)
@@ -280,13 +281,13 @@ class SizeSearch:
         return [*found, float(np.maximum(table.allowed_pods - table.pod_count, 0).sum())]
 
     def _bound(self, pods: Sequence[PodInfo], survival: Survival) -> CostBound:
-        """Return the proven lower limit of the cost; room on nodes to keep costs nothing."""
+        """Return the proven lower limit of the cost; the nodes to keep cost nothing."""
         wanted = _less(self._demand(pods), self._free)
         bound = cost_bound(wanted, self._rooms, [offer.price for offer in self._offers])
         return self._stronger(bound, pods, survival)
 
     def _stronger(self, bound: CostBound, pods: Sequence[PodInfo], survival: Survival) -> CostBound:
-        """Return `bound`, raised by pods that need a node each, and by the failures to survive."""
+        """Return `bound`, raised for pods that need a node each and for the failures to survive."""
         cheapest = min((offer.price for offer in self._offers), default=0.0)
         kept = self._kept
         _, exclusive = most_exclusive(pods)
@@ -295,7 +296,7 @@ class SizeSearch:
             cost += survival.nodes * cheapest
         zones = {offer.zone for offer in self._offers}
         if survival.zones and not kept and len(zones) > 1:
-            # Without any one of Z zones the rest holds everything: (Z - 1) · cost >= Z · bound.
+            # Any Z - 1 of Z zones must hold all pods: (Z - 1) · cost >= Z · bound.
             cost = max(cost, bound.cost * len(zones) / (len(zones) - 1))
         return CostBound(self._whole(cost), bound.unit_prices, bound.shares)
 
@@ -307,7 +308,7 @@ class SizeSearch:
     # --- surviving -------------------------------------------------------------------------
 
     def _become_survivable(self) -> None:
-        """Add what is missing after each failure, until a round adds nothing."""
+        """Add the nodes that are missing after each failure, until a round adds none."""
         if not self._survival.is_any:
             return
         self._progress.begin("surviving failures", 0)
@@ -322,7 +323,7 @@ class SizeSearch:
                 return
 
     def _missing_after(self, failure: str, gone: Sequence[str]) -> list[NodeOffer]:
-        """Return the nodes to add to survive the failure; notes pods that cannot survive it."""
+        """Return the nodes to add to survive the failure; record pods that cannot survive it."""
         before = dict(self.result.nodes)
         zone = failure.removeprefix("zone ") if failure.startswith("zone ") else None
         with self._model.hypothesis():
@@ -335,7 +336,7 @@ class SizeSearch:
         return added
 
     def _fail(self, gone: Sequence[str]) -> list[PodInfo]:
-        """Take nodes away; returns replacements of their pods, in the order of building."""
+        """Remove the nodes `gone`; return replacements of their pods, the largest first."""
         model = self._model
         pods = [
             pod
@@ -348,7 +349,7 @@ class SizeSearch:
         return sorted(map(model.replacement, pods), key=_largest_first)
 
     def _survives(self) -> bool:
-        """Return whether every failure is survived by all pods that can survive it."""
+        """Return whether the pods survive every failure; `pinned` pods are not counted."""
         tried = 0
         for failure, gone in list(self._survival.failures(self._model.table.nodes())):
             tried += 1
@@ -369,7 +370,7 @@ class SizeSearch:
         return used >= self._limit or self.result.is_cheapest
 
     def _improve(self) -> None:
-        """Remove and exchange nodes until that ends; then rebuild a few, and start again."""
+        """Remove and exchange nodes while this helps; then rebuild some nodes, and repeat."""
         is_settled, spent = False, -1
         while not self._is_over and (not is_settled or self.result.cycles > spent):
             spent = self.result.cycles
@@ -384,7 +385,10 @@ class SizeSearch:
                     is_settled = False
 
     def _try(self, change: Callable[[], bool]) -> bool:
-        """Make `change` if it is possible, saves money, and every failure is still survived."""
+        """Make `change`; revert it unless it saves money and every failure is still survived.
+
+        Return whether the change was kept.
+        """
         before, cost = dict(self.result.nodes), self.result.cost
         with self._model.hypothesis() as supposed:
             if (
@@ -398,7 +402,7 @@ class SizeSearch:
         return False
 
     def _remove_nodes(self) -> None:
-        """Try to remove each node, those with the least load for their price first."""
+        """Try to remove each node; nodes with the least load for their price come first."""
         self.result.obstacles = {}
         names = sorted(self.result.nodes, key=self._load_for_price)
         for name in names:
@@ -407,7 +411,7 @@ class SizeSearch:
             self._try(lambda name=name: self._without([name]))  # type: ignore[misc]
 
     def _exchange_nodes(self) -> None:
-        """Try a cheaper kind in place of each node."""
+        """Try to replace each node by a cheaper kind of node."""
         for name in sorted(self.result.nodes, key=self._load_for_price):
             offer = self.result.nodes[name]
             cheaper = [
@@ -420,7 +424,7 @@ class SizeSearch:
                     break
 
     def _rebuild(self, count: int) -> bool:
-        """Remove `count` nodes at random and build what their pods need."""
+        """Remove `count` random nodes and build new nodes for their pods, if that is cheaper."""
         names = sorted(self.result.nodes)
         if len(names) < count:
             return False
@@ -440,7 +444,10 @@ class SizeSearch:
         return all(isinstance(self._schedule(pod), Placement) for pod in pods)
 
     def _without(self, names: Sequence[str]) -> bool:
-        """Remove nodes; return False, and count the obstacle, if a pod finds no other place."""
+        """Remove nodes; return False if one of their pods finds no other place.
+
+        In this case, count the reasons as obstacles.
+        """
         pods = self._fail(names)
         for name in names:
             del self.result.nodes[name]
@@ -461,10 +468,10 @@ class SizeSearch:
 
 
 def _less(demand: Sequence[float], free: Sequence[float]) -> list[float]:
-    """Return `demand` less what is free, at least 0, by column."""
+    """Return `demand` minus `free`, at least 0, by column."""
     return [max(amount - room, 0.0) for amount, room in zip(demand, free, strict=True)]
 
 
 def _largest_first(pod: PodInfo) -> tuple[float, str]:
-    """Return the sort key of a pod: largest first, with a core as heavy as 4 GiB."""
+    """Return the sort key of a pod: largest first; one core counts as much as 4 GiB."""
     return -(pod.shape.milli_cpu / 1000 + pod.shape.memory / (4 << 30)), pod.key

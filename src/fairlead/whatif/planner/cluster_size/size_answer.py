@@ -1,4 +1,4 @@
-"""The answer of `fairlead size`: the nodes, their cost, how good that is, and what binds."""
+"""The answer of `fairlead size`: the nodes, their cost, its lower limit, limiting resources."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ from fairlead.whatif.result.tabular_answer import (
 
 @dataclass(frozen=True, slots=True)
 class SizeQuestion:
-    """What was asked: about `replaced` nodes that cost `cost` per hour today, and `kept` ones."""
+    """The question of `fairlead size`: which nodes replace `replaced` nodes that cost `cost` per hour.
+
+    `kept` is the number of nodes that stay.
+    """
 
     replaced: int
     kept: int
@@ -38,7 +41,7 @@ class SizeQuestion:
 def size_answer(
     question: SizeQuestion, found: SizeResult, source: str, notes: tuple[str, ...]
 ) -> TabularAnswer:
-    """Return the answer about what was `found`."""
+    """Return the answer to `question`; `found` is the result of the search."""
     facts: Json = {
         "nodes_today": question.replaced,
         "nodes_kept": question.kept,
@@ -154,7 +157,7 @@ def _nodes(question: SizeQuestion, found: SizeResult) -> ResultTable:
 
 
 def _binds(question: SizeQuestion, found: SizeResult) -> ResultTable:
-    """Return how much of the proven cost each resource causes."""
+    """Return a table with each resource's share of the proven cost."""
     names = (*question.resources, PODS_PER_NODE)
     causes = sorted(
         (-share, name) for name, share in zip(names, found.bound.shares, strict=False) if share > 0

@@ -1,4 +1,4 @@
-"""The options of `fairlead size`: which failures to survive, and how much stays free."""
+"""The options of `fairlead size`: the failures to survive, and the share to keep free."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHARE_MAX: Final = 0.9
 
 
 def parse_survival(texts: Iterable[str]) -> Survival:
-    """Return the failures that `--survive` names: zone, node, nodes=N. Raises InputError."""
+    """Return the failures that --survive names: zone, node, nodes=N. Raises InputError."""
     zones, nodes = False, 0
     for text in texts:
         kind, equals, number = text.partition("=")
@@ -31,7 +31,7 @@ def parse_survival(texts: Iterable[str]) -> Survival:
 
 
 def parse_headroom(text: str) -> float:
-    """Return the share in `--headroom`: 20% or 0.2; "" is 0. Raises InputError."""
+    """Return the share in --headroom: 20% or 0.2; "" means 0. Raises InputError."""
     if not text:
         return 0.0
     try:

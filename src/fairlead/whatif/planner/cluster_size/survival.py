@@ -18,9 +18,9 @@ _FULLNESS: Final[dict[str, Callable[[NodeInfo], int]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """The failures to survive: any one zone if `zones`, any `nodes` nodes at a time (0: none).
+    """The failures to survive: of any one zone if `zones`, and of any `nodes` nodes at a time.
 
-    With more than one node only the worst sets of a search are tried.
+    `nodes` is 0 for none. With more than one node, only the worst sets of nodes are tried.
     """
 
     zones: bool = False
@@ -32,7 +32,7 @@ class Survival:
         return self.zones or self.nodes > 0
 
     def failures(self, infos: Sequence[NodeInfo]) -> Iterator[tuple[str, list[str]]]:
-        """Yield each failure of the nodes `infos`: a name, and the nodes that are gone."""
+        """Yield (name, failed nodes) for each failure of the nodes `infos`."""
         if self.zones:
             for zone in _zones(infos):
                 yield f"zone {zone}", [info.name for info in _in_zone(infos, zone)]
@@ -43,10 +43,10 @@ class Survival:
             yield from self._worst_sets(infos)
 
     def _worst_sets(self, infos: Sequence[NodeInfo]) -> Iterator[tuple[str, list[str]]]:
-        """Yield sets of nodes that are hard to lose together.
+        """Yield (name, nodes) for sets of nodes whose failure is hard to survive.
 
-        They are the fullest by each resource, of all nodes and of each zone. Other sets are not
-        tried: there are too many.
+        These are the fullest nodes by each resource, of all nodes and of each zone. There are too
+        many other sets to try them all.
         """
         for zone in ["", *_zones(infos)]:
             there = _in_zone(infos, zone) if zone else infos

@@ -1,4 +1,4 @@
-"""Nodes as several planners see them: copies for new nodes, prices, and how few are enough.
+"""Nodes for several planners: copies as new nodes, prices, and the minimum number of nodes.
 
 Law: nothing here places a pod.
 """

@@ -1,4 +1,4 @@
-"""NodeBound: a lower limit of the number of nodes for the pods, whatever their placement.
+"""NodeBound: a lower limit of the number of nodes for the pods, whatever their placement is.
 
 sums         for each resource, the fewest nodes whose sum covers the pods' requests
 exclusion    pods of one workload that exclude each other need a node each
@@ -24,17 +24,17 @@ PODS_PER_NODE: Final = "pods per node"
 
 @dataclass(frozen=True, slots=True, order=True)
 class NodeBound:
-    """At least `count` nodes are needed, because of `binds`: a resource, or a workload."""
+    """The minimum number `count` of nodes; `binds` is the resource or workload that needs them."""
 
     count: int
     binds: str = ""
 
 
 def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
-    """Return the fewest of `nodes` that must stay, if all other nodes stay too.
+    """Return the fewest of `nodes` that must stay, if all other nodes stay, too.
 
-    Only pods that drains place anew count: pods of DaemonSets and pods without a controller go with
-    their nodes.
+    Only pods with a replacement after a drain count; pods of DaemonSets and pods without a
+    controller disappear with their nodes.
     """
     table = model.table
     table.widen()
@@ -58,7 +58,7 @@ def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
 
 
 def _by_sum(needed: int, sizes: np.ndarray, name: str) -> NodeBound:
-    """Return the fewest of the largest `sizes` whose sum is at least `needed`."""
+    """Return the fewest nodes whose `sizes`, largest first, have a sum of at least `needed`."""
     if needed <= 0:
         return NodeBound(0)
     reached = np.cumsum(np.sort(sizes)[::-1])
@@ -66,9 +66,10 @@ def _by_sum(needed: int, sizes: np.ndarray, name: str) -> NodeBound:
 
 
 def most_exclusive(pods: Iterable[PodInfo]) -> tuple[str, int]:
-    """Return (workload, number of its pods) of the workload that needs most nodes for itself.
+    """Return (workload, number of nodes) of the workload whose pods need the most nodes.
 
-    ("", 0) if no workload excludes itself from nodes.
+    Pods need a node each if their anti-affinity excludes each other. Return ("", 0) if there is no
+    such workload.
     """
     groups: dict[str, list[list[PodAffinityTerm]]] = {}
     for pod in pods:
@@ -85,7 +86,7 @@ def most_exclusive(pods: Iterable[PodInfo]) -> tuple[str, int]:
 
 
 def _excluding_term(pod: PodInfo) -> PodAffinityTerm | None:
-    """Return the term with which `pod` refuses nodes that have a pod with its labels."""
+    """Return the anti-affinity term by which `pod` refuses nodes with a pod like itself."""
     affinity = pod.shape.spec.affinity
     anti = None if affinity is None else affinity.pod_anti_affinity
     if anti is None:

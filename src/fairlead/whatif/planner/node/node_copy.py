@@ -1,4 +1,4 @@
-"""NodeCopy: a new node like one of the cluster, with copies of that node's DaemonSet pods."""
+"""NodeCopy: a new node like an existing node, with copies of that node's DaemonSet pods."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 
 @dataclass(frozen=True, slots=True)
 class NodeCopy:
-    """A node that does not exist yet, with the pods that come with it."""
+    """A node that does not exist yet, with the DaemonSet pods on it."""
 
     node: Node
     daemon_pods: tuple[Pod, ...]
@@ -43,7 +43,7 @@ class NodeCopy:
 
 
 def node_to_copy(infos: Iterable[NodeInfo]) -> NodeInfo:
-    """Return the node that new nodes of a pool are copied from; `infos` are the nodes of the pool.
+    """Return the node that new nodes of a pool copy; `infos` are the nodes of the pool.
 
     This is the newest node in service, or the newest node if none is in service.
     """
@@ -64,7 +64,7 @@ def daemon_pods_on(info: NodeInfo) -> tuple[PodInfo, ...]:
 
 
 def copy_node(info: NodeInfo, name: str, daemon_pods: Iterable[PodInfo] | None = None) -> NodeCopy:
-    """Return a copy of `info` called `name`, in service even if `info` is cordoned or not ready.
+    """Return a copy of `info` with the name `name`, in service even if `info` is not in service.
 
     `daemon_pods` are the pods to copy; by default those of DaemonSets that are on `info` now.
     """
@@ -80,7 +80,7 @@ def copy_node(info: NodeInfo, name: str, daemon_pods: Iterable[PodInfo] | None =
 
 
 def _healthy(posted: NodeCondition) -> NodeCondition:
-    """Return `posted` as a healthy kubelet reports it; conditions that kubelets do not set stay."""
+    """Return `posted` as a healthy kubelet reports it, or unchanged if no kubelet reports it."""
     found = HEALTHY.get(posted.type)
     if found is None:
         return posted

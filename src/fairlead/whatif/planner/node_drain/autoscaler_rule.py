@@ -1,4 +1,4 @@
-"""AutoscalerRules: which pods keep an autoscaler from removing their node, and who can change that.
+"""AutoscalerRules: the pods that prevent an autoscaler from removing their node, and remedies.
 
 The rules are those of Cluster Autoscaler (with the flags in the snapshot, or the default flags) and
 Karpenter's annotation do-not-disrupt. BudgetRoom has the rules about budgets.
@@ -35,7 +35,7 @@ NO_SCALE_DOWN: Final = f"{ANNOTATION_PREFIX}scale-down-disabled"
 
 
 class IgnoredRule(StrEnum):
-    """A group of rules that a plan can ignore, as `kubectl drain` would with its flags."""
+    """A group of rules that a plan can ignore, as `kubectl drain` does with its flags."""
 
     ANNOTATIONS = "annotations"
     LOCAL_STORAGE = "local-storage"
@@ -52,7 +52,7 @@ RULE_OF: Final = {
 
 
 class AutoscalerRules:
-    """The rules for the options of an autoscaler; `ignored` rules are left out."""
+    """The rules for the options of an autoscaler, without the `ignored` rules."""
 
     def __init__(
         self,
@@ -61,14 +61,14 @@ class AutoscalerRules:
         now: Instant,
         ignored: Collection[IgnoredRule] = (),
     ) -> None:
-        """Use the flags in `options`; pods of kube-system may go if a budget covers them."""
+        """Use the flags in `options`; `budgets` matter for the rule about pods of kube-system."""
         self._rules = DrainRules(options)
         self._budgets = RemainingBudgets(budgets)
         self._now = now
         self._ignored = frozenset(ignored)
 
     def node_blocker(self, node: Node) -> Blocker | None:
-        """Return the annotation on `node` that keeps it, None if it has none."""
+        """Return a blocker if an annotation on `node` prevents its removal; None otherwise."""
         annotations, name = node.metadata.annotations, node.metadata.name
         found = ""
         if has_no_scale_down_annotation(node):
@@ -82,7 +82,7 @@ class AutoscalerRules:
         return Blocker(name, "", BlockCause.ANNOTATION, f"node/{name}", why, edit)
 
     def pod_blocker(self, node: str, pod: Pod) -> Blocker | None:
-        """Return the rule by which `pod` keeps `node` from being removed, None if there is none."""
+        """Return a blocker if `pod` prevents the removal of `node`; None otherwise."""
         found = self._blocker(node, pod)
         if found is None or RULE_OF.get(found.cause) in self._ignored:
             return None

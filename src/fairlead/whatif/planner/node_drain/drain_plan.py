@@ -1,9 +1,9 @@
-"""drain-plan: in which order to drain nodes, what blocks some, how many at once, how long.
+"""drain-plan: the order in which to drain nodes, the blocked nodes, and a safe pace with its time.
 
     1  rules      nodes with an eviction that a budget refuses are blocked
     2  placement  all other nodes are cordoned together and emptied one after another; a node whose
                   pods find no place is blocked and stays in service. If drained nodes return, each
-                  is emptied alone, with all others in service
+                  node is emptied alone, with all other nodes in service
     3  runs       the drains are simulated with 1, 2, 4, ... nodes at once; the fastest run in
                   which no replicated workload stops is the safe number
 
@@ -60,9 +60,9 @@ class DrainPlan:
 
     @property
     def best(self) -> DrainRun | None:
-        """Return the fastest safe run, with fewer nodes at once if several are equal.
+        """The fastest safe run; among equally fast runs, that with the fewest nodes at once.
 
-        None if none is safe.
+        It is None if no run is safe.
         """
         safe = [run for run in self.runs if run.is_safe and run.took is not None]
         return min(safe, key=lambda run: (run.took or 0, run.pace.at_once), default=None)
@@ -76,7 +76,7 @@ class DrainPlan:
 def plan_drains(
     planner: DrainPlanner, nodes: Sequence[str], progress: Progress, *, return_again: bool = False
 ) -> DrainPlan:
-    """Plan the drain of `nodes`; the model is unchanged afterwards.
+    """Return the plan for draining `nodes`; the model is unchanged afterwards.
 
     The nodes stay out of service unless they `return_again`.
     """
@@ -132,7 +132,7 @@ def run_plan(
 ) -> None:
     """Simulate the plan with several numbers of nodes at once, or only with `at_once`.
 
-    Nodes return after `away`; None means never. Raises InputError.
+    Each node returns to service after `away`; None means never. Raises InputError.
     """
     names = [drain.node for drain in plan.drains]
     if names:
@@ -140,7 +140,7 @@ def run_plan(
 
 
 def paces_for(nodes: int, at_once: int | None, away: DurationNs | None) -> list[DrainPace]:
-    """Return the paces to try for a number of nodes."""
+    """Return the paces to try: only `at_once` if it is set, else several up to `nodes` at once."""
     if at_once is not None:
         return [DrainPace(at_once, away)]
     return [DrainPace(count, away) for count in PACES if count == 1 or count < nodes]
@@ -202,7 +202,7 @@ def _pace_findings(plan: DrainPlan) -> list[str]:
 
 
 def flag_findings(flags: Sequence[DrainFlag]) -> Iterator[str]:
-    """Yield a sentence on the flags that kubectl drain needs, and one on what they lose."""
+    """Yield a sentence about the flags that kubectl drain needs, and one about lost pods."""
     if flags:
         parts = (f"{one.flag} ({counted(len(one.pods), 'pod')})" for one in flags)
         yield f"kubectl drain needs {', '.join(parts)}."
@@ -213,7 +213,7 @@ def flag_findings(flags: Sequence[DrainFlag]) -> Iterator[str]:
 
 
 def unsafe_because(run: DrainRun) -> str:
-    """Return why a run is not safe, in words; "" if it is."""
+    """Return the reasons why a run is not safe, as text; "" if it is safe."""
     parts = []
     if run.unfinished:
         parts.append(f"{counted(len(run.unfinished), 'node')} never empty")
@@ -227,7 +227,7 @@ def unsafe_because(run: DrainRun) -> str:
 
 
 def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
-    """Return the tables of blocked nodes, by owner and reason, and of changes that help."""
+    """Return two tables: the blockers by owner and reason, and the changes that would help."""
     groups: dict[tuple[str, str, str], list[Blocker]] = {}
     for one in blockers:
         groups.setdefault((one.owner, one.cause.value, one.why), []).append(one)
@@ -259,10 +259,10 @@ def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
 
 
 def _merged(edits: Iterable[tuple[str, str]]) -> list[str]:
-    """Return each of the edits once; edits that differ only in the object to change become one.
+    """Return the distinct edits; edits that differ only in the object to change become one edit.
 
-    Example: `annotate the pods of deploy/a/b with x=1`, and the same for 9 others, becomes
-    `annotate the pods of deploy/a/b, deploy/a/c and 8 more with x=1`.
+    Example: `annotate the pods of deploy/a/b with x=1`, and the same for 9 other Deployments,
+    becomes `annotate the pods of deploy/a/b, deploy/a/c and 8 more with x=1`.
     """
     owners: dict[str, list[str]] = {}
     for edit, owner in edits:
@@ -279,7 +279,7 @@ def _nodes(blockers: Sequence[Blocker]) -> int:
 
 
 def pace_table(runs: Sequence[DrainRun]) -> ResultTable:
-    """Return how long the drains take, and their effects, for each number of nodes at once."""
+    """Return a table of the drains' duration and effects, for each number of nodes at once."""
     rows = [
         {
             "at_once": run.pace.at_once,
@@ -337,7 +337,7 @@ def _moves(plan: DrainPlan) -> ResultTable:
 
 
 def moves_table(rows: Sequence[Json]) -> ResultTable:
-    """Return where pods go; a terminal does not show it."""
+    """Return a table of the moves of pods; a terminal does not show the table."""
     columns = (
         ResultColumn("pod", "pod", NAME),
         ResultColumn("from", "from", NAME),

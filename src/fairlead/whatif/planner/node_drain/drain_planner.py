@@ -1,7 +1,7 @@
-"""DrainPlanner: whether nodes can be emptied, what blocks them, and where their pods go.
+"""DrainPlanner: whether nodes can be emptied, the blockers, and the targets of their pods.
 
-`drain-plan` and `upgrade-check` use it for given nodes, `consolidate` and `size` for nodes that
-they choose. A node is emptied in three steps:
+`drain-plan` and `upgrade-check` use it for given nodes, `consolidate` for nodes that it chooses. A
+node is emptied in three steps:
 
     1  rules      does a budget refuse an eviction, now or always?
     2  room       sums over columns: is there room for the node's requests at all?
@@ -39,11 +39,11 @@ from fairlead.whatif.planner.cluster_model import (
 )
 from fairlead.whatif.planner.node.node_copy import copy_node
 
-_REMEDY_NODES_MAX: Final = 12  # each search takes milliseconds
+_REMEDY_NODES_MAX: Final = 12  # number of nodes; each search for a remedy takes milliseconds
 
 
 class BlockCause(StrEnum):
-    """Why a pod keeps its node from being emptied; the value is the cause in words."""
+    """The reason why a pod prevents its node from being emptied; the value is its text."""
 
     SEVERAL_BUDGETS = "several budgets select the pod"
     BUDGET_NEVER = "its budget never allows an eviction"
@@ -58,7 +58,7 @@ class BlockCause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """What keeps `node` from being emptied: the pod, the cause, and who can remove the cause.
+    """An obstacle to emptying `node`: the pod, the cause, and the object to change.
 
     `owner` is the object to change (`pdb/shop/web`), `why` is a sentence, and `edit` is a command
     or change that removes the cause, "" if none is known.
@@ -84,7 +84,7 @@ class PodMove:
 
 @dataclass(frozen=True, slots=True)
 class PlannedDrain:
-    """A node that can be emptied, with its moves.
+    """A node that can be emptied, with the moves of its pods.
 
     `lost` are pods without a controller, which nothing replaces. `charged` is the number of
     evictions that count against each budget.
@@ -97,7 +97,7 @@ class PlannedDrain:
 
 
 class DrainPlanner:
-    """Empties nodes of `model`, with the disruption budgets `budgets`."""
+    """Empties nodes of `model` and checks the disruption budgets `budgets`."""
 
     def __init__(self, model: ClusterModel, budgets: BudgetRoom) -> None:
         """Plan in `model`; emptied nodes stay empty until the model is reverted."""
@@ -110,15 +110,15 @@ class DrainPlanner:
         return in_queue_order(pod for pod in pods if moves_with_drain(pod))
 
     def budget_blockers(self, node: str) -> list[Blocker]:
-        """Return the evictions from `node` that budgets refuse, now or always."""
+        """Return a blocker for each eviction from `node` that a budget refuses, now or always."""
         found = (self._budget_blocker(node, pod) for pod in self.evicted(node))
         return [one for one in found if one is not None]
 
     def empty(self, node: str, *, with_remedy: bool = False) -> PlannedDrain | Blocker:
-        """Cordon `node` and move its pods; on failure nothing changes.
+        """Cordon `node` and move its pods to other nodes; budgets are not checked.
 
-        Returns the first pod that fits no other node, `with_remedy` together with a change that
-        would help. Budgets are not checked.
+        If a pod fits no other node, change nothing and return a Blocker for the first such pod;
+        with `with_remedy`, it contains a change that would help.
         """
         model = self.model
         pods = self.evicted(node)
@@ -145,9 +145,9 @@ class DrainPlanner:
         return PlannedDrain(node, tuple(moves), tuple(lost), self._charged(pods))
 
     def has_room_elsewhere(self, node: str) -> bool:
-        """Return whether the sums of free resources on other open nodes allow emptying `node`.
+        """Return whether the other open nodes have enough free resources in total for the pods.
 
-        False proves that it cannot be emptied; True proves nothing.
+        False proves that `node` cannot be emptied; True proves nothing.
         """
         table = self.model.table
         table.widen()
@@ -183,7 +183,7 @@ class DrainPlanner:
         return _exhausted(node, pod, limits[0])
 
     def _remedy(self, node: str, pod: PodInfo) -> str:
-        """Return the smallest change that gives `pod` a node, "" if none is found.
+        """Return the smallest change that gives `pod` a node; "" if none is found.
 
         It changes the pod or a node, or adds a node.
         """
@@ -210,7 +210,7 @@ def _may_help(info: NodeInfo, node: str) -> bool:
 
 
 def _pod_in_words(pod: PodInfo) -> str:
-    """Return the name of the workload of `pod` for a sentence; a pod without one names itself."""
+    """Return a text about `pod`: `a pod of` its workload, or its own name if it has no workload."""
     workload = workload_of(pod.pod)
     return str(workload) if workload.kind == "Pod" else f"a pod of {workload}"
 
@@ -249,7 +249,7 @@ def _relaxed(limit: BudgetLimit) -> str:
 
 
 def _scaled_up(pod: PodInfo, limit: BudgetLimit) -> str:
-    """Return the command that scales a single replica up; "" if that would not help."""
+    """Return the command that scales a single replica to two; "" if that would not help."""
     workload = workload_of(pod.pod)
     can_scale = workload.kind in ("Deployment", "StatefulSet", "ReplicaSet")
     is_number = limit.rule == f"minAvailable {limit.wanted}"

@@ -1,8 +1,8 @@
-"""Runs the drains of a plan in a simulation: how long they take, and what they do to workloads.
+"""Runs the drains of a plan in a simulation, to measure their time and their effect on workloads.
 
-The drain controller of the simulation evicts through the eviction API, so no budget is broken; the
-run shows how long budgets make a drain wait, and whether workloads without a budget stop. The
-cluster is loaded once; a copy of the process runs each number of nodes at once.
+The simulation's drain controller evicts through the eviction API, so no budget is broken. The run
+shows how long budgets delay a drain, and whether workloads without a budget stop. The cluster is
+loaded once; each number of nodes at once runs in a forked copy of the process.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ class DrainPace:
 
 @dataclass(frozen=True, slots=True)
 class StoppedWorkload:
-    """A workload with no ready pod for a time (None: until the end); it wants `wanted` pods."""
+    """A workload that had no ready pod for `stopped_for` (None: until the end).
+
+    `wanted` is the number of pods that it should have.
+    """
 
     workload: WorkloadRef
     wanted: int
@@ -50,10 +53,10 @@ class StoppedWorkload:
 class DrainRun:
     """The result of draining `pace.at_once` nodes at a time.
 
-    `took` is the time until the last node was empty and, if it returns, back; None if the nodes
-    `unfinished` never became empty. `stopped` workloads had no ready pod for a time, `pending` pods
-    have no node at the end, `waited` evictions were refused at first by a budget, and `breaches`
-    are evictions against a budget, which never happen.
+    `took` is the time until the last node was empty and, if nodes return, back in service; None if
+    the `unfinished` nodes never became empty. `stopped` workloads had no ready pod for a time.
+    `pending` pods have no node at the end. `waited` evictions were refused at first by a budget.
+    `breaches` is the number of evictions against a budget, which is always 0.
     """
 
     pace: DrainPace
@@ -75,12 +78,14 @@ class DrainRun:
 def run_drains(
     experiment: Experiment, nodes: Sequence[str], paces: Sequence[DrainPace], progress: Progress
 ) -> list[DrainRun]:
-    """Drain `nodes` in this order at each of `paces`, up to one that is not safe.
+    """Simulate the drains of `nodes` at each of `paces`, up to the first pace that is not safe.
 
     Raises InputError.
     """
     base = replace(experiment, steps_begin=None, horizon=_HORIZON)
-    has_extenders = bool(experiment.scheduler.extenders)  # their connections cannot be shared
+    has_extenders = bool(
+        experiment.scheduler.extenders
+    )  # connections to extenders cannot be shared with a forked process
     if has_extenders or not hasattr(os, "fork") or threading.active_count() > 1:
         rest = run_experiment(base, "at rest", progress).outcome.rest
         return _until_unsafe(
@@ -97,7 +102,7 @@ def run_drains(
         outcome = in_child(
             partial(_finish, run, _steps(nodes, pace), before or 0, progress), shared
         )
-        if outcome is None:  # the copy failed, perhaps for lack of memory
+        if outcome is None:  # the forked process failed, perhaps for lack of memory
             outcome = _run_apart(base, nodes, pace, before or 0, progress)
         return _drain_run(pace, nodes, outcome)
 
@@ -105,7 +110,7 @@ def run_drains(
 
 
 def _until_unsafe(runs: Iterable[DrainRun]) -> list[DrainRun]:
-    """Return `runs` up to the first unsafe one; more nodes at once are never safer."""
+    """Return `runs` up to the first unsafe run, because more nodes at once are never safer."""
     found = []
     for run in runs:
         found.append(run)
@@ -135,7 +140,7 @@ def _run_apart(
 def _steps(nodes: Sequence[str], pace: DrainPace) -> tuple[ScriptedStep, ...]:
     """Return the steps of the plan.
 
-    Nodes that stay away are cordoned first, so no pod moves twice.
+    Nodes that stay away are cordoned first, so that no pod moves twice.
     """
     steps = []
     if pace.away is None:
@@ -173,5 +178,5 @@ def _drain_run(pace: DrainPace, nodes: Sequence[str], outcome: RunOutcome) -> Dr
 
 
 def pace_seconds(duration: DurationNs | None) -> float | None:
-    """Return `duration` in seconds for a result, None if it has no end."""
+    """Return `duration` in seconds for a result; None if it is None."""
     return None if duration is None else round(to_seconds(duration), 3)

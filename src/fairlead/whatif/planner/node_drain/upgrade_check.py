@@ -1,9 +1,9 @@
-"""upgrade-check: can every node be drained and replaced, one after another, with surge nodes?
+"""upgrade-check: checks whether every node can be drained and replaced, with surge nodes.
 
-Each node is first checked alone: with the surge nodes of its pool added, do budgets allow its
-evictions, and does every pod fit another node? Then the whole upgrade is simulated: a given number
-of nodes at a time is drained, down for a while, and returns, while the surge nodes of all pools
-exist.
+Each node is first checked alone, with the surge nodes of its pool added: budgets must allow its
+evictions, and every pod must fit another node. Then the whole upgrade is simulated: a given number
+of nodes at a time is drained, stays down for a time, and returns, while the surge nodes of all
+pools exist.
 
 A surge node is a copy of the newest node in service of its pool, with that node's DaemonSet pods.
 """
@@ -52,8 +52,8 @@ Pools = dict[str, list[NodeInfo]]
 def pools_of(model: ClusterModel, label: str) -> Pools:
     """Return the nodes by pool.
 
-    The pool is the value of `label`, or of the first known label of managed pools; without such a
-    label, nodes with equal traits and sizes are a pool.
+    The pool is the value of `label`, or of the first known label of managed pools. Without such a
+    label, nodes with equal traits and sizes form a pool.
     """
     infos = model.table.nodes()
     label = label or pool_label(info.labels for info in infos)
@@ -84,7 +84,7 @@ def surge_nodes(pools: Pools, count: int) -> dict[str, list[NodeCopy]]:
 
 
 def _node_name(pool: str, position: int) -> str:
-    """Return the name of a pool in a form that a node's name may contain."""
+    """Return the name of a pool with only the characters that a node's name may contain."""
     name = re.sub(r"[^a-z0-9]+", "-", pool.lower())
     return (pool or "nodes") if name == pool else f"{name}-{position}"
 
@@ -96,7 +96,7 @@ def check_nodes(
     nodes: Sequence[str],
     progress: Progress,
 ) -> DrainPlan:
-    """Return whether each of `nodes` can be drained alone, with the surge nodes of its pool."""
+    """Return the plan of draining each of `nodes` alone, with the surge nodes of its pool."""
     model, plan = planner.model, DrainPlan(tuple(nodes))
     plan.flags = needed_flags(pod.pod for name in nodes for pod in model.node(name).pods.values())
     progress.begin("checking nodes", len(nodes))
@@ -134,7 +134,7 @@ def upgrade_answer(
     source: str,
     notes: tuple[str, ...],
 ) -> TabularAnswer:
-    """Return the answer of `fairlead upgrade-check`; `limits` are all budgets."""
+    """Return the answer of `fairlead upgrade-check`; `limits` are all budgets of the cluster."""
     run = plan.runs[0] if plan.runs else None
     facts: Json = {
         "nodes": len(plan.nodes),
