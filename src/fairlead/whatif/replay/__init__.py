@@ -1,1 +1,1 @@
-"""Replays recorded history, and compares each recorded placement with the scheduler's rules."""
+"""Replays recorded history, and compares each recorded placement with the scheduler's decision."""

@@ -1,4 +1,4 @@
-"""The answer of a replay: how many placements agree with the rules, and the pods that differ."""
+"""The answer of a replay: the number of placements that agree, and the pods that differ."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Replays recorded workloads that say when pods started, but not on which nodes.
+"""Replays recorded workloads that contain the start times of pods, but not their nodes.
 
 The recorded objects are created and deleted at their times in a simulated cluster, where the
-scheduler's rules place the pods. Each pod's time is compared with the recorded one:
+scheduler's rules place the pods. Each pod's time is compared with the recorded time:
 
     openb       creation to scheduled_time, pod by pod
     SimKube     the n-th start of a pod of each workload; pods have other names in a simulation
 
-A difference up to a tolerance counts as agreement, because recorded times include what the rules do
-not decide, such as queues of the API server and pulling images.
+A difference up to a tolerance counts as agreement, because recorded times include delays that the
+rules do not decide, such as queues of the API server and image pulls.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _SHOWN: Final = 20
 
 
 class StartAgreement(StrEnum):
-    """How the time at which the rules place a pod compares with the recorded one."""
+    """The relation between the time at which the rules place a pod and the recorded time."""
 
     SAME = "same"
     EARLIER = "earlier"
@@ -88,9 +88,9 @@ _AGREEING: Final = (StartAgreement.SAME, StartAgreement.PENDING)
 
 @dataclass(frozen=True, slots=True)
 class ReplayedStart:
-    """When a pod was placed in the record and by the rules, counted from the start of the record.
+    """The times at which a pod was placed in the record and by the rules, since the record's start.
 
-    None if it was not placed; `reason` says why not by the rules.
+    A time is None if the pod was not placed; `reason` explains why the rules did not place it.
     """
 
     pod: str
@@ -99,7 +99,7 @@ class ReplayedStart:
     reason: str = ""
 
     def agreement(self, tolerance: DurationNs) -> StartAgreement:
-        """Return how the two times compare."""
+        """Return the relation between the two times."""
         if self.recorded is None:
             return StartAgreement.PENDING if self.placed is None else StartAgreement.NOT_RECORDED
         if self.placed is None:
@@ -112,7 +112,7 @@ class ReplayedStart:
 
 @dataclass(frozen=True, slots=True)
 class ReplaySettings:
-    """How a workload is replayed; `tolerance` is up to which difference two times agree."""
+    """The settings of a replay; two times agree if their difference is at most `tolerance`."""
 
     scheduler: SchedulerConfig
     releases: Releases
@@ -121,7 +121,7 @@ class ReplaySettings:
 
 
 def is_openb_table(data: bytes) -> bool:
-    """Return whether `data` is a table of openb, by its header."""
+    """Return whether the header of `data` is that of an openb table of pods."""
     return b"cpu_milli" in data[: data.find(b"\n")]
 
 
@@ -170,7 +170,10 @@ def _openb_starts(
 
 
 def _first_places(outcome: RunOutcome) -> dict[str, Instant]:
-    """Return when each pod first got a node; a replacement counts as the pod that it replaces."""
+    """Return the time at which each pod first got a node.
+
+    The node of a replacement counts for the pod that it replaces.
+    """
     found: dict[str, Instant] = {}
     for one in outcome.waits:
         if one.until is not None:
@@ -184,7 +187,7 @@ def _first_places(outcome: RunOutcome) -> dict[str, Instant]:
 def replay_simkube(
     source: str, data: bytes, snapshot: Snapshot, settings: ReplaySettings, progress: Progress
 ) -> TabularAnswer:
-    """Replay the trace `data`, called `source`, in the cluster `snapshot`. Raises InputError."""
+    """Replay the trace `data` in the cluster `snapshot`; `source` names it. Raises InputError."""
     trace = parse_simkube_trace(source, data, Inventory(snapshot.manifests))
     outcome = _run(
         replace(snapshot, source=source), trace.steps, settings, progress, trace.lifecycles
@@ -206,7 +209,7 @@ def replay_simkube(
 def _simkube_starts(
     recorded: Sequence[RecordedLifecycle], waits: Iterable[PodWait], outcome: RunOutcome
 ) -> Iterator[ReplayedStart]:
-    """Yield the n-th recorded start of a workload with the n-th pod that the rules placed."""
+    """Yield the n-th recorded start of each workload, with the n-th pod that the rules placed."""
     ordered = sorted(
         waits, key=lambda one: (one.until is None, one.until or one.since, one.since, one.pod)
     )

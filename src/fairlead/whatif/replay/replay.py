@@ -1,8 +1,9 @@
-"""Replays a recorded history, and compares each placement with the scheduler's rules.
+"""Replays a recorded history, and compares each placement with the scheduler's decision.
 
-Every pod that the history places is decided on the state before the placement was recorded. Then
-the recorded placement is applied, whatever was decided, so that one difference does not lead to
-others. The comparison is the one of `fairlead run --shadow` (`worlds.cluster.shadow`).
+For every pod that the history places, the scheduler decides on the state before the placement was
+recorded. Then the recorded placement is applied, whatever the decision was, so that one difference
+does not lead to others. The placements are compared as in `fairlead run --shadow`
+(`worlds.cluster.shadow`).
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ from fairlead.worlds.cluster.shadow_record import ShadowRecord
 
 PRESENT: Final = "present"
 SCHEDULED: Final = "PodScheduled"
-_PROGRESS_EVERY: Final = 256  # writes
+_PROGRESS_EVERY: Final = 256  # number of writes
 _HEAD_BYTES: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """The decisions of a replay in the order of the history, and what it could not follow."""
+    """The decisions of a replay in the order of the history; `notes` describe omitted parts."""
 
     source: str
     decisions: Sequence[ShadowDecision]
@@ -53,7 +54,7 @@ class ReplayResult:
 
 
 def read_history(path: str, bytes_max: int) -> tuple[str, bytes]:
-    """Return the content of the file `path`, unpacked if it is compressed, and its name.
+    """Return (name, content) of the file `path`, unpacked if it is compressed.
 
     `-` is standard input; `bytes_max` limits the size. Raises InputError.
     """
@@ -81,10 +82,10 @@ def replay_audit_log(
     config: SchedulerConfig,
     progress: Progress,
 ) -> ReplayResult:
-    """Replay the audit log `data`, called `source` in messages.
+    """Replay the audit log `data`; `source` names the log in messages.
 
-    `snapshot` is the cluster at an instant before or during the log; without it, the objects at the
-    start are those that the log shows. Raises InputError.
+    `snapshot` is the cluster at an instant before or during the log. Without a snapshot, the
+    initial objects are those that the log shows. Raises InputError.
     """
     writes = read_audit_log(source, data)
     notes: list[str] = []
@@ -107,10 +108,10 @@ def replay_audit_log(
 def replay_simulator_export(
     document: Document, config: SchedulerConfig, progress: Progress
 ) -> ReplayResult:
-    """Replay the placements in an export of kube-scheduler-simulator, in the order of their times.
+    """Replay the placements in an export of kube-scheduler-simulator, ordered by time.
 
-    The pods that its scheduler placed are pending at the start; the time of a placement is that of
-    the condition PodScheduled. Raises InputError.
+    The pods that the simulator's scheduler placed are pending at the start; the time of a placement
+    is that of the condition PodScheduled. Raises InputError.
     """
     source = document.source
     found = manifests([document])
@@ -132,7 +133,7 @@ def replay_simulator_export(
 
 
 def _node_of(manifest: Manifest) -> str:
-    """Return the node of a pod that the simulator's scheduler placed, "" for other objects."""
+    """Return the node of a pod that the simulator's scheduler placed; "" for other objects."""
     if manifest.kind is not POD:
         return ""
     pod = manifest.pod
@@ -140,7 +141,10 @@ def _node_of(manifest: Manifest) -> str:
 
 
 def _placement(manifest: Manifest, node: str, at_end: Instant) -> AuditedWrite:
-    """Return the binding of a placed pod; without a condition, its creation is the time."""
+    """Return the binding of a placed pod at the time of its condition PodScheduled.
+
+    Without the condition, the time is the pod's creation, or else `at_end`.
+    """
     pod, at = manifest.pod, at_end
     times = [one.last_transition_time for one in pod.status.conditions if one.type == SCHEDULED]
     for text in (*times, pod.metadata.creation_timestamp):
@@ -161,7 +165,7 @@ def _followed(
     progress: Progress,
     notes: Sequence[str],
 ) -> ReplayResult:
-    """Follow `writes` from `snapshot` on, and compare each placement. Raises InputError."""
+    """Apply `writes` to `snapshot`, and compare each placement. Raises InputError."""
     decisions: list[ShadowDecision] = []
     record = ShadowRecord([PRESENT])
     shadow = Shadow({PRESENT: config}, decisions.append)
@@ -182,13 +186,13 @@ def _followed(
 
 
 def _first_state(source: str, writes: Sequence[AuditedWrite]) -> Snapshot:
-    """Return the cluster before the first of `writes`, as far as they show it."""
+    """Return the cluster before the first of `writes`, as far as the writes show it."""
     found = tuple(manifest_of(source, write.where, obj) for write, obj in initial_objects(writes))
     return Snapshot(source, found, writes[0].at if writes else 0)
 
 
 def _gaps(cluster: RecordedCluster) -> Iterable[str]:
-    """Yield notes about what the log does not tell."""
+    """Yield notes about pods and writes that could not be compared or applied."""
     if unknown := len(cluster.unknown_bindings):
         first = cluster.unknown_bindings[0]
         pods = counted(unknown, "pod")

@@ -1,4 +1,4 @@
-"""The report's section on an autoscaler: nodes and money over time, waiting times, reasons."""
+"""The report's section on a node autoscaler: nodes and cost over time, waiting times, reasons."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class NodeLine(TypedDict):
 
 
 class AutoscalingSection(TypedDict, total=False):
-    """What an autoscaler did; a value of a line holds until the next `t_s`.
+    """The effects of a node autoscaler; a value of a line holds until the next `t_s`.
 
     `by_group` and `by_type` divide the nodes, largest first. `nodes_without`, `cost_without` and
-    `spent_without` are of the run without the change, None in a simulation. `cost` is per hour,
-    `spent` the sum since the start; None if a price is unknown. The other fields are as in the
-    result's JSON.
+    `spent_without` describe the run without the change, None in a simulation. `cost` is per hour,
+    `spent` is the sum since the start; both are None if a price is unknown. The other fields are as
+    in the result's JSON.
     """
 
     autoscaler: Required[str]
@@ -61,7 +61,7 @@ class AutoscalingSection(TypedDict, total=False):
 def autoscaling_section(
     outcome: RunOutcome, without: RunOutcome | None = None
 ) -> AutoscalingSection | None:
-    """Return the section on the autoscaler of `outcome`; None if none acted."""
+    """Return the section on the autoscaler of `outcome`; None if no autoscaler acted."""
     found = outcome.autoscaling
     if found is None:
         return None
@@ -105,7 +105,7 @@ def autoscaling_section(
 
 
 def _counts(outcome: AutoscalingOutcome, instants: Sequence[Instant]) -> dict[str, list[int]]:
-    """Return the nodes of each group at each of `instants`."""
+    """Return the number of nodes of each group at each of `instants`."""
     changes: dict[str, list[tuple[Instant, int]]] = {one.group: [] for one in outcome.groups}
     nodes = {one.group: one.before for one in outcome.groups}
     for move in outcome.transitions:
@@ -134,9 +134,10 @@ def _sum(lines: Iterable[Sequence[int]], length: int) -> list[int]:
 def _lines(
     names: Mapping[str, str], outcome: AutoscalingOutcome, instants: Sequence[Instant]
 ) -> list[NodeLine]:
-    """Return a line for each of `names`, largest peak first; the smallest ones are added up.
+    """Return a line for each distinct value of `names`, largest peak first.
 
-    There is none if a group has no name, that is, an unknown instance type.
+    `names` maps groups to names. The smallest lines are added up to one line. Return [] if a name
+    is empty, which means that an instance type is unknown.
     """
     if not all(names.values()):
         return []
@@ -152,7 +153,7 @@ def _lines(
 
 
 def _cost(outcome: AutoscalingOutcome, instants: Sequence[Instant]) -> list[float] | None:
-    """Return the cost of all nodes per hour, None if a price is unknown."""
+    """Return the hourly cost of all nodes at each of `instants`; None if a price is unknown."""
     if any(one.price is None for one in outcome.groups):
         return None
     counts = _counts(outcome, instants)
@@ -163,7 +164,7 @@ def _cost(outcome: AutoscalingOutcome, instants: Sequence[Instant]) -> list[floa
 
 
 def _spent(cost: Sequence[float] | None, instants: Sequence[Instant]) -> list[float] | None:
-    """Return the cost from the first of `instants` to each, for a cost per hour."""
+    """Return the cost accumulated from the first of `instants` to each, given the hourly `cost`."""
     if cost is None:
         return None
     found = [0.0]

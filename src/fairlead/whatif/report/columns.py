@@ -1,6 +1,6 @@
 """Tables stored as columns: the compact form of tables embedded in the page.
 
-A column with few distinct values becomes {"of": values, "at": indices}, because eight thousand pods
+A column with few distinct values becomes {"of": values, "at": indices}, because thousands of pods
 share a few dozen shapes, nodes and reasons. `static/data.js` decodes it. Numbers that JSON cannot
 represent (NaN, infinity) become null, which the page shows as a dash.
 """
@@ -17,7 +17,7 @@ INTERNED_MIN = 8  # with fewer values, an index costs more than it saves
 
 
 def finite(value: Any) -> Any:
-    """Return `value`; floats rounded to milliseconds, None for NaN and infinity."""
+    """Return `value`; a float is rounded to three places, NaN and infinity become None."""
     if not isinstance(value, float):
         return value
     return round(value, 3) if math.isfinite(value) else None
@@ -29,7 +29,7 @@ def figures(row: Mapping[str, Any] | None) -> Json:
 
 
 def column(values: Iterable[Any]) -> Any:
-    """Return `values` as a list, or as distinct values with indices if at most half differ."""
+    """Return `values` as a list, or (if many are equal) as distinct values with indices."""
     listed = [finite(value) for value in values]
     index = {value: at for at, value in enumerate(dict.fromkeys(listed))}
     if len(listed) < INTERNED_MIN or len(index) * 2 > len(listed):

@@ -1,4 +1,4 @@
-"""What the page of a comparison shows besides the reports of its alternatives."""
+"""The data of a comparison's page, in addition to the reports of its alternatives."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from fairlead.whatif.comparison import Alternative, compare
 
 
 def comparison_data(found: Sequence[Alternative], *, is_choice: bool) -> Json:
-    """Return the comparison of `found`: its tables with a row per workload, and the best one.
+    """Return the comparison of `found`: its tables, with the rows of each workload together.
 
-    `is_choice` means that they are alternatives, of which the best ones are marked, unless all are.
+    `is_choice` means that they are alternatives; the best alternatives are marked, unless all are
+    equally good.
     """
     answer = compare(found, is_choice=is_choice)
     tables = {table.name: table.rows for table in answer.tables}

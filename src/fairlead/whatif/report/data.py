@@ -1,9 +1,9 @@
 """ReportData: everything that the HTML report shows, as plain dictionaries.
 
-Quantities are integers in base units: cpu in thousandths of a core, memory and storage in bytes,
-everything else as Kubernetes counts it. Times are seconds of virtual time since the start of the
-run. Pods are written `namespace/name`. Only `kind` and `title` are required: the page shows missing
-parts as "none".
+Quantities are integers in base units: CPU in thousandths of a core, memory and storage in bytes,
+all other resources as Kubernetes counts them. Times are seconds of virtual time since the start of
+the run. Pods are written `namespace/name`. Only `kind` and `title` are required: the page shows
+missing parts as "none".
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PodRow = tuple[str, int, Mapping[str, int]]
 
 
 class Summary(TypedDict, total=False):
-    """The key figures, in pods unless the name says otherwise."""
+    """The key figures, in pods unless the name of a figure contains another unit."""
 
     nodes: int
     pods: int
@@ -73,7 +73,7 @@ class Timeline(TypedDict):
 
 
 class NodeRow(TypedDict, total=False):
-    """A node at the end of the run with its pods; `zone` is "" if it has none."""
+    """A node at the end of the run with its pods; `zone` is "" if the node has no zone."""
 
     name: Required[str]
     zone: str
@@ -87,7 +87,7 @@ class NodeRow(TypedDict, total=False):
 class PreemptionRow(TypedDict, total=False):
     """One victim of a preemption, with the rule that chose the node among `candidates` nodes.
 
-    `to` is its node at the end, or a word for why it has none.
+    `to` is the victim's node at the end, or a word for the reason why it has none.
     """
 
     t_s: float
@@ -102,7 +102,7 @@ class PreemptionRow(TypedDict, total=False):
 
 
 class EvictionRow(TypedDict, total=False):
-    """A pod evicted from `node`, and why; `to` as in PreemptionRow."""
+    """A pod evicted from `node`, with the reason; `to` as in PreemptionRow."""
 
     t_s: float
     pod: Required[str]
@@ -112,7 +112,7 @@ class EvictionRow(TypedDict, total=False):
 
 
 class PendingRow(TypedDict, total=False):
-    """A pod waiting at the end: since when, and the last FailedScheduling message."""
+    """A pod that waits at the end: the start of its wait, and its last FailedScheduling message."""
 
     pod: Required[str]
     priority: int
@@ -121,7 +121,7 @@ class PendingRow(TypedDict, total=False):
 
 
 class PlacementRow(TypedDict):
-    """A pod that began to occupy `node` (`arrives`), or ceased to."""
+    """A change of the pods on `node`: a pod arrived (`arrives`), completed, or was deleted."""
 
     t_s: float
     node: str
@@ -130,7 +130,7 @@ class PlacementRow(TypedDict):
 
 
 class NodeStatusRow(TypedDict):
-    """The state of `node` from an instant on; `serving`: it is ready and its kubelet runs."""
+    """The state of `node` from an instant on; `serving` means Ready, with a running kubelet."""
 
     t_s: float
     node: str
@@ -140,10 +140,10 @@ class NodeStatusRow(TypedDict):
 
 
 class HistoryRows(TypedDict, total=False):
-    """How nodes and the pods on them changed, in the order of time.
+    """The changes over time of the nodes and of the pods on them, ordered by time.
 
-    `statuses` begin with each changing node's state at the start; `deleted` are nodes that do not
-    exist at the end, `out_of_service` those that do not serve at the end.
+    `statuses` begin with the state of each changing node at the start; `deleted` are nodes that do
+    not exist at the end, `out_of_service` are nodes that do not serve at the end.
     """
 
     placements: Sequence[PlacementRow]
@@ -168,15 +168,15 @@ class PdbBreachRow(TypedDict, total=False):
 class ReportData(TypedDict, total=False):
     """Everything that the page shows.
 
-    `summary_before` holds the key figures of the run without the change (what-if only);
-    `nodes_before` are the nodes at its end, and `owners` the workloads of the pods in the lists.
-    `history` and `history_before` are None if there was too much of it to keep. `started_at` is the
-    instant of virtual second 0, as text; `all_running_after_s` is when the last displaced pod ran
-    again, absent or None if one is still pending. `outage` is absent or None if no node failed,
-    `autoscaling` if no autoscaler acted; `drains` are the rolling drains. `verdict` and the fields
-    after it are as in the JSON of the result (docs/results.md), except `next_steps`;
-    `rest_after_s` is when the cluster was at rest. `without_pods` are the workloads of a running
-    cluster that have pods, but none on a node in service.
+    `summary_before` contains the key figures of the run without the change (what-if only);
+    `nodes_before` are the nodes at the end of that run, and `owners` the workloads of the pods in
+    the lists. `history` and `history_before` are None if they were too large to keep. `started_at`
+    is the instant of virtual second 0, as text. `all_running_after_s` is the time at which the last
+    displaced pod ran again, absent or None if one is still pending. `outage` is absent or None if
+    no node failed, `autoscaling` if no autoscaler acted; `drains` are the rolling drains. `verdict`
+    and the fields after it are as in the JSON of the result (docs/results.md), except `next_steps`;
+    `rest_after_s` is the time at which the cluster was at rest. `without_pods` are the workloads of
+    a running cluster that have pods, but none on a node in service.
     """
 
     kind: Required[Literal["simulate", "whatif", "live"]]

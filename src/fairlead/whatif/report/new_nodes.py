@@ -1,11 +1,12 @@
-"""NewNodes: how many new nodes would hold the pods that wait, and which node they resemble.
+"""NewNodes: the number of new nodes that would hold the waiting pods, and the node that they copy.
 
-A suitable node has room for the largest waiting pod, if nothing but the pods of its DaemonSets were
-on it. Nodes that pods of the same workloads run on come first, because they also satisfy selectors
-and tolerations; then the smallest ones. The pods are put on copies of that node, first fit, the
-largest first. This is an estimate by requests alone; a what-if with the new nodes gives the answer.
+A suitable node has room for the largest waiting pod, if only the pods of its DaemonSets are on it.
+Nodes on which pods of the same workloads run come first, because they also satisfy selectors and
+tolerations; then the smallest nodes. The pods are placed on copies of that node, largest first,
+each on the first copy that fits. This is an estimate by requests alone; a what-if with the new
+nodes is exact.
 
-    3 pods of 2 CPU wait, and no node of 4 CPU has room        ->   2 nodes like that one
+    3 pods of 2 CPU wait, and no node of 4 CPU has room        ->   2 nodes like that node
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ Amounts = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class NewNodes:
-    """`count` nodes like the node `like`."""
+    """A number of new nodes: `count` nodes like the node `like`."""
 
     count: int
     like: str
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options of a what-if that adds them."""
+        """The options of a what-if that adds these nodes."""
         return "--add-nodes", str(self.count), "--like", self.like
 
 
@@ -63,7 +64,7 @@ def _with_pod(requests: Amounts) -> Amounts:
 
 
 def _room(node: NodeEnd) -> Amounts:
-    """Return what is allocatable beside the pods that every copy of `node` has."""
+    """Return the allocatable amounts without the requests of pods that belong to `node`."""
     room = Counter(node.allocatable)
     for pod in node.pods:
         if pod.belongs_to_node:
@@ -80,7 +81,7 @@ def _size(amounts: Amounts) -> tuple[int, int]:
 
 
 def _copies(needs: Sequence[Amounts], room: Amounts) -> int:
-    """Return how many nodes with `room` the `needs` fill, each on the first node that fits."""
+    """Return the number of nodes with `room` that hold `needs`, by the first-fit rule."""
     nodes: list[Counter[str]] = []
     for need in needs:
         node = next((one for one in nodes if _fits(need, one)), None)

@@ -1,7 +1,7 @@
-"""NextStep: what to look at, ask or run after an answer, from a table with a row per outcome.
+"""NextStep: suggestions after an answer: parts of the report, further questions, and commands.
 
-Each row of the verdict suggests steps; a harmless drain ends with the command that performs it. The
-options of a step can be added to the same question.
+The steps come from a table with a row per kind of outcome; a harmless drain ends with the command
+that performs it. The options of a step can be added to the same question.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _SCALABLE: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationContr
 
 
 class NextStep(TypedDict, total=False):
-    """One suggestion: a sentence, and what it is about.
+    """One suggestion: a sentence, with options, a command or a place.
 
-    `options` extend the question, `command` is run instead. `place` is a part of the report: the id
-    of an element, or what a link in it states, such as `tab=evictions&row=store/web-1`.
+    `options` extend the question; `command` is run instead. `place` is a part of the report: the id
+    of an element, or the target of a link in it, such as `tab=evictions&row=store/web-1`.
     """
 
     words: str
@@ -42,7 +42,7 @@ class NextStep(TypedDict, total=False):
 
 
 def next_steps(answer: WhatIfAnswer) -> list[NextStep]:
-    """Return at most STEPS_MAX steps, those of the worst outcome first."""
+    """Return at most STEPS_MAX steps; those of the worst outcome come first."""
     found = [step for one in answer.verdict.findings for step in _STEPS[one.kind](answer.effect)]
     chosen: dict[str, NextStep] = {}
     for step in (*found, *_drain(answer), *_more_seeds(answer)):
@@ -89,15 +89,15 @@ def _breached(effect: Effect) -> Iterator[NextStep]:
 
 
 def _row(tab: str, value: str) -> str:
-    """Return the place of the rows with `value` in a table behind a tab."""
+    """Return the place of the rows with `value` in the table of the tab `tab`."""
     return f"tab={tab}&row={quote(value)}"
 
 
 def _room_in(budget: BudgetOutcome, effect: Effect) -> Iterator[NextStep]:
-    """Yield whether the budget would hold with more replicas, or with one more disruption allowed.
+    """Yield a what-if with more replicas, or with one more disruption that the budget allows.
 
-    A budget that demands all pods, or forbids every disruption, allows none at any scale. An
-    absolute number is suggested even where the budget states a percentage.
+    If a budget needs all pods, or forbids every disruption, more replicas would not help. An
+    absolute number is suggested even if the budget contains a percentage.
     """
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
     kind, _, amount = budget.rule.partition(" ")
@@ -133,7 +133,7 @@ def _pending(effect: Effect) -> Iterator[NextStep]:
 def more_nodes(
     verb: str, pending: Collection[PodEnd], outcome: RunOutcome, other: RunOutcome | None = None
 ) -> Iterator[NextStep]:
-    """Yield a what-if with new nodes that would hold those of the `pending` pods that lack room.
+    """Yield a what-if with new nodes for those of the `pending` pods that lack room.
 
     `verb` begins its sentence. `other` is another run, in which pods of the same workloads have
     nodes.
@@ -167,10 +167,10 @@ def _down(_effect: Effect) -> Iterator[NextStep]:
 
 
 def _unavailable(effect: Effect) -> Iterator[NextStep]:
-    """Yield what made the workload unavailable, and what would have kept it available.
+    """Yield the pods of an unavailable workload, and a change that would have kept it available.
 
-    A pod of a StatefulSet on a failed node is replaced when the node is out of service. Another
-    replica helps a workload whose pods find a node.
+    For a StatefulSet with pods on failed nodes, the change is a taint that marks the nodes as out
+    of service. For other workloads whose pods find a node, it is another replica.
     """
     down = [one for one in effect.workloads if one.had_no_ready_pod and not one.gone]
     for one in down[:1]:
@@ -185,7 +185,7 @@ def _unavailable(effect: Effect) -> Iterator[NextStep]:
 
 
 def _out_of_service(one: WorkloadEffect, effect: Effect) -> Iterator[NextStep]:
-    """Yield the command that lets the pods of `one` leave their failed nodes."""
+    """Yield the command that lets the pods of `one` be replaced on other nodes."""
     outage = effect.changed.outage
     failed = {node.node for node in outage.nodes} if outage is not None else set()
     nodes = {pod.node for pod in effect.difference.evicted if pod.pod.workload == one.workload}
@@ -221,7 +221,7 @@ _STEPS: Final[dict[OutcomeKind, Callable[[Effect], Iterator[NextStep]]]] = {
 
 
 def _drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
-    """Yield the command that performs a drain which does no lasting harm."""
+    """Yield the command that performs the drain, if the drain does no lasting harm."""
     is_good = answer.verdict.first.severity is Severity.GOOD
     if is_good and answer.effect.drain.nodes:
         yield {"words": "Drain:", "command": _kubectl_drain(answer.effect)}

@@ -1,7 +1,7 @@
 """The report's section on failed nodes and rolling drains, built from an outcome.
 
 Instants are seconds of virtual time, None for events that did not happen. Each time line has its
-own ascending instants; a value holds until the next one.
+own ascending instants; a value holds until the next instant.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fairlead.whatif.outcome.run_outcome import RunOutcome
 
 
 class OutageFigures(TypedDict, total=False):
-    """The key figures, in pods unless the name says otherwise."""
+    """The key figures, in pods unless the name of a figure contains another unit."""
 
     nodes: int
     concerned: int
@@ -47,7 +47,7 @@ class OutageTimeline(TypedDict):
 
 
 class ZoneRate(TypedDict):
-    """The number of nodes of a zone tainted so far, and the number allowed by the rate."""
+    """The number of nodes of a zone tainted so far, and the number that the rate allowed."""
 
     zone: str
     t_s: Sequence[float]
@@ -56,7 +56,7 @@ class ZoneRate(TypedDict):
 
 
 class FailedNodeRow(TypedDict, total=False):
-    """When each stage of a node's failure was reached."""
+    """The times at which a node's failure reached each stage."""
 
     node: Required[str]
     zone: str
@@ -70,7 +70,7 @@ class FailedNodeRow(TypedDict, total=False):
 
 
 class LostPodRow(TypedDict, total=False):
-    """A pod that does not run again; `cause` has a few words, `why` is the full reason."""
+    """A pod that does not run again; `cause` is a short phrase, `why` is the full reason."""
 
     pod: Required[str]
     priority: int
@@ -90,7 +90,7 @@ class OutagePreemptionRow(TypedDict, total=False):
 
 
 class ZoneRow(TypedDict, total=False):
-    """The node controller's view of a zone from an instant on."""
+    """The node lifecycle controller's state of a zone from an instant on."""
 
     t_s: float
     zone: Required[str]
@@ -221,7 +221,7 @@ def _figures(found: OutageOutcome, start: Instant) -> OutageFigures:
 
 
 def _nodes_over_time(samples: Iterable[NodeSample], start: Instant) -> OutageTimeline:
-    """Return counts over all zones at each change."""
+    """Return the number of nodes in each state over all zones, at each change."""
     totals = {_t_s(at, start): counts for at, counts in nodes_by_state(samples)}
     return {
         "t_s": list(totals),
@@ -245,7 +245,7 @@ def _pods_over_time(samples: Iterable[AffectedPodSample], start: Instant) -> Out
 
 
 def _rate(line: RateLine, found: OutageOutcome, start: Instant) -> ZoneRate:
-    """Return tainted and allowed nodes, at the instants of both lines."""
+    """Return the numbers of tainted and of allowed nodes, at the instants of both lines."""
     turns = [turn.at for turn in found.turns if turn.zone == line.zone]
     instants = sorted({*turns, *(at for at, _ in line.points)})
     return {

@@ -1,12 +1,12 @@
 """Packs nodes, their pods and their history into the columns of the page.
 
-    nodes      all that exist at any time in either run: those at the end, then the others
-    pods       those on nodes at the end, in node order, then those that only the history names
+    nodes      all that exist at any time in either run: first those at the end
+    pods       those on nodes at the end, in node order, then those that only the history contains
     a side     the run with the change (`after`), or without it (`before`)
 
-`static/node_state.js` computes the state of a side at an instant from its state at the end, by
-reverting the changes after the instant. The pods at the end of the side `before` are stored as
-their difference from those of the side `after`, because most are the same.
+`static/node_state.js` computes the state of a side at an instant: it starts with the state at the
+end and reverts the changes after the instant. The pods at the end of the side `before` are stored
+as their difference from those of the side `after`, because most pods are the same.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fairlead.api.json import Json
 from fairlead.whatif.report.columns import column, figures, finite
 from fairlead.whatif.report.data import HistoryRows, NodeRow, PodRow
 
-GROUPS_MAX: Final = 40  # values of a label by which nodes can be grouped
+GROUPS_MAX: Final = 40  # maximum number of values of a label by which nodes can be grouped
 EXISTS: Final = 1
 SERVING: Final = 2
 UNSCHEDULABLE: Final = 4
@@ -30,7 +30,7 @@ _PodKey = tuple[str, Any, tuple[tuple[str, int], ...]]
 
 @dataclass(frozen=True, slots=True)
 class NodeSide:
-    """The nodes at the end of one run, and their history; None if it is not known."""
+    """The nodes at the end of one run, and their history; None if the history is unknown."""
 
     nodes: Sequence[NodeRow]
     history: HistoryRows | None = None
@@ -62,7 +62,7 @@ def packed_nodes(after: NodeSide, before: NodeSide | None = None) -> Json:
 
 
 def _all_nodes(after: NodeSide, before: NodeSide | None) -> list[NodeRow]:
-    """Return the nodes of both runs; of two nodes with the same name, the first."""
+    """Return the nodes of both runs; for each name, the first node with that name."""
     sides = [after] if before is None else [after, before]
     listed = [node for side in sides for node in side.nodes]
     gone = [node for side in sides for node in (side.history or {}).get("deleted", ())]
@@ -95,7 +95,7 @@ def _state(nodes: Sequence[NodeRow], side: NodeSide) -> Json:
 
 
 def _groups(nodes: Sequence[NodeRow]) -> Json:
-    """Return one column for each label by which the nodes can be grouped."""
+    """Return one column of values for each label by which the nodes can be grouped."""
     keys = dict.fromkeys(key for node in nodes for key in node.get("labels", {}))
     columns = {key: [node.get("labels", {}).get(key, "") for node in nodes] for key in sorted(keys)}
     return {
@@ -106,7 +106,7 @@ def _groups(nodes: Sequence[NodeRow]) -> Json:
 
 
 def by_resource(amounts: Sequence[Mapping[str, int]]) -> Json:
-    """Return one column per resource that any of `amounts` names."""
+    """Return one column for each resource that occurs in `amounts`."""
     names = dict.fromkeys(name for amount in amounts for name in amount)
     return {name: column(amount.get(name) for amount in amounts) for name in names}
 
@@ -118,12 +118,12 @@ class _PodColumns:
     """The pods of the page; equal requests are stored once, as a shape."""
 
     def __init__(self, nodes: Iterable[NodeRow]) -> None:
-        """Begin with the pods of `nodes`, in node order."""
+        """Start with the pods of `nodes`, in node order."""
         self._pods = [_pod_key(pod) for node in nodes for pod in node.get("pods", ())]
         self._index = {pod: at for at, pod in enumerate(self._pods)}
 
     def index_of(self, pod: PodRow) -> int:
-        """Return the position of `pod`, which is added if it is new."""
+        """Return the position of `pod`; a new pod is added."""
         key = _pod_key(pod)
         found = self._index.get(key)
         if found is None:
@@ -173,7 +173,7 @@ def _packed_history(side: NodeSide, index: Mapping[str, int], pods: _PodColumns)
 def _pod_differences(
     after: NodeSide, before: NodeSide, index: Mapping[str, int], pods: _PodColumns
 ) -> Json:
-    """Return how the pods at the end of `before` differ from those of `after`."""
+    """Return the differences of the pods at the end of `before` from those of `after`."""
     rows = list(_differing_pods(after.nodes, before.nodes))
     return {
         "node": [index[node] for node, _, _ in rows],
@@ -185,7 +185,7 @@ def _pod_differences(
 def _differing_pods(
     after: Sequence[NodeRow], before: Sequence[NodeRow]
 ) -> Iterator[tuple[str, PodRow, bool]]:
-    """Yield node, pod, and whether the pod is on the node in `before` only."""
+    """Yield (node, pod, whether the pod is on the node only in `before`) for each difference."""
     sides = [
         {node["name"]: Counter(map(_pod_key, node.get("pods", ()))) for node in nodes}
         for nodes in (after, before)

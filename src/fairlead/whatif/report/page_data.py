@@ -59,7 +59,7 @@ def packed(data: ReportData) -> Json:
     """Return `data` with rows as columns, reduced to what the page shows."""
     source: Mapping[str, Any] = data
     page: Json = {name: finite(source.get(name)) for name in SCALARS}
-    # As text, because JavaScript numbers are exact only up to 2^53.
+    # As text, because JavaScript represents numbers exactly only up to 2^53.
     page["seed"] = str(source["seed"]) if source.get("seed") is not None else None
     page["summary"] = figures(source.get("summary"))
     page["summary_before"] = figures(source.get("summary_before")) or None
@@ -83,7 +83,7 @@ def packed(data: ReportData) -> Json:
     return page
 
 
-RATES_MAX = 6  # zones; more lines would be hard to tell apart
+RATES_MAX = 6  # number of zones; more lines would be hard to tell apart
 
 OUTAGE_TABLES = {
     "nodes": (
@@ -97,7 +97,7 @@ OUTAGE_TABLES = {
 
 
 def packed_outage(outage: OutageSection | None) -> Json | None:
-    """Return `outage` as columns; None stays None."""
+    """Return `outage` as columns; None if it is None."""
     if outage is None:
         return None
     source: Mapping[str, Any] = outage
@@ -112,7 +112,7 @@ def packed_outage(outage: OutageSection | None) -> Json | None:
 
 
 def thinned_counts(timeline: Mapping[str, Any] | None) -> Json:
-    """Return a time line reduced to what a screen can show, peaks included."""
+    """Return a time line with only the samples that a screen can show, including peaks."""
     t_s: Sequence[float] = list((timeline or {}).get("t_s", ()))
     counts = {name: list(values) for name, values in (timeline or {}).get("counts", {}).items()}
     kept = _kept_indices(t_s, list(counts.values()))
@@ -160,7 +160,7 @@ _AUTOSCALING_LINES = ("nodes_without", "cost", "cost_without", "spent", "spent_w
 
 
 def packed_autoscaling(section: AutoscalingSection | None) -> Json | None:
-    """Return `section` as columns, reduced to what a screen can show; None stays None."""
+    """Return `section` as columns, with only what a screen can show; None if it is None."""
     if section is None:
         return None
     source: Mapping[str, Any] = section
@@ -192,7 +192,7 @@ QUEUES_MAX = 7  # the number of colours in the chart's palette
 
 
 def packed_queues(queues: QueueSection | None) -> Json | None:
-    """Return `queues` reduced to what a screen can show; None stays None."""
+    """Return `queues` with only what a screen can show; None if it is None."""
     if queues is None:
         return None
     lines = queues["lines"][:QUEUES_MAX]

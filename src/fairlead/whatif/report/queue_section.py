@@ -24,9 +24,9 @@ class QueueLine(TypedDict):
 
 
 class QueueSection(TypedDict, total=False):
-    """The queues over virtual time; a value holds until the next one.
+    """The queues over virtual time; a value holds until the next sample.
 
-    `resource` is the most contended resource, `gangs` are key figures.
+    `resource` is the most contended resource, `gangs` contains key figures of gangs.
     """
 
     resource: Required[str]
@@ -85,7 +85,7 @@ def _percent(amounts: Mapping[str, float], resource: str, capacity: int) -> floa
 def _gangs(jobs: JobsOutcome, resource: str) -> dict[str, float]:
     """Return key figures of gangs.
 
-    Lost and incomplete work in units of the resource times hours.
+    Lost and incomplete work is in units of the resource times hours.
     """
     found = jobs.gangs
     scale = 1000 if resource == "cpu" or resource.endswith("-milli") else 1

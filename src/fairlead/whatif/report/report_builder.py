@@ -56,7 +56,7 @@ _MEASURES = ("pending", "running", "preempted", "evicted")
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Title line of a report."""
+    """The title line of a report."""
 
     title: str
     source: str
@@ -78,7 +78,7 @@ def simulation_report(heading: Heading, outcome: RunOutcome) -> ReportData:
 
 
 def _concerned(outcome: RunOutcome) -> Iterator[PodEnd]:
-    """Yield the pods in the lists, and those on nodes out of service."""
+    """Yield the displaced and pending pods, and the pods on nodes that are out of service."""
     yield from (one.pod for one in (*outcome.preempted, *outcome.evicted))
     yield from outcome.pending()
     history = outcome.cluster_history
@@ -127,7 +127,7 @@ def whatif_report(
 
 
 def _owners(found: Difference, changed: RunOutcome) -> dict[str, str]:
-    """Return the workload of each pod in the lists, by the pod's name."""
+    """Return the workload of each pod in the lists of the report, by the pod's name."""
     pods = [
         *(one.pod for one in found.preempted),
         *(one.pod for one in found.evicted),
@@ -145,9 +145,9 @@ def _workloads_of(pods: Iterable[PodEnd]) -> dict[str, str]:
 
 
 def _recovered_after_s(difference: Difference) -> float | None:
-    """Return when the last displaced pod ran again.
+    """Return the time at which the last displaced pod ran again, in seconds since the change.
 
-    None if none was displaced or one still does not run.
+    Return None if no pod was displaced or if a displaced pod does not run.
     """
     after = difference.recovered_after
     return to_seconds(after) if after else None
@@ -215,7 +215,7 @@ def _evictions(outcome: RunOutcome, rows: Iterable[Evicted]) -> list[EvictionRow
 
 
 def _at_end(outcome: RunOutcome, key: str) -> str:
-    """Return the node of a displaced pod at the end, or a word for why it has none."""
+    """Return the node of a displaced pod at the end, or a word for the reason why it has none."""
     pod = outcome.pods.get(key)
     if pod is None:
         return "gone"
@@ -328,7 +328,7 @@ def _history(outcome: RunOutcome) -> HistoryRows | None:
 
 
 def _timeline(outcome: RunOutcome) -> Timeline:
-    """Return one entry per instant at which a count changed, all priorities side by side."""
+    """Return the counts of each priority at each instant at which a count changed."""
     current: dict[int, PodCountSample] = {}
     by_instant: dict[Instant, dict[int, PodCountSample]] = defaultdict(dict)
     priorities = sorted({sample.priority for sample in outcome.samples}, reverse=True)

@@ -1,8 +1,8 @@
-"""Reduces a time line to what a screen can show, without losing peaks.
+"""Reduces a time line to the samples that a screen can show, without losing peaks.
 
-Virtual time is cut into equal slices. Of each slice, these samples are kept: the first and the
-last, and those with the most and the fewest pending and running pods. So even a spike of a single
-sample is kept.
+Virtual time is cut into equal slices. In each slice, these samples are kept: the first, the last,
+and those with the most and the fewest pending and running pods. So even a spike of a single sample
+is kept.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ UNTHINNED_MAX = SLICES_MAX * SAMPLES_PER_SLICE_MAX
 
 
 def sampled(timeline: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the time line with at most `UNTHINNED_MAX` samples.
+    """Return the time line with only the samples of `kept_samples`.
 
-    `recorded` is the original number.
+    `recorded` in the result is the original number of samples.
     """
     t_s = list(timeline.get("t_s", ()))
     series = list(timeline.get("series", ()))
@@ -34,7 +34,7 @@ def sampled(timeline: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def thinned(one: Mapping[str, Any], kept: Sequence[int]) -> dict[str, Any]:
-    """Return one priority's counts at the samples `kept`, without counts that are always zero."""
+    """Return one priority's counts at the samples `kept`; omit counts that are always zero."""
     counts = {name: one[name] for name in MEASURES if any(one.get(name, ()))}
     return {
         "priority": one["priority"],
@@ -57,13 +57,13 @@ def kept_samples(t_s: Sequence[float], series: Sequence[Mapping[str, Any]]) -> l
 
 
 def total(series: Sequence[Mapping[str, Any]], measure: str, length: int) -> list[int]:
-    """Return the sum of `measure` over all priorities, by sample."""
+    """Return the sum of `measure` over all priorities, for each of `length` samples."""
     rows = [one[measure] for one in series if one.get(measure)]
     return [sum(values) for values in zip(*rows, strict=True)] or [0] * length
 
 
 def slices(t_s: Sequence[float]) -> Iterator[tuple[int, int]]:
-    """Yield first and last index of every time slice that contains samples."""
+    """Yield (first index, last index) of every time slice that contains samples."""
     width_s = (t_s[-1] - t_s[0]) / SLICES_MAX
     first = 0
     for number in range(1, SLICES_MAX + 1):

@@ -1,8 +1,8 @@
 """Joins the page's JavaScript modules into the one script of the report.
 
-The files under `static/` are ordinary modules that can be read and tested separately. Inlined in a
-page they cannot import each other, so `import` lines and `export` keywords are removed and the
-modules are concatenated in the order of `MODULES`: each imports only from earlier modules, and no
+The files under `static/` are ordinary modules that can be read and tested separately. Inside a page
+they cannot import each other, so `import` lines and `export` keywords are removed and the modules
+are concatenated in the order of `MODULES`. Each module imports only from earlier modules, and no
 two modules declare the same name.
 """
 
@@ -49,7 +49,7 @@ IMPORT = re.compile(r"^import \{[^}]*\} from \"\./(?P<module>\w+\.js)\";\n", re.
 EXPORT = re.compile(r"^export (?=(?:async )?function |const |class )", re.MULTILINE)
 
 
-# A page of several answers side by side, each with its report.
+# The script of a page with several answers side by side, each with its report.
 COMPARISON_MODULES = (*(name for name in MODULES if name != "main.js"), "comparison.js")
 
 _REPORT_ONLY = ("verdict.js", "autoscaling.js", "queues.js", "report.js", "main.js")

@@ -1,6 +1,6 @@
 """The report of a sweep: the verdict, a histogram of each measure, and all cases.
 
-A page without script; base.css gives it the colours of the other reports.
+The page contains no script; base.css gives it the colours of the other reports.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _distributions(measures: Sequence[Json], cases: Sequence[Json]) -> str:
 
 
 def _histogram(one: Json, values: Sequence[Number]) -> str:
-    """Return the number of cases in each of _BINS equal ranges, as a picture."""
+    """Return a histogram as HTML: the number of cases in each of _BINS equal ranges."""
     least, most = one["least"], one["most"]
     if least == most:
         return "the same in all cases"

@@ -48,20 +48,20 @@ td.number, th.number { text-align: right; white-space: nowrap; }
 def write_report(path: Path, data: ReportData) -> None:
     """Write the report on `data` to `path`, replacing an existing file.
 
-    Raises OSError when `path` cannot be written.
+    Raises OSError if `path` cannot be written.
     """
     path.write_text(render_report(data), encoding="utf-8")
 
 
 def render_report(data: ReportData) -> str:
-    """Return the report's HTML; the same data gives the same text."""
+    """Return the report's HTML; equal data leads to equal text."""
     return _page(page_title(data), packed(data), STYLES, MODULES)
 
 
 def render_comparison(comparison: Json, reports: Sequence[ReportData]) -> str:
-    """Return the HTML of a comparison with the reports of its alternatives in their order.
+    """Return the HTML of a comparison with the reports of its alternatives, in their order.
 
-    `comparison` is what `comparison_data` returns.
+    `comparison` is the result of `comparison_data`.
     """
     title = page_title({"kind": "whatif", "title": "Comparison"})
     page = {**comparison, "reports": [packed(one) for one in reports]}
@@ -83,7 +83,7 @@ def _page(title: str, data: Json, styles: tuple[str, ...], modules: tuple[str, .
 def render_dashboard(title: str, *, has_controls: bool) -> str:
     """Return the HTML of a dashboard, which gets its data from the server that serves it.
 
-    `has_controls`: it can steer the clock and change nodes.
+    `has_controls` means that users can control the clock and change nodes.
     """
     style, chart = page_style(LIVE_STYLES), chart_library()
     script = joined_modules(asset, DASHBOARD_MODULES)
@@ -99,9 +99,10 @@ def render_dashboard(title: str, *, has_controls: bool) -> str:
 
 
 def render_static_page(title: str, style: str, body: Iterable[str]) -> str:
-    """Return a page without script, called `title`, with the colours of the other reports.
+    """Return a page with the title `title`, without script, in the colours of the other reports.
 
-    `body` are the pieces of HTML below the title; `style` is added to that of all such pages.
+    `body` contains the pieces of HTML below the title; `style` is added to the style of all such
+    pages.
     """
     style = f"{asset('base.css')}{_STATIC_STYLE}{style}"
     policy = html.escape(content_security_policy(style, ()))
@@ -126,7 +127,7 @@ def asset(name: str) -> str:
 
 
 def page_style(styles: tuple[str, ...] = STYLES) -> str:
-    """Return `styles` in order of precedence."""
+    """Return the style files `styles`, joined in order of precedence."""
     return "\n".join(asset(name) for name in styles)
 
 

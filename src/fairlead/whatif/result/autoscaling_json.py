@@ -1,4 +1,4 @@
-"""The autoscalers' parts of a result's JSON, and how long pods waited for a node."""
+"""The parts of a result's JSON about autoscalers and about pods' waiting times for nodes."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def autoscaling_json(
 
 
 def waiting_times_json(waits: Iterable[PodWait], *, has_autoscaler: bool) -> Json:
-    """Return the distribution of `waits`, in all and, with an autoscaler, by workload.
+    """Return the distribution of `waits`, in total and, with an autoscaler, by workload.
 
-    Without one, pods wait for other pods, and the lists of pending and preempted pods say for
-    which.
+    Without an autoscaler, pods wait for other pods, and the lists of pending and preempted pods
+    show which pods these are.
     """
     waits = list(waits)
     return {
@@ -72,7 +72,7 @@ def waiting_totals_json(waits: Iterable[PodWait]) -> Json:
 
 
 def pod_autoscalers_json(outcomes: Iterable[PodAutoscalerOutcome], start: Instant) -> list[Json]:
-    """Return what each HorizontalPodAutoscaler did."""
+    """Return the effects of each HorizontalPodAutoscaler."""
     return [
         {
             "autoscaler": one.autoscaler,

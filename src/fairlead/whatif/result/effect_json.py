@@ -1,4 +1,4 @@
-"""The head of a what-if's JSON: verdict, workloads, node pools, budgets and conditions."""
+"""The first part of a what-if's JSON: verdict, workloads, node pools, budgets and conditions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fairlead.whatif.run.allocation import PODS
 
 
 def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], group_by: str) -> Json:
-    """Return the fields, worst rows first."""
+    """Return these fields; each list starts with its worst entries."""
     effect, label = answer.effect, group_by or answer.pool_label
     total = max(effect.changed.workloads_total, len(effect.workloads))
     return {
@@ -147,7 +147,7 @@ def _workload(one: WorkloadEffect) -> Json:
 
 
 def _lowest_for(ready: WorkloadReadiness) -> str:
-    """Return how long fewer pods were ready than before; "" if that never happened."""
+    """Return the time for which fewer pods were ready than before; "" if that never happened."""
     if ready.lowest >= min(ready.before, ready.wanted):
         return ""
     return "to the end" if ready.lowest_for is None else for_readers(ready.lowest_for)

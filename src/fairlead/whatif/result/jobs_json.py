@@ -22,7 +22,7 @@ def queues(jobs: JobsOutcome) -> list[Json]:
 
 
 def queues_of_both(without: JobsOutcome, changed: JobsOutcome) -> list[Json]:
-    """Return each queue of the run with the change; `without` has its values of the other run."""
+    """Return each queue with the change; its field `without` is the queue without the change."""
     names = sorted({queue.queue for queue in (*without.queues, *changed.queues)})
     rows: list[Json] = []
     for name in names:
@@ -65,7 +65,7 @@ def _group(group: GroupExplanation, start: Instant) -> Json:
 
 
 def gangs(jobs: JobsOutcome) -> Json | None:
-    """Return the tally of gangs; null if there were none."""
+    """Return the key figures of gangs; None if there were no gangs."""
     found = jobs.gangs
     if not found.gangs:
         return None
@@ -80,7 +80,7 @@ def gangs(jobs: JobsOutcome) -> Json | None:
 
 
 def _waits(one: GangWaits) -> Json:
-    """Return the waits of a queue's gangs; null if that part of them never started."""
+    """Return the waits of a queue's gangs; a percentile is null if that gang never started."""
     median, longest = one.percentile(50), one.percentile(90)
     return {
         "queue": one.queue,

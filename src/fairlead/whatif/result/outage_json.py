@@ -12,7 +12,7 @@ from fairlead.whatif.outcome.run_outcome import RunOutcome
 
 
 def outage_json(found: OutageOutcome | None, start: Instant) -> Json | None:
-    """Return `found` as JSON, instants as seconds after `start`; None if no node failed."""
+    """Return `found` as JSON, with instants as seconds after `start`; None if no node failed."""
     if found is None:
         return None
     return {

@@ -38,7 +38,7 @@ SIMULATION: Final = "SimulationResult"
 def whatif_result(
     answer: WhatIfAnswer, conditions: Iterable[ConditionResult] = (), group_by: str = ""
 ) -> Json:
-    """Return the result of a what-if: the difference to the run without the change.
+    """Return the result of a what-if: the difference between the runs with and without the change.
 
     `conditions` are those of --fail-on; `group_by` is the label of the node pools, "" for the label
     of a known provider.
@@ -271,5 +271,5 @@ def _at_s(instant: Instant, start: Instant) -> float:
 
 
 def _rounded(seconds: float) -> float:
-    """Round to milliseconds; smaller differences come only from the simulation."""
+    """Return `seconds` rounded to milliseconds; smaller differences have no meaning."""
     return round(seconds, 3)

@@ -1,6 +1,6 @@
 """The tables of an answer: a title and column headings for every list of its JSON.
 
-All outputs made from the JSON, such as Markdown, use TABLES, so that none can leave out a list.
+All outputs made from the JSON, such as Markdown, use TABLES, so that no output can omit a list.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from fairlead.api.json import Json
 
 @dataclass(frozen=True, slots=True)
 class AnswerTable:
-    """The list `name` of a result (`outage.lost` is one within another), as a table.
+    """The list `name` of a result as a table; the list `outage.lost` is inside the object `outage`.
 
-    `columns` are pairs of a field and its heading.
+    `columns` are pairs (field, heading).
     """
 
     name: str

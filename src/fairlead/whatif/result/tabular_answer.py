@@ -1,7 +1,7 @@
 """TabularAnswer: an answer in tables as data, the source of text, JSON and Markdown.
 
-Planners, `explain` and `compare` answer in this form. All lists of an answer
-are its tables, so each output contains every list.
+Planners, `explain` and `compare` return their answers in this form. All lists of an answer are its
+tables, so each output contains every list.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ WORDS: Final = "words"
 
 @dataclass(frozen=True, slots=True)
 class ResultColumn:
-    """The field `key` of a table's rows under `heading`.
+    """A column with the field `key` of a table's rows under `heading`.
 
-    `form` is NAME (may be elided in the middle), NUMBER, SECONDS (shown as a duration) or WORDS.
-    Columns with the highest `rank` are dropped first on a narrow terminal; those of rank 0 stay.
+    `form` is NAME (may be shortened in the middle), NUMBER, SECONDS (shown as a duration) or WORDS.
+    Columns with the highest `rank` are dropped first on a narrow terminal; columns of rank 0 stay.
     """
 
     key: str
@@ -37,7 +37,7 @@ class ResultColumn:
 
 @dataclass(frozen=True, slots=True)
 class ResultTable:
-    """The list `name` of an answer; a terminal shows its first `shown` rows, 0: none."""
+    """The list `name` of an answer; a terminal shows its first `shown` rows, and no table for 0."""
 
     name: str
     title: str
@@ -50,7 +50,7 @@ class ResultTable:
 class TabularAnswer:
     """An answer: the `verdict` in one sentence, further `findings`, tables, and notes.
 
-    `kind` is the kind of the JSON object; `facts` are further fields of it.
+    `kind` is the kind of the JSON object; `facts` contains further fields of the object.
     """
 
     kind: str
@@ -81,7 +81,7 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
-    """Return the first `most` names, and the number of the others."""
+    """Return a text with the first `most` names, and the number of the other names."""
     rest = len(names) - most
     shown = ", ".join(names[:most])
     return f"{shown} and {rest:,} more" if rest > 0 else shown

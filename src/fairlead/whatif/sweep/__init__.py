@@ -1,8 +1,8 @@
-"""Sweeps: one scenario run many times, with fields, seeds or failures varied.
+"""Sweeps: one scenario run many times, with different fields, seeds or failures.
 
-variation   what varies: a field of the scenario and its values
-case        the scenarios that result: all combinations, or a sample of them
-case_run    runs one of them, in this process or elsewhere
+variation   a field of the scenario and the values that it takes
+case        the resulting scenarios: all combinations, or a sample of them
+case_run    runs one case, in this process or elsewhere
 measure     the numbers of each result, and their distribution over the cases
 answer      the distribution and the cases, as tables
 """

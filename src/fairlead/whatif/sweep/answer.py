@@ -1,4 +1,4 @@
-"""The answer of a sweep: how each measure is distributed, and the cases."""
+"""The answer of a sweep: the distribution of each measure, and the cases."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ CASES_SHOWN: Final = 20
 def sweep_answer(
     source: str, cases: Sequence[Case], rows: Sequence[Measured], rank_by: str
 ) -> TabularAnswer:
-    """Return the answer for `cases`, whose measures are `rows`; `rank_by` defines the worst."""
+    """Return the answer for `cases`, whose measures are `rows`.
+
+    `rank_by` is the measure that defines the worst case.
+    """
     worst = worst_case(rows, rank_by)
     return TabularAnswer(
         kind="SweepResult",
@@ -122,6 +125,6 @@ def _cases_table(cases: Sequence[Case], rows: Sequence[Measured]) -> ResultTable
 
 
 def _heading(measure: Measure) -> str:
-    """Return the measure's name in words; a duration is printed with its units."""
+    """Return the measure's name as text; durations are printed with units, so `_s` is removed."""
     name = measure.name.removesuffix("_s") if measure.is_duration else measure.name
     return name.replace("_", " ")

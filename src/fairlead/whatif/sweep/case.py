@@ -17,12 +17,12 @@ from fairlead.whatif.input.seeded_choice import draws
 from fairlead.whatif.sweep.variation import Variation
 
 CASES_MAX: Final = 100_000
-_CASES: Final = 5  # purpose of the draws
+_CASES: Final = 5  # purpose of the random draws
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One run: its number from 1, the values of its parameters, and the scenario."""
+    """One run of a sweep: its number from 1, the values of its parameters, and the scenario."""
 
     number: int
     parameters: Mapping[str, Any]
@@ -30,17 +30,17 @@ class Case:
 
     @property
     def title(self) -> str:
-        """The parameters in words: `seed=7, lost=zone-a`."""
+        """The parameters as text: `seed=7, lost=zone-a`."""
         return ", ".join(f"{name}={value_text(value)}" for name, value in self.parameters.items())
 
     def digest(self, files: str) -> str:
-        """Return a digest of the scenario and of `files`, the digest of its files."""
+        """Return a digest of the scenario and of `files`, the digest of the scenario's files."""
         encoded = msgspec.json.encode(self.scenario, order="deterministic")
         return hashlib.sha256(encoded + files.encode()).hexdigest()[:32]
 
 
 def value_text(value: Any) -> str:
-    """Return a parameter's value as it is shown; "none" for null."""
+    """Return a parameter's value as text for users; "none" for null."""
     match value:
         case None:
             return "none"
@@ -53,10 +53,10 @@ def value_text(value: Any) -> str:
 def cases_of(
     scenario: Json, variations: Sequence[Variation], sample: int | None = None, seed: int = 0
 ) -> list[Case]:
-    """Return all combinations of values, the first variation changing slowest.
+    """Return all combinations of values; the first variation changes slowest.
 
-    With `sample`, that many different ones of them, chosen by `seed`, in the same order. Raises
-    InputError.
+    With `sample`, return only so many different combinations, chosen by `seed`, in the same order.
+    Raises InputError.
     """
     sizes = [len(one.values) for one in variations]
     total = prod(sizes)
@@ -80,7 +80,7 @@ def cases_of(
 
 
 def _sampled(total: int, count: int, seed: int) -> list[int]:
-    """Return `count` different numbers below `total`, sorted (Floyd's algorithm)."""
+    """Return `count` different numbers from 0 to `total` - 1, sorted (Floyd's algorithm)."""
     found: set[int] = set()
     for last, draw in zip(range(total - count, total), draws(seed, _CASES), strict=False):
         number = draw % (last + 1)
@@ -89,7 +89,7 @@ def _sampled(total: int, count: int, seed: int) -> list[int]:
 
 
 def _at(index: int, variations: Sequence[Variation]) -> list[Any]:
-    """Return the combination number `index` of all, in the order of `itertools.product`."""
+    """Return the combination at `index`, in the order of `itertools.product`."""
     values = []
     for variation in reversed(variations):
         index, at = divmod(index, len(variation.values))

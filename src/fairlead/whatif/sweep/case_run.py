@@ -1,6 +1,6 @@
-"""Runs the cases of a sweep, in this process or in another that has the scenario's files.
+"""Runs the cases of a sweep, in this process or in another process that has the scenario's files.
 
-A result depends on the scenario and its files only, so it is the same wherever a case runs.
+A result depends only on the scenario and its files, so it is the same wherever a case runs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NO_FILES: Final = (*SHIPPED, SINGLE_PODS)  # names of shipped batch configurati
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """The result of a case as JSON text, or the `problem` because of which it could not run."""
+    """The result of a case as JSON text, or the `problem` that prevented its run."""
 
     text: bytes = b""
     problem: str = ""
@@ -43,8 +43,8 @@ class CaseResult:
 class ScenarioFiles:
     """The files that scenarios name, to be sent to another machine.
 
-    `contents` are keyed by path below one folder; `names` are what the scenarios call those files
-    and directories, and their paths below that folder.
+    `contents` is keyed by path below one folder. `names` maps the names of files and directories in
+    scenarios to their paths below that folder.
     """
 
     contents: Mapping[str, bytes]
@@ -52,7 +52,7 @@ class ScenarioFiles:
 
     @property
     def digest(self) -> str:
-        """A digest of the contents."""
+        """A digest of the paths and contents."""
         digest = hashlib.sha256()
         for path, content in sorted(self.contents.items()):
             digest.update(f"{path}\0{len(content)}\0".encode() + content)
@@ -60,7 +60,7 @@ class ScenarioFiles:
 
 
 def read_files(folder: Path, scenarios: Iterable[Json]) -> ScenarioFiles:
-    """Return the files below or outside `folder` that `scenarios` name in their FileName fields.
+    """Return the files that `scenarios` name in their FileName fields, relative to `folder`.
 
     Raises InputError for files that cannot be read.
     """
@@ -84,7 +84,7 @@ def read_files(folder: Path, scenarios: Iterable[Json]) -> ScenarioFiles:
 
 
 def _exists(place: Path) -> bool:
-    """Return whether `place` exists; a name that no file can have does not."""
+    """Return whether `place` exists; an impossible file name does not exist."""
     try:
         place.stat()
     except (OSError, ValueError):
@@ -100,7 +100,7 @@ def _content(file: Path) -> bytes:
 
 
 def run_with_files(files: ScenarioFiles, source: str, scenario: Json) -> CaseResult:
-    """Run `scenario` on a machine that does not have its files; see `run_case`."""
+    """Run `scenario` with `files` on a machine that does not have the original files."""
     renamed = _with_names(scenario, lambda name: files.names.get(name, name))
     with tempfile.TemporaryDirectory(prefix="fairlead-sweep-") as folder:
         for path, content in files.contents.items():
@@ -112,7 +112,7 @@ def run_with_files(files: ScenarioFiles, source: str, scenario: Json) -> CaseRes
 
 
 def _with_names(scenario: Json, renamed: Callable[[str], str]) -> Json:
-    """Return `scenario` with `renamed` of each file name in it."""
+    """Return `scenario` with each file name in it replaced by the result of `renamed`."""
     for path in file_fields(Scenario):
         scenario = _changed(scenario, path, renamed)
     return scenario
@@ -121,8 +121,8 @@ def _with_names(scenario: Json, renamed: Callable[[str], str]) -> Json:
 def file_fields(form: type[msgspec.Struct]) -> list[tuple[str, ...]]:
     """Return the paths of the fields of `form` that are a FileName; * is each item of a list.
 
-    Example: ("cluster", "files", "*"). No other text of a form names a file: a namespace may have
-    the name of a folder, and a volume may be mounted at /.
+    Example: ("cluster", "files", "*"). Other texts of a form never name a file: a namespace may
+    have the name of a folder, and a volume may be mounted at /.
     """
 
     def paths(at: inspect.Type, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -158,7 +158,11 @@ def _changed(value: Any, path: Sequence[str], renamed: Callable[[str], str]) -> 
 
 
 def run_case(source: str, scenario: Json, folder: Path | None = None) -> CaseResult:
-    """Run `scenario`, called `source` in the result; `folder` has its files if not beside it."""
+    """Run `scenario`; `source` names it in the result.
+
+    `folder` contains its files; by default they are in the folder of `source`. A problem with the
+    input is part of the result.
+    """
     try:
         experiment, finished = run_scenario(source, scenario, folder)
     except InputError as problem:
@@ -169,10 +173,13 @@ def run_case(source: str, scenario: Json, folder: Path | None = None) -> CaseRes
 def run_scenario(
     source: str, scenario: Json, folder: Path | None = None
 ) -> tuple[Experiment, FinishedRun]:
-    """Run `scenario`; see `run_case`. Raises InputError."""
+    """Run `scenario` and return its experiment and its run; the parameters are those of `run_case`.
+
+    Raises InputError.
+    """
     form = decode_strictly(Document(source, scenario), Scenario)
     path = source if folder is None else str(folder / Path(source).name)
-    # A worker on another machine has the content of the scenario, but not its file.
+    # A worker on another machine has the content of the scenario, but not the scenario's file.
     with with_lines_of(path) if Path(path).is_file() else nullcontext():
         experiment = replace(experiment_of(path, form), source=source)
     return experiment, run_experiment(experiment)

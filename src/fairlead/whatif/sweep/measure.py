@@ -14,7 +14,7 @@ Number = int | float
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number of a result; `read` returns None where the result has none."""
+    """A number of a result; `read` returns None if the result does not contain it."""
 
     name: str
     meaning: str
@@ -47,7 +47,7 @@ def _share(resource: str) -> Callable[[Json], float | None]:
     return read
 
 
-# The first that differs decides which of two cases is worse.
+# The first measure in which two cases differ decides which case is worse.
 MEASURES: Final = (
     Measure("pending", "pods pending at the end", _count("pending")),
     Measure("lost", "pods of failed nodes not back", _inside("outage", "lost")),
@@ -99,7 +99,7 @@ class Distribution:
 
 
 def distribution(values: Sequence[Number | None]) -> Distribution | None:
-    """Return the distribution of `values`, None if all are None."""
+    """Return the distribution of `values`; None if all values are None."""
     known = sorted(value for value in values if value is not None)
     if not known:
         return None
@@ -112,7 +112,7 @@ def distribution(values: Sequence[Number | None]) -> Distribution | None:
 def worst_case(rows: Iterable[Mapping[str, Number | None]], first: str) -> int:
     """Return the index of the worst case: by the measure `first`, then by MEASURES in order.
 
-    The first one of equal cases is returned.
+    If several cases are equally bad, return the first of them.
     """
     names = [first, *(one.name for one in MEASURES if one.name != first)]
     keys = [tuple(row[name] or 0 for name in names) for row in rows]

@@ -1,6 +1,6 @@
-"""Variations: a field of a scenario, or the failure of one part, and the values that it takes.
+"""Variations: a field of a scenario, or a failure in the cluster, and the values that it takes.
 
-seed=0..49                             integers, both ends included
+seed=0..49                             integers, including both ends
 cluster.generated.nodes=80,100,120     a field by its path
 settings.scheduler=today.yaml,new.yaml
 events[0].for=5m,20m                   a field of the first event
@@ -19,14 +19,14 @@ from fairlead.api.text.yaml_documents import YamlError, documents
 from fairlead.whatif.input.error import InputError
 
 VALUES_MAX: Final = 100_000
-# A seed is of any size, but reading an integer of thousands of digits takes long.
+# A seed can have any size, but reading an integer of thousands of digits is slow.
 _RANGE: Final = re.compile(r"(-?[0-9]{1,40})\.\.(-?[0-9]{1,40})")
 _STEP: Final = re.compile(r"([^.\[\]]+)|\[([0-9]+)\]")
 _PATH: Final = re.compile(r"[^.\[\]]+(\[[0-9]{1,9}\])*(\.[^.\[\]]+(\[[0-9]{1,9}\])*)*")
 
 
 class Variation(Protocol):
-    """Something that differs between the cases of a sweep."""
+    """A parameter that differs between the cases of a sweep."""
 
     @property
     def name(self) -> str:
@@ -39,19 +39,19 @@ class Variation(Protocol):
         ...
 
     def apply(self, scenario: Json, value: Any) -> Json:
-        """Return `scenario` with `value`; `scenario` stays as it is. Raises InputError."""
+        """Return a copy of `scenario` in which the parameter has `value`. Raises InputError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FieldVariation:
-    """The field at the path `name` takes `values`."""
+    """A variation in which the field at the path `name` takes each of `values`."""
 
     name: str
     values: tuple[Any, ...]
 
     def apply(self, scenario: Json, value: Any) -> Json:
-        """Return `scenario` with `value` at the path; missing maps on the way are added.
+        """Return a copy of `scenario` with `value` at the path; missing maps in the path are added.
 
         Raises InputError.
         """
@@ -73,7 +73,7 @@ class FieldVariation:
 
 @dataclass(frozen=True, slots=True)
 class LossVariation:
-    """One of `values` fails at the time `at`; with the value None, nothing fails.
+    """A variation in which each of `values` fails at the time `at`; for None, nothing fails.
 
     `event` is the name of the scenario's event.
     """

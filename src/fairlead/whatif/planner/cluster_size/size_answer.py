@@ -23,7 +23,7 @@ from fairlead.whatif.result.tabular_answer import (
 
 @dataclass(frozen=True, slots=True)
 class SizeQuestion:
-    """The question of `fairlead size`: which nodes replace `replaced` nodes that cost `cost` per hour.
+    """The question of `fairlead size`: about `replaced` nodes that cost `cost` per hour today.
 
     `kept` is the number of nodes that stay.
     """
