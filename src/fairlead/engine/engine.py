@@ -54,7 +54,7 @@ class Engine:
     """
 
     def __init__(self, cluster: Cluster, controllers: Sequence[Controller]) -> None:
-        """Pass stimuli to `controllers` in this order. It also decides between equal deadlines.
+        """Pass stimuli to `controllers` in this order, which also orders equal deadlines.
 
         A controller with an attribute `interest` gets only the stimuli that the interest includes.
         """

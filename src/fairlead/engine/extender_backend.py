@@ -78,8 +78,8 @@ class ExtenderBackend:
     def scores(self, pod: Pod, nodes: Sequence[str], score_max: int) -> dict[str, int]:
         """Return a score from 0 to `score_max` for each of `nodes`.
 
-        0 if `pod` does not fit the node. `score_max` corresponds to the highest total that the
-        plugins could give. Raises ExtenderBackendError.
+        Returns 0 if `pod` does not fit the node. `score_max` corresponds to the highest total that
+        the plugins could give. Raises ExtenderBackendError.
         """
         scores = dict.fromkeys(nodes, 0)
         question = self._question(pod)

@@ -162,7 +162,7 @@ class Displacement:
 class Cycle:
     """Displacements that lead back to the first workload.
 
-    The newest, which closes the cycle, is last.
+    The newest displacement, which closes the cycle, is last.
     """
 
     displacements: tuple[Displacement, ...]
@@ -237,7 +237,7 @@ class DisplacementGraph:
     def _path(self, start: str, end: str) -> list[str] | None:
         """Return the shortest chain of displacements from `start` to `end`, as workloads.
 
-        None if none.
+        Returns None if there is no such chain.
         """
         came_from: dict[str, str] = {start: ""}
         waiting = deque([start])

@@ -54,7 +54,7 @@ class Release:
     gates: Mapping[str, bool] = field(default_factory=dict)
 
     def with_defaults(self, gates: Mapping[str, bool], field: str = "") -> Release:
-        """Return the release with `gates` added; gates that it already sets keep their values.
+        """Return the release with `gates` added; gates that are already set keep their values.
 
         Raises ConfigurationError, whose field begins with `field`, for gates that the version does
         not have.

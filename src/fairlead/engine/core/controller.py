@@ -21,7 +21,7 @@ class Controller(Protocol):
 
     @property
     def issuer(self) -> Issuer:
-        """The component as which a world performs the controller's commands."""
+        """The component in whose name a world performs the controller's commands."""
         ...
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:

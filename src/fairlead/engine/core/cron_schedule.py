@@ -90,7 +90,7 @@ def read_zone(name: str) -> tzinfo:
 def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | None:
     """Return the last time of the schedule after `since` and not after `now`.
 
-    None if there is none.
+    Returns None if there is none.
     """
     # upstream: pkg/controller/cronjob/utils.go:mostRecentScheduleTime
     first = schedule.after(since)

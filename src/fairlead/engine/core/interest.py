@@ -45,7 +45,7 @@ class Interest:
 
     @property
     def is_selective(self) -> bool:
-        """Whether the controller does not need some stimuli."""
+        """Whether there are stimuli that the controller does not need."""
         return (self.changed, self.deleted, self.succeeded, self.failed) != (None,) * 4
 
     def includes(self, topic: Topic) -> bool:

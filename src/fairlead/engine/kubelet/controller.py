@@ -102,9 +102,9 @@ class Kubelets:
         return found
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Do node work that is due.
+        """Do the node work that is due; if none is due, do the work of one pod.
 
-        Otherwise do the work of one pod, so that its effects settle first.
+        Pods are handled one by one, so that the effects of each pod settle before the next pod.
         """
         due = self._heartbeats.next_due()
         if due is not None and due <= now:
@@ -117,10 +117,7 @@ class Kubelets:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        """Load leases before nodes, because nodes continue their existing leases.
-
-        Load pods last.
-        """
+        """Load leases, then nodes, which continue their existing leases, and pods last."""
         commands: list[Command] = []
         for lease in (one for one in objects if isinstance(one, Lease)):
             self._heartbeats.see_lease(lease)
@@ -146,7 +143,7 @@ class Kubelets:
         return commands
 
     def _with_resumptions(self, commands: list[Command], now: Instant) -> list[Command]:
-        """Return `commands` and those of the pods of nodes whose kubelets have resumed."""
+        """Return `commands` plus the commands for pods on nodes whose kubelets have resumed."""
         for back in self._heartbeats.resumed:
             self._workers.kubelet_resumed(back.node, now, was_down=back.was_down)
             self._pressure.kubelet_resumed(back.node, now)

@@ -160,7 +160,7 @@ class NodePressure:
     def next_due(self) -> Instant | None:
         """Return the time at which the next kubelet checks its node.
 
-        None if no check is scheduled.
+        Returns None if no check is scheduled.
         """
         return self._timers.next_due()
 
@@ -295,7 +295,7 @@ def ranked(pods: Iterable[Pod], resource: str) -> list[Pod]:
 
 
 def may_be_evicted(pod: Pod) -> bool:
-    """Return whether the pod may be evicted, which static and critical pods may not."""
+    """Return False for static and critical pods, which must not be evicted, else True."""
     return not is_static(pod) and pod_priority(pod) < SYSTEM_CRITICAL_PRIORITY
 
 
@@ -311,7 +311,7 @@ def _requested(pod: Pod, resource: str) -> int:
 def message(pod: Pod, shortage: Shortage) -> str:
     """Return the eviction message.
 
-    It contains the usage if the pod has a single container, which exceeds its request.
+    It states the usage if the pod has a single container that uses more than it requests.
     """
     resource = shortage.resource
     text = (

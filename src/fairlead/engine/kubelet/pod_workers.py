@@ -243,7 +243,10 @@ def _new_worker(pod: Pod, now: Instant, asked_at: Instant) -> _PodWorker:
 
 
 def _final_status(timer: _Timer) -> list[Command]:
-    """Return the status patch of a removed pod that its finalizers keep in the API; else []."""
+    """Return the final status patch of a pod that its finalizers keep in the API.
+
+    Returns [] for all other pods.
+    """
     # upstream: pkg/kubelet/status/status_manager.go:TerminatePod
     pod = timer.worker.pod
     is_over = is_terminal(pod) or is_static(pod)

@@ -21,16 +21,18 @@ BETA_ARCH: Final = "beta.kubernetes.io/arch"
 class VersionProfile:
     """The behavior of one upstream version.
 
-    The boolean fields have these meanings if they are True. `zone_labels`, `region_labels`: labels
-    that hold a node's zone and region; the first label that is present applies. `label_copies`:
-    (source, copy) pairs of node labels that are kept equal. `excludes_labelled`: nodes labelled
-    exclude-disruption do not count for their zone's state. `excludes_masters`: nodes with names of
-    masters do not count either. `taints_by_current`: NoExecute taints follow the Ready condition
-    after the pass; if False, the condition before it. `requeues_untainted`: each pass queues
-    not-ready nodes again whose taint is missing. `marks_late_bound_pods`: pods bound to a not-ready
-    node are marked not ready as well. `reports_unready_pods`: a pod that is marked not ready gets
-    an event. `uses_leases`: a renewed node lease counts as a heartbeat, like a posted status.
-    `taints_by_condition`: conditions and cordons become NoSchedule taints.
+    The description of a boolean field applies if the field is True.
+
+    `zone_labels`, `region_labels`: labels that hold a node's zone and region; the first label that
+    is present applies. `label_copies`: (source, copy) pairs of node labels that are kept equal.
+    `excludes_labelled`: nodes labelled exclude-disruption do not count for their zone's state.
+    `excludes_masters`: nodes with names of masters do not count either. `taints_by_current`:
+    NoExecute taints follow the Ready condition after the pass; if False, the condition before it.
+    `requeues_untainted`: each pass queues not-ready nodes again whose taint is missing.
+    `marks_late_bound_pods`: pods bound to a not-ready node are marked not ready as well.
+    `reports_unready_pods`: a pod that is marked not ready gets an event. `uses_leases`: a renewed
+    node lease counts as a heartbeat, like a posted status. `taints_by_condition`: conditions and
+    cordons become NoSchedule taints.
 
     Taint eviction: `eviction_source` is the reporting controller of its events.
     `adds_disruption_target`: evicted pods get the DisruptionTarget condition.

@@ -32,7 +32,7 @@ _KEPT: Final = (DaemonSet, Job, PodDisruptionBudget, ReplicaSet, ReplicationCont
 class Listers:
     """The objects that the autoscaler reads, in order of creation.
 
-    `nodes` and `pods` are indexed by name and key; the other objects by kind and key.
+    `nodes` are indexed by name, `pods` by key, and all other objects by kind and key.
     """
 
     def __init__(self, options: AutoscalingOptions) -> None:

@@ -1,4 +1,4 @@
-"""Cluster-wide limits of cores, memory and GPUs.
+"""Cluster-wide limits of cores, memory and GPUs, for scale-up and scale-down.
 
 upstream: resourcequotas/, core/scaledown/resource/limits.go
 """

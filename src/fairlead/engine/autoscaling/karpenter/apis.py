@@ -52,7 +52,7 @@ class _KarpenterKind(_KarpenterView, frozen=True):
 
 
 class FlexibleRequirement(_KarpenterView, frozen=True):
-    """A node selector requirement with minValues; operators include Gte and Lte."""
+    """A node selector requirement with minValues and the additional operators Gte and Lte."""
 
     key: str
     operator: str
@@ -127,7 +127,7 @@ class NodePoolTemplate(_KarpenterView, frozen=True):
 
 
 class NodePoolBudget(_KarpenterView, frozen=True):
-    """A disruption budget of a NodePool.
+    """A disruption budget of a NodePool: spec.disruption.budgets[].
 
     It limits how many nodes may be disrupted at the same time, in which periods, and for which
     reasons.

@@ -67,7 +67,7 @@ class PodBudgets:
     def blocking(self, pod: Pod, now: Instant) -> str | None:
         """Return upstream's text about the budgets that block the eviction.
 
-        None if no budget does.
+        Returns None if no budget does.
         """
         # upstream: pdb.go:CanEvictPods
         return self._blocking(pod, _allows_none, now)

@@ -1,7 +1,7 @@
 """ServedResources: NodePools and NodeClaims as custom resources of an API server.
 
     read    NodePools and NodeOverlays, which users own; the deletion of a NodeClaim by a user
-    write   NodeClaims, with the finalizer that keeps a deleted one until its node is drained;
+    write   NodeClaims, with the finalizer that keeps a deleted NodeClaim until its drain ends;
             the status of NodePools: resources and conditions
 
 A failed write is repeated after RETRY_NS, with the state at that time, until the API server deletes
@@ -74,7 +74,7 @@ _HEALTHY: Final = "NodeRegistrationHealthy"
 def karpenter_view(one: Unstructured) -> NodePool | NodeClaim | NodeOverlay | None:
     """Return the typed view of a custom resource of Karpenter.
 
-    None for an object of any other kind.
+    Returns None for an object of any other kind.
     """
     view = _VIEWS.get(one.kind)
     if view is None or not one.api_version.startswith(f"{GROUP}/"):
@@ -91,7 +91,7 @@ def karpenter_view(one: Unstructured) -> NodePool | NodeClaim | NodeOverlay | No
 def _hashed(one: NodePool | NodeClaim | NodeOverlay) -> NodePool | NodeClaim | NodeOverlay:
     """Return a NodePool with the hash of its template, without requirements.
 
-    Other objects unchanged.
+    Other objects are returned unchanged.
     """
     # upstream: pkg/apis/v1/nodepool.go:Hash
     if not isinstance(one, NodePool):
@@ -141,13 +141,13 @@ class ServedResources:
         self._failed.setdefault(key, (now + RETRY_NS, command))
 
     def still_there(self, name: str, now: Instant) -> None:
-        """Delete a removed NodeClaim again later, because its creation or a change has followed."""
+        """Delete a removed NodeClaim again later, because the API server still has it."""
         self.failed(DeleteObject(_ref("NodeClaim", name), why="karpenter"), now)
 
     def next_due(self) -> Instant | None:
         """Return the time at which the next failed write is repeated.
 
-        None if no write has failed.
+        Returns None if no write has failed.
         """
         return min((due for due, _ in self._failed.values()), default=None)
 

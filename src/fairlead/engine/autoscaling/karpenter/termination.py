@@ -38,7 +38,8 @@ class DrainStep:
 def drain_step(claim: NodeClaim, on_node: PodsOnNode, now: Instant) -> DrainStep:
     """Return the next step of a drain: the eviction of ordinary pods, or else of critical pods.
 
-    Pods that need their whole grace period before the NodeClaim's deadline are deleted instead.
+    If the grace period of some pods would exceed the NodeClaim's deadline, these pods are deleted
+    instead.
     """
     leaving, staying = on_node.leaving, on_node.not_yet_leaving
     if not staying:

@@ -207,7 +207,7 @@ class TaintEviction:
     ) -> list[Command]:
         """Start a timer for the pod.
 
-        It replaces a timer only if that was started at this instant.
+        A timer that is already running stays, unless it was started at this instant.
         """
         if self._is_taking_over and is_terminating(pod):
             return []

@@ -48,10 +48,10 @@ KUBELET_CONDITIONS: Final = (READY, MEMORY_PRESSURE, DISK_PRESSURE, PID_PRESSURE
 class NodeHealth:
     """The saved health of a node (upstream: nodeHealthData).
 
-    `probe` is the time of the pass that noticed the last heartbeat, `ready_since` that of the pass
-    that noticed the last change of Ready. `ready`, `heartbeat` and `transition` are the status and
-    times of the saved Ready condition ("" if there was none). `lease` is the last known renewal; if
-    it is None, the next pass counts any renewal as new.
+    `probe` is the time of the pass that noticed the last heartbeat, `ready_since` the time of the
+    pass that noticed the last change of Ready. `ready`, `heartbeat` and `transition` are the status
+    and times of the saved Ready condition ("" if there was none). `lease` is the last known
+    renewal; if it is None, the next pass counts any renewal as new.
     """
 
     probe: Instant

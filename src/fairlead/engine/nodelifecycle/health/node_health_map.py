@@ -18,7 +18,7 @@ from fairlead.engine.nodelifecycle.period import Period
 
 @dataclass(slots=True)
 class NodeRecord:
-    """The state of one node name.
+    """The state recorded for one node name, which outlives the Node object.
 
     `node` is the newest Node, None if it does not exist. `renewals` are the renewals of its lease.
     `registered` is the Node as found by the pass that registered it. `health` includes all passes

@@ -23,7 +23,7 @@ class _Failure:
 class ExponentialBackoff:
     """The backoff of each node group.
 
-    All causes of failure count alike; success ends no backoff.
+    All causes of failure count alike. A successful scale-up does not end a backoff.
     """
 
     def __init__(self, options: AutoscalingOptions) -> None:

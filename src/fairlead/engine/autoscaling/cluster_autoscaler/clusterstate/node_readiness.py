@@ -94,7 +94,7 @@ def is_ready_and_schedulable(node: Node) -> bool:
 def with_starting_nodes_unready(node: Node, taints: TaintConfig, gpu_label: str) -> Node:
     """Return `node`, or an unready copy if the node lacks its GPU or has a startup taint.
 
-    The copy is unready since the creation of the node.
+    The copy has been unready since the creation of the node.
     upstream: processors/customresources/gpu_processor.go: FilterOutNodesWithUnreadyResources,
     utils/taints/taints.go: FilterOutNodesWithStartupTaints
     """

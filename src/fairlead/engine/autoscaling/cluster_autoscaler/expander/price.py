@@ -1,4 +1,4 @@
-"""The price expander: compares nodes by price per pod, weighted by how well their size suits.
+"""The price expander: compares options by price, weighted by the fitness of their node size.
 
 upstream: expander/price/{price,preferred}.go
 """

@@ -35,7 +35,7 @@ class PriorityMapError(ValueError):
 class HighestPriority:
     """Keeps the options whose group has the highest priority.
 
-    Keeps all if no group has a priority.
+    Keeps all options if no group has a priority.
     """
 
     def __init__(self, text: str | None, events: EventLog) -> None:

@@ -49,7 +49,7 @@ class _Budget:
     may_overflow: bool = True
 
     def take_whole(self, empty: int, drain: int) -> bool:
-        """Subtract all nodes of a group, if the budget allows it. Return whether it does."""
+        """Subtract all nodes of a group and return True, if the budget allows it."""
         if self.all < empty + drain or self.drain < drain:
             is_used_up = self.all == 0 or (drain > 0 and self.drain == 0)
             if is_used_up or not self.may_overflow:

@@ -70,8 +70,8 @@ class ScaleDownPlanner:
         """Return the nodes of groups above their minimum size, in the order of examination.
 
         Empty nodes come first, starting with empty nodes that need not wait for pods to complete.
-        Among otherwise equal nodes, nodes that were unneeded in the last loop come first. upstream:
-        processors/nodes/pre_filtering_processor.go, processors/scaledowncandidates
+        Among otherwise equal nodes, nodes that were unneeded in the last loop come first.
+        upstream: processors/nodes/pre_filtering_processor.go, processors/scaledowncandidates
         """
         groups = self._context.provider.node_groups()
         above = {group.id for group in groups if group.target_size() > group.min_size}

@@ -277,7 +277,7 @@ class ClusterSnapshot:
     def rejection(self, pod: PodInfo, name: str) -> Status | None:
         """Return the status with which a filter rejects `pod` on the node `name`.
 
-        None if the pod fits.
+        Returns None if the pod fits.
 
         upstream: plugin_runner.go: RunFiltersOnNode
         """
@@ -316,7 +316,8 @@ class ClusterSnapshot:
 
         The search starts after the node of the last result. `among` limits the nodes by name, and
         only nodes from position `first` on are tried. Cordoned nodes are never chosen, even if the
-        pod tolerates the cordon. upstream: plugin_runner.go: RunFiltersUntilPassingNode
+        pod tolerates the cordon.
+        upstream: plugin_runner.go: RunFiltersUntilPassingNode
         """
         count = len(self._order)
         if first >= count:

@@ -43,7 +43,7 @@ class _SimulationHandle:
 
 
 def build_plans(cluster: Cluster) -> PlanCache:
-    """Return the plans of the default profile's filters over `cluster`."""
+    """Return a plan cache for `cluster` with the filters of the default profile."""
     handle = _SimulationHandle(cluster)
     profile = Profile(plugins=_PLUGINS)
     plugins = [(IN_TREE[name](handle, {}), 0) for name, _ in _PLUGINS]

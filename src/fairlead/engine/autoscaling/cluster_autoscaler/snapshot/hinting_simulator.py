@@ -21,7 +21,7 @@ _SPECS_MAX: Final = 10
 class HintingSimulator:
     """Places pods with hints.
 
-    A hint that one loop does not make or use is dropped after that loop.
+    A hint is dropped at the end of a loop that has neither made nor used it.
     """
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:

@@ -52,7 +52,7 @@ class UnavailableOfferings:
     def next_expiry(self) -> Instant | None:
         """Return the time at which the next offering becomes available again.
 
-        None if all are available.
+        Returns None if all are available.
         """
         return min(self._until.values(), default=None)
 

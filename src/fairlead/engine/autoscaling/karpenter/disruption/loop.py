@@ -156,7 +156,7 @@ class DisruptionController:
     def next_due(self) -> Instant | None:
         """Return the time at which a loop starts or continues, or commands are checked.
 
-        None if never.
+        Returns None if no work is scheduled.
         """
         loop_at = self._resume_at if self._running is not None else self._loop_at
         due = [one for one in (loop_at, self._queue_at) if one is not None]

@@ -50,7 +50,7 @@ class DisruptionMethod(Protocol):
     disruption_class: DisruptionClass
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Return whether the method applies to the candidate; False may be a reason text."""
+        """Return True if the method applies to the candidate, otherwise False or a reason."""
         ...
 
     def commands(

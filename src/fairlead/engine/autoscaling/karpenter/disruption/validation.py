@@ -79,7 +79,7 @@ def validate_empty(
 ) -> DisruptionCommand | None:
     """Return the command with the nodes that are still empty and within budgets.
 
-    None if none is.
+    Returns None if no node is empty and within budgets any more.
     """
     # upstream: validation.go:EmptinessValidator
     allowed = allowed_disruptions(context.cluster, command.reason, now)

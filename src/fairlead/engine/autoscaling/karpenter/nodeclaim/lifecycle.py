@@ -80,7 +80,7 @@ class NodeClaimLifecycle:
     def next_due(self) -> Instant | None:
         """Return the time of the next Node, condition change, drain step or retry.
 
-        None if there is none.
+        Returns None if there is none.
         """
         draining = min(self._draining.values(), default=None)
         failed = min(self._failed_taints.values(), default=None)

@@ -95,7 +95,7 @@ class NodeClaimRequest:
     def launch(self) -> tuple[InstanceType, Offering] | None:
         """Return the (type, offering) that a provider launches.
 
-        None if no offering is available.
+        Returns None if no offering is available.
         """
         return next(iter(self.launches()), None)
 
@@ -140,7 +140,7 @@ def static_request(pool: NodePool, well_known: frozenset[str]) -> NodeClaimReque
 
 
 def is_custom(key: str, well_known: frozenset[str]) -> bool:
-    """Return whether a label is not well known and not restricted."""
+    """Return whether the label `key` is neither well known nor restricted."""
     return key not in well_known and not is_restricted(key, well_known)
 
 

@@ -39,7 +39,7 @@ class NodeClaimTemplate:
 
     @property
     def pool_name(self) -> str:
-        """The NodePool's name."""
+        """The name of the NodePool."""
         return self.pool.name
 
     @property

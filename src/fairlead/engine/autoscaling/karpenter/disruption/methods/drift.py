@@ -39,8 +39,8 @@ class Drift:
     ) -> list[DisruptionCommand]:
         """Return the command for the first node whose pods fit other nodes.
 
-        [] if there is no such node. Empty nodes come first, then the other nodes by the time at
-        which they drifted.
+        Returns [] if there is no such node. Empty nodes come first, then the other nodes by the
+        time at which they drifted.
         """
         ordered = go_sorted(list(candidates), [_drifted_at(one) for one in candidates])
         for one in sorted(ordered, key=lambda one: bool(one.pods)):

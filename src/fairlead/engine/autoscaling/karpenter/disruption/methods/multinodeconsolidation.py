@@ -76,7 +76,7 @@ class MultiNodeConsolidation:
     ) -> DisruptionCommand | None:
         """Return the command that removes exactly `candidates`.
 
-        None if the removal is not worthwhile.
+        Returns None if the removal is not worthwhile.
         """
         if self._consolidation.needs_several(candidates, now):
             return None

@@ -208,8 +208,8 @@ class QuickRejection:
     def reason(self, candidates: Sequence[DisruptionCandidate], compare: Compare) -> str | None:
         """Return upstream's reason against removing `candidates`.
 
-        None if a simulation has to decide. `compare` compares the price of one new NodeClaim with
-        the price of the candidates.
+        Returns None if a simulation has to decide. `compare` compares the price of one new
+        NodeClaim with the price of the candidates.
         """
         outcome = self._place(candidates)
         if outcome is None:
@@ -256,7 +256,7 @@ class QuickRejection:
     def _place(self, candidates: Sequence[DisruptionCandidate]) -> _Outcome | None:
         """Place the pods that take part on existing nodes.
 
-        None if one of these pods is not plain.
+        Returns None if one of these pods is not plain.
         """
         if self._last is None or self._last[0] is not candidates:
             self._last = candidates, self._placed(candidates)

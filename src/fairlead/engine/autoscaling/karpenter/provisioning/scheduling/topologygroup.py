@@ -115,7 +115,7 @@ class TopologyGroup:
     ) -> LabelRequirement:
         """Return `host` as the only domain of a term over hosts.
 
-        No domain if the term forbids it.
+        Returns no domain if the term forbids it.
         """
         count = self.counts.get(host, 0)
         if self.kind == SPREAD:
@@ -128,9 +128,9 @@ class TopologyGroup:
     def _spread(
         self, pod_domains: LabelRequirement, node_domains: LabelRequirement, *, selects: bool
     ) -> LabelRequirement:
-        """Return the node's domain with the fewest pods, if it satisfies maxSkew.
+        """Return the node's domain that has the fewest pods and satisfies maxSkew.
 
-        Otherwise no domain.
+        Returns no domain if no domain of the node satisfies maxSkew.
         """
         lowest = self._lowest_count(pod_domains)
         best: tuple[int, str] | None = None
