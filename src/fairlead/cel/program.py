@@ -45,7 +45,7 @@ OUT_OF_BUDGET: Final = (
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """The value of an expression or an error message (`problem`), and the cost."""
+    """The value of an expression or an error message (`problem`), and the cost in units."""
 
     value: Any = None
     problem: str = ""

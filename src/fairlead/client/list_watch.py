@@ -29,7 +29,10 @@ class ListWatch:
         on_updates: OnUpdates,
         clock: Callable[[], int],
     ) -> None:
-        """`on_updates` is called with the differences, even without any; `clock` returns ns."""
+        """`on_updates` is called with the differences, even if there are none.
+
+        `clock` returns the time in ns.
+        """
         self._reflector = reflector
         self._client = client
         self._on_updates = on_updates

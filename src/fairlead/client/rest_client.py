@@ -68,7 +68,7 @@ class ApiRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApiAnswer:
-    """The response to a request; status 0 means no response, for the reason in `message`.
+    """The response to a request; status 0 means no response, and `message` is the reason.
 
     The server may have performed a request to which it did not respond. `retry_after_s` is 0 if
     there is no Retry-After header. `reason` and `message` come from the Status in the response.

@@ -47,7 +47,10 @@ class CaseKind(Protocol):
         ...
 
     def recognizes(self, line: Json) -> bool:
-        """Return whether a line with the required fields is of this kind, not a similar one."""
+        """Return whether a line that has the required fields is a case of this kind.
+
+        Similar kinds can have the same fields.
+        """
         ...
 
     def name_of(self, line: Json) -> str | None:

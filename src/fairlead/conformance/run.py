@@ -48,7 +48,7 @@ class FileResult:
 def tally(results: Sequence[FileResult]) -> str:
     """Return a text such as `9 cases, 7 agree, 1 differ, 1 corrected`.
 
-    The last number is left out if it is 0.
+    Numbers of remarks, such as `1 corrected`, appear only if there are remarks.
     """
     cases = sum(result.cases for result in results)
     agree = sum(result.agreements for result in results)

@@ -77,12 +77,12 @@ _HOISTED: Final = ("Schema", "Subresources", "AdditionalPrinterColumns", "Select
 
 
 def shown_rule(rule: Json) -> Json:
-    """Return the Go fields of a validation rule, as errors quote it."""
+    """Return a validation rule as errors quote it, with Go field names."""
     return {shown: rule.get(key, zero) for shown, key, zero in _RULE}
 
 
 def shown_versions(versions: list[Json]) -> list[Json]:
-    """Return the Go fields of the versions, as errors quote them.
+    """Return the versions as errors quote them, with Go field names.
 
     The fields that the internal type has in its spec instead (`_HOISTED`) are null.
     """
@@ -93,7 +93,7 @@ def shown_versions(versions: list[Json]) -> list[Json]:
 
 
 def shown_schema(raw: Json) -> Json:
-    """Return the Go fields of a schema, as errors quote it."""
+    """Return a schema as errors quote it, with Go field names."""
     return {shown: _shown(key, raw.get(key, zero)) for shown, key, zero in _SCHEMA}
 
 

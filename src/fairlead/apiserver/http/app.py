@@ -148,9 +148,7 @@ class ApiApp:
             return await self.handle(replace(request, body=body))
 
     async def handle(self, request: Request) -> Response | Watch:
-        """Authorize, perform and audit an authenticated request.
-
-        Wait until its changes are durable.
+        """Authorize, perform and audit a request; return when its changes are durable.
 
         Raises ApiError if one of the additional handlers refuses the request.
         """

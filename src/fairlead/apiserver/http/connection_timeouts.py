@@ -3,11 +3,11 @@
 uvicorn closes idle connections. This protocol also closes a connection
 
     beyond CONNECTIONS_MAX, with status 503
-    with a request head longer than HEAD_BYTES_MAX, with status 431
+    with a complete request head longer than HEAD_BYTES_MAX, with status 431
     with a request that has no Host header or several, with status 400
-    if a request head is incomplete after HEAD_SECONDS_MAX, or longer than HEAD_BYTES_MAX
+    if a request head is incomplete after HEAD_SECONDS_MAX or after HEAD_BYTES_MAX
     if the client does not read its response for READING_SECONDS_MAX
-    if the client does not read for UNREAD_SECONDS_MIN and more than UNREAD_MAX others do not either
+    if it has not read for UNREAD_SECONDS_MIN, and more than UNREAD_MAX clients are not reading
     if the client keeps sending a body after its request was refused
 
 upstream: Go's net/http/server.go:readRequest, which refuses such heads in the same words
@@ -164,7 +164,10 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
 
 
 def _refusal(problem: str) -> Any:
-    """Return an ASGI application that responds with the status line `problem` and closes."""
+    """Return an ASGI application that responds with the status line `problem`.
+
+    The response closes the connection.
+    """
     status, body = int(problem[:3]), problem.encode()
     headers = [
         (b"content-type", b"text/plain; charset=utf-8"),

@@ -1,6 +1,7 @@
 """Request headers as a mapping.
 
-If a header is repeated, its first value is used; repeated Impersonate-* headers become a list.
+If a header is repeated, its first value is used. Repeated Impersonate-* headers are joined with
+SEPARATOR.
 
 upstream: net/http's Header.Get; apiserver/pkg/endpoints/filters/impersonation
 """

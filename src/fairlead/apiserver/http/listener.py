@@ -21,7 +21,7 @@ BACKLOG: Final = 2_048
 
 
 class ServedApp(Protocol):
-    """An ASGI application whose streams can be ended."""
+    """An ASGI application with streams that can be ended."""
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Handle one request."""

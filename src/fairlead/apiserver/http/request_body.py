@@ -37,7 +37,10 @@ class BodyBudget:
 
     @contextmanager
     def request_of(self, user: str) -> Iterator[Count]:
-        """Count the body of a request of `user` until the request ends (a context)."""
+        """Yield a function that counts the bytes of a request body of `user`.
+
+        The function raises TooManyBodiesError. The bytes are released at the end of the context.
+        """
         counted = 0
 
         def count(size: int) -> None:

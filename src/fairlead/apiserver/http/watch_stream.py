@@ -2,8 +2,8 @@
 
 The stream pauses after each send, so that the events of a busy watch are sent together. The pause
 grows with the number of watches of the same kind, because the same events are sent to each of them.
-With few watches, an event is sent within a millisecond of the write, with a thousand watches within
-50 milliseconds.
+With few watches, an event is sent within a millisecond of the write. With a thousand watches, it is
+sent within 50 milliseconds.
 """
 
 from __future__ import annotations

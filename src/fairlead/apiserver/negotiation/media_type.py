@@ -61,7 +61,7 @@ class Clause:
 
     @property
     def asks_for_view(self) -> bool:
-        """Whether the clause requests a view other than the object, known or unknown."""
+        """Whether the clause requests a view of the object; this view may be unknown."""
         return any(name in _VIEW_PARAMETERS and value for name, value in self.parameters)
 
 

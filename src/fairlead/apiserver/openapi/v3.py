@@ -38,7 +38,7 @@ _CORE: Final = ("APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "S
 
 
 def head() -> Json:
-    """Return the first members of every document."""
+    """Return the members `openapi` and `info`, with which every document begins."""
     return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": f"{MAJOR}.{MINOR}"}}
 
 
@@ -216,7 +216,7 @@ def openapi_schemas(kind: Kind, name: str) -> dict[str, Json]:
 
 
 def _metadata_properties(definition: str, meta: str) -> dict[str, Json]:
-    """Return apiVersion, kind and metadata, the properties of all objects, as in `definition`."""
+    """Return the schemas of apiVersion, kind and metadata, with the words of `definition`."""
     types: dict[str, Json] = {
         "apiVersion": {"type": "string"},
         "kind": {"type": "string"},

@@ -137,7 +137,10 @@ def _row(printer_: Printer, obj: Json, now: int) -> Json:
 
 
 def embedding(kind: Kind, include: str) -> Callable[[Json], Json]:
-    """Return a function that returns the part of an object for its row. Raises ApiError 400."""
+    """Return a function that returns the part of an object that its row embeds.
+
+    Raises ApiError 400.
+    """
     if include not in INCLUDES:
         raise bad_request(
             f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}": '

@@ -28,7 +28,7 @@ CACHE_SIZE: Final = 1 << 14
 
 
 class UnusualError(Exception):
-    """The value is not well-formed or unusual, and needs the full decoder."""
+    """The value is malformed or unusual, so the full decoder must decode it."""
 
 
 def reader_of(schema: Schema) -> Reader:

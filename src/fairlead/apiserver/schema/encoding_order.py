@@ -129,7 +129,10 @@ def _map(inner: _Order | None, value: Any, _before: Any) -> Any:
 
 
 def _by_name(made: Json, like_that: Json) -> Json:
-    """Return `like_that` if it is sorted by name, otherwise its equal `made`, sorted."""
+    """Return `made` with its members sorted by name.
+
+    `like_that` is an equal value. It is returned instead if `made` is already sorted.
+    """
     keys, names = list(made), sorted(made)
     return like_that if keys == names else {key: made[key] for key in names}
 

@@ -4,8 +4,8 @@ Each file `data/openapi/<group>_<version>.json` is an OpenAPI v3 document as an 
 it (`kubectl get --raw /openapi/v3/apis/<group>/<version>`); only `components.schemas` is read. It
 adds the types that the generated tables do not have.
 
-Published documents sort fields by name, and leave out two things that clients can observe. A file
-states them as follows:
+Published documents sort fields by name, and omit the protobuf numbers and the encoding of empty
+fields, although clients can observe them. The files contain these facts as follows:
 
     order of the fields        the order in which objects are encoded, as the Go type declares it
     x-protobuf-number          the field's number in protobuf; without it, numbers follow the order
@@ -105,7 +105,7 @@ def add_document(tables: TypeTables, document: Json) -> None:
 def _kinds(body: Json) -> Iterator[tuple[str, str]]:
     """Yield (kind, apiVersion) of the objects that a type describes.
 
-    Nothing is yielded for a part of objects.
+    A type of a part of objects yields nothing.
     """
     for one in body.get("x-kubernetes-group-version-kind", ()):
         if one["kind"] not in _SHARED_KINDS:

@@ -28,7 +28,7 @@ from fairlead.apiserver.storage.storage import ChangeType, Key, Storage, StoredC
 
 
 class _Meta(msgspec.Struct):
-    """The metadata fields that must be present and of the right type."""
+    """The metadata fields with their required types; only `name` must be present."""
 
     name: str
     namespace: str = ""
@@ -45,7 +45,7 @@ class _Meta(msgspec.Struct):
 
 
 class _Shape(msgspec.Struct):
-    """The object fields that must be present and of the right type."""
+    """The object fields with their required types; `spec` and `status` may be absent."""
 
     apiVersion: str  # noqa: N815
     kind: str
@@ -142,7 +142,7 @@ class SqliteLog:
         return Mark(self.version, self.time, self._value("checksum"))
 
     def continues(self, mark: Mark) -> bool:
-        """Return whether the checksum of the changes after `mark` leads to the newest checksum.
+        """Return whether the logged changes lead from the checksum of `mark` to the newest one.
 
         Also returns True if the log no longer reaches back to `mark`. Raises SqliteLogError.
         """

@@ -185,7 +185,7 @@ class TypeSubstitution:
     def filled(self, type_: CelType, *, is_final: bool = False) -> CelType:
         """Return `type_` with its type parameters replaced.
 
-        `is_final` replaces unknown ones by dyn.
+        `is_final` replaces unknown type parameters by dyn.
         """
         if type_.is_ground:
             return type_

@@ -154,7 +154,7 @@ def _bound(slot: int, initial: Evaluate, result: Evaluate) -> Evaluate:
 
 
 def _quantified(rounds: _Rounds, test: Evaluate, *, is_all: bool) -> Evaluate:
-    """Return the closure of `all`, decided by a false item, or `exists`, by a true item."""
+    """Return the closure of `all` (ends at a false item) or `exists` (ends at a true item)."""
     cost = _ALL_COST if is_all else _EXISTS_COST
 
     def quantified(run: Run) -> bool:

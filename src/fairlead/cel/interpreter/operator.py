@@ -277,7 +277,7 @@ _ABSENT: Final = object()
 def _found(whole: dict[Any, Any], key: Any) -> Any:
     """Return the value of `key` in a map.
 
-    Numbers of different types can be equal, but not to a bool.
+    Numbers of different types can be equal keys; a number never equals a bool.
     """
     if type(key) is str:
         return whole.get(key, whole.default if type(whole) is DefaultMap else _ABSENT)
@@ -311,7 +311,7 @@ def element(whole: Any, key: Any) -> Any:
 def optional_element(whole: Any, key: Any) -> OptionalValue:
     """Return `whole[?key]` or `whole.?key` as an optional value.
 
-    It is absent without such a key.
+    The optional value is absent if there is no such key.
     """
     if type(whole) is OptionalValue:
         if not whole.is_present:

@@ -114,7 +114,7 @@ class _Expansion:
         condition: Node | None = None,
         result: Node | None = None,
     ) -> Comprehension:
-        """Return a loop over the target that ends when the condition is false."""
+        """Return a loop over the target, which ends when `condition` is false."""
         return Comprehension(
             self._factory.id_at(self._place),
             names[0],

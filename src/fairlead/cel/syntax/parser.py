@@ -269,12 +269,11 @@ class _Parser:
         return self.factory.call(place, f"{sign}_", node)
 
     def _skipped_operand(self, also: tuple[str, ...]) -> Node | None:
-        """Report a token that cannot begin an operand.
+        """Report and skip a token that cannot begin an operand.
 
-        Return a placeholder for the operand, or None.
-
-        If an operand begins at the token after it, only one token is dropped, and None is returned.
-        Otherwise all tokens before a token that may follow an operand are skipped.
+        If an operand begins at the next token, skip only one token and return None. Otherwise skip
+        all tokens before a token that may follow an operand, and return a placeholder for the
+        operand.
         """
         here, wanted = self._tokens[self._at], _OPERAND | set(also)
         if self._kind_after() in wanted:

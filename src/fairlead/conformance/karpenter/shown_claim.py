@@ -64,7 +64,7 @@ def shown_duration(text: str) -> str:
 
 
 def shown_launch(request: NodeClaimRequest) -> Json | None:
-    """Return what the provider launches, with offerings of equal price.
+    """Return the offering that the provider launches, and all other offerings of equal price.
 
     Returns None if no offering is available.
     """

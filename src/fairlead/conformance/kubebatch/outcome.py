@@ -111,7 +111,7 @@ def _queue(
 
 
 def _amounts(session: Session, amounts: Mapping[int, float]) -> Json:
-    """Return amounts by resource name, in milli-units except for memory."""
+    """Return amounts by resource name: memory in bytes, other resources in milli-units."""
     names = session.table.resources.names
     found = {
         names[column]: amount if column in (CPU, MEMORY) else amount * _MILLI

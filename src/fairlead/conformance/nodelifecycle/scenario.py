@@ -34,7 +34,7 @@ NOT_THE_KUBELETS: Final = "NetworkUnavailable"
 
 @dataclass(slots=True)
 class _Kubelet:
-    """The kubelet of one incarnation of a node: the Node that currently has this name."""
+    """The simulated kubelet of one Node object; a new Node of the same name has a new kubelet."""
 
     form: Json
     wants: dict[str, Json]

@@ -1,13 +1,13 @@
 """TimelineWorld: the scripted cluster of the recorded timelines, in whole milliseconds.
 
 The scheduler's requests follow the store's rules, after a latency that depends on the kind of
-request. The script and the kubelets write directly, as those of the recorder did. A pod that is
-created on a node runs immediately. A bound pod runs after `kubelet_start_ms`. A deleted pod is
-removed after its grace period plus `kubelet_stop_ms`.
+request. The script and the kubelets write directly, as in the recorder. A pod that is created on a
+node runs immediately. A bound pod runs after `kubelet_start_ms`. A deleted pod is removed after its
+grace period plus `kubelet_stop_ms`.
 
 All consequences of an event, including scheduling cycles, are complete before the next event at the
-same instant. Requests are performed before the script. Timers of the scheduler (such as the end of
-a cycle that takes time) come after both.
+same instant. Requests are performed before the script. Timers of the scheduler, such as the end of
+a cycle that takes time, come after requests and script.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class _WholeMilliseconds:
         return self.engine.handle_deadline(now)
 
     def is_late(self, now: Instant) -> bool:
-        """Return True if a deadline was before `now`."""
+        """Return whether a deadline was before `now`."""
         due = self.engine.next_deadline()
         return due is not None and due < now
 

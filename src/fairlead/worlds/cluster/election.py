@@ -37,7 +37,7 @@ class Election:
         self._collection = LEASES.collection(config.namespace)
 
     async def run(self) -> None:
-        """Try to become or stay leader until leadership is lost. Raises ConnectionConfigError."""
+        """Acquire and renew the Lease until leadership is lost. Raises ConnectionConfigError."""
         while not self.state.has_lost(self._clock()):
             await self._attempt()
             self._on_change()

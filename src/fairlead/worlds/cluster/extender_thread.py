@@ -1,7 +1,7 @@
 """ExtenderThread: calls extenders in a separate thread, so that watches are read meanwhile.
 
-The pod in a call is read from the API server. An extender with `nodeCacheCapable` gets the names of
-nodes, every other extender gets whole nodes.
+The pod in a call is read from the API server. An extender with `nodeCacheCapable` receives the
+names of nodes; every other extender receives whole nodes.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Shadow: decides about every pod that another scheduler places, and compares the decisions.
 
-    a pod gets a node       evaluate the pod on the state before, compare the node, then apply
-    a pod is nominated      evaluate the pod on the state before: did it have to preempt?
-    anything else           apply
+    a pod gets a node       evaluate the pod on the previous state, compare the node, then apply
+    a pod is nominated      evaluate the pod on the previous state: did it have to preempt?
+    any other update        apply
 
-A shadow replaces an engine and issues no commands. The state before a binding is observed can
-differ from the state in which the other scheduler decided, because two bindings may be observed in
-another order than the order of the decisions. Such pods count as differences.
+A shadow replaces an engine and issues no commands. The previous state can differ from the state in
+which the other scheduler decided, because two bindings may be observed in another order than the
+order of the decisions. Such pods count as differences.
 
 The other scheduler may evaluate only a sample of the feasible nodes (percentageOfNodesToScore).
 Then a feasible node that is not among the best nodes is reported as `sampled`, because the other

@@ -124,7 +124,7 @@ class ClusterWorld:
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """Return the time in ns at which the first held-back outcome is reported at the latest."""
+        """Return the latest time (ns) at which the first held-back outcome is reported."""
         return self._deadlines[0][0] if self._deadlines else None
 
     @property

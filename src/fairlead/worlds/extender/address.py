@@ -33,7 +33,10 @@ class Address:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The allowed Host header names if `is_loopback`; an empty tuple allows every name."""
+        """The names that a Host header may contain; () allows every name.
+
+        Names are restricted only for a loopback address.
+        """
         return tuple(dict.fromkeys((*LOOPBACK, self.host))) if self.is_loopback else ()
 
     def __str__(self) -> str:

@@ -44,8 +44,8 @@ View = TypeVar("View", Pod, Node)
 class Answers:
     """The verbs of an extender; `by_verb` maps the name of each verb to its function.
 
-    They raise ProtocolError for malformed requests. They raise AdviserError if a plugin fails and
-    the protocol has no field for the failure.
+    They raise ProtocolError for malformed requests. They raise ExtenderBackendError if a plugin
+    fails and the protocol has no field for the failure.
     """
 
     def __init__(self, adviser: ExtenderBackend) -> None:

@@ -106,7 +106,11 @@ def _host(request: _Request) -> str:
 
 
 async def _body(request: _Request, receive: Receive) -> bytes:
-    """Return the request body. Raises _Refusal if it is too long or too slow, or ClientGone."""
+    """Return the request body.
+
+    Raises _Refusal if the body is too long or arrives too slowly. Raises ClientGone if the client
+    disconnects.
+    """
     try:
         return await read_body(
             request.headers, receive, bytes_max=BODY_BYTES_MAX, seconds_max=BODY_SECONDS_MAX

@@ -41,7 +41,7 @@ class TlsError(ValueError):
     """An extender's certificate or key cannot be used; `field` is a field name of tlsConfig."""
 
     def __init__(self, field: str, problem: str) -> None:
-        """`field` is the field of tlsConfig with the `problem`."""
+        """`field` is the field of tlsConfig that has the `problem`."""
         super().__init__(f"{field}: {problem}")
         self.field = field
         self.problem = problem

@@ -1,4 +1,4 @@
-"""The body of an HTTP call to an extender, with whole objects filled in.
+"""The body of an HTTP call to an extender, which contains whole objects.
 
 A command contains only the names of pods and nodes. The world stores the objects as JSON and
 inserts them into the body. If an object was deleted in the meantime, only its identity is sent.

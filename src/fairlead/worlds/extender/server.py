@@ -43,7 +43,7 @@ class _Server(uvicorn.Server):
         self._on_ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop the server on a signal; unlike uvicorn, the signal is not raised again later."""
+        """Stop the server on a signal; unlike uvicorn, do not raise the signal again later."""
         self.force_exit = self.should_exit
         self.should_exit = True
 

@@ -95,7 +95,7 @@ def json_of_document(document: PartialObject | PartialArray) -> Any:
 
 
 class _Patch:
-    """A document and the result of the operations that have been applied to it."""
+    """A document to which operations are applied one after the other."""
 
     def __init__(self, obj: Any) -> None:
         self.root = opened(obj)

@@ -105,9 +105,9 @@ class TrackedResource:
     """The rules by which writes to one resource or subresource are recorded in managedFields.
 
     `reset_fields` are fields that cannot be owned through the resource. `other_versions` are the
-    API versions served besides `api_version`. An entry in a version that is not served is dropped;
-    it is an error if `rejects_unknown_versions` is set. If `api_version` is "", all entries are
-    treated as entries in this version.
+    API versions served besides `api_version`. An entry in a version that is not served is dropped,
+    or raises UnknownVersionError if `rejects_unknown_versions` is set. If `api_version` is "", all
+    entries are treated as entries in this version.
     """
 
     schema: Schema

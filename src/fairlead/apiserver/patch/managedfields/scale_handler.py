@@ -1,17 +1,17 @@
 """Translates managedFields between an object and its Scale.
 
 The Scale shows one field of the object, such as .spec.replicas of a Deployment. A manager that owns
-this field owns .spec.replicas of the Scale, and after a write through the Scale, the Scale's owners
-own the field of the object:
+this field owns .spec.replicas of the Scale. After a write through the Scale, the owners of
+.spec.replicas of the Scale own the field of the object:
 
     Deployment: ann {.spec.replicas, .spec.template}, bob {.metadata.labels}
     its Scale:  ann {.spec.replicas}
     hpa updates the Scale: hpa {.spec.replicas}
     Deployment: ann {.spec.template}, bob {.metadata.labels}, hpa {.spec.replicas}
 
-Updaters are identified together with the API version in which they wrote, appliers without it. The
-Scale is autoscaling/v1, so an updater that still owns the field after an apply through the Scale is
-recorded as a new manager.
+An updater is identified by its name and the API version in which it wrote, an applier by its name
+only. The Scale is autoscaling/v1, so an updater that still owns the field after an apply through
+the Scale is recorded as a new manager.
 
 upstream: apimachinery/pkg/util/managedfields/scalehandler.go
 """

@@ -80,7 +80,7 @@ def server_side_apply(
     """Return the object after an apply to `live`, with its managedFields.
 
     `live` is None if there is no such object. Defaults are not filled in. Raises ApiError: 400 if
-    the configuration is malformed, 409 for conflicts, 500 if it does not match its schema.
+    the configuration is malformed, 409 for conflicts, 500 if an object does not match its schema.
     """
     config = request.config
     entries = entries_of(live)

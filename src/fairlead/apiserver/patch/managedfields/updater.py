@@ -85,7 +85,7 @@ _NO_OTHER_VERSIONS: Final[Mapping[Any, OwnedVersion]] = MappingProxyType({})
 class OwnershipConflictError(Exception, Generic[Name]):
     """An apply changes fields that other managers own.
 
-    `conflicts` maps each manager to its fields.
+    `conflicts` maps each of these managers to its fields that the apply changes.
     """
 
     def __init__(self, conflicts: dict[Name, FieldSet]) -> None:

@@ -1,7 +1,7 @@
 """Directives of strategic merge patches, and the errors about them.
 
     $patch                          replace or delete the object that contains it
-    $retainKeys                     drop all fields except these
+    $retainKeys                     keep only the listed fields
     $setElementOrder/<list>         the order of the list's items after the merge
     $deleteFromPrimitiveList/<list> scalars to remove from the list
 

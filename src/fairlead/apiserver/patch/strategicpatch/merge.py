@@ -1,4 +1,4 @@
-"""Strategic merge patch: merges by the schema, and follows the directives in the patch.
+"""Strategic merge patch: merges objects and lists as the schema defines, and follows directives.
 
 Lists whose field has the merge strategy are merged: lists of scalars as sets, and lists of objects
 by their merge key. Other lists are replaced. A new list item is put at the front unless

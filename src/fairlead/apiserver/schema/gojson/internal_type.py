@@ -1,9 +1,9 @@
 """Prints objects as upstream's internal (unversioned) types, as update errors show them.
 
-Internal types have no JSON names, so all fields are printed under their Go names, including absent
-ones: a pointer, list or map as null, a string as empty, a number as 0. Most internal types have the
-same fields as the versioned types, in the same order; `_DECLARED` lists the others, with each field
-as `Name` or, if more than the case differs, `Name=jsonName`.
+Internal types have no JSON names, so all fields are printed under their Go names, even if they are
+absent: a pointer, list or map as null, a string as empty, a number as 0. Most internal types have
+the same fields as the versioned types, in the same order. `_DECLARED` lists the other types, with
+each field as `Name` or, if more than the case differs, `Name=jsonName`.
 
 upstream: pkg/apis/*/types.go, encoding/json
 """
@@ -123,7 +123,7 @@ def _security_context(spec: Json, context: Json) -> Json:
 
 
 def _zero(field: Field) -> Any:
-    """Return the value that an absent field is printed with."""
+    """Return the value to print for an absent field."""
     if field.zero in (Zero.KEEP, Zero.NULL):
         return None
     if field.schema.type is Type.OBJECT and field.zero is Zero.EMIT:

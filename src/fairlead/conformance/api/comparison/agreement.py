@@ -166,7 +166,7 @@ class Agreement:
     def _of_managers(self, recorded: Any, found: Any, path: str) -> Mismatch | None:
         """Compare managedFields entries by manager, in any order.
 
-        The values of times are ignored.
+        Times only have to be present in both; their values are ignored.
         """
         if not isinstance(recorded, list) or not isinstance(found, list):
             return self.mismatch(recorded, found, path)

@@ -152,7 +152,10 @@ class KubectlSession:
             transport.close()
 
     def _observes_changes(self, line: Json) -> bool:
-        """Return whether the command observes ongoing changes, as the two after --wait=false do."""
+        """Return whether the command observes ongoing changes.
+
+        The two commands after a command with --wait=false do so.
+        """
         self._commands_until_rest = (
             _HASTY if _NO_WAIT in line["argv"] else max(0, self._commands_until_rest - 1)
         )

@@ -3,10 +3,10 @@
 The computation of a command takes no simulated time, so results do not depend on the speed of the
 machine. The clock advances when a command
 
+    starts             until the changes of the previous command have settled
     sends a request    by a moment, so that later events have later times
     polls again        by the seconds that the command slept
     watches            quickly, because the command waits for an event
-    is followed        until the changes of the previous command have settled
 
 upstream: cli-runtime and kubectl wait by watching, or poll at most once a second
 """
