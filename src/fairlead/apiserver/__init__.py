@@ -1,12 +1,12 @@
-"""The in-process API server: versioned objects and the rules under which they change.
+"""The in-process API server: versioned objects, and the rules for changing them.
 
 Law: it imports `fairlead.api` and `fairlead.cel` only. `now` (ns since 1970) and the ids of new
-objects are arguments, so equal requests in equal order give equal objects. Stored JSON values are
-never mutated: a reader may keep one, but must not change it.
+objects are arguments, so equal requests in equal order lead to equal objects. Stored JSON values
+are never mutated: a reader may keep a value, but must not change it.
 
-A package imports only those below it (`.importlinter`):
+A package imports only packages on the lines below it (`.importlinter`):
 
-    http             requests and answers on a socket
+    http             requests and responses on a socket
     endpoints        REST handlers by verb, subresources, watches
     openapi          OpenAPI documents, built from discovery
     discovery        groups, versions and resources

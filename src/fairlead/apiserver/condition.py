@@ -1,4 +1,4 @@
-"""Updates of status.conditions, a list with at most one condition of each type."""
+"""Updates status.conditions, a list with at most one condition of each type."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _OF_ITS_TIME: Final = ("reason", "message", "observedGeneration")
 def with_conditions(
     conditions: Iterable[Json], changes: Iterable[Mapping[str, Any]], timestamp: str
 ) -> list[Json]:
-    """Return `conditions` with each of `changes` (type, status, reason, ...) merged in by type.
+    """Return `conditions` with `changes` merged in: each change replaces the condition of its type.
 
-    lastTransitionTime becomes `timestamp` if the status changes or the condition is new; empty
-    reasons and messages are left out.
+    A change has type, status, reason and so on. lastTransitionTime becomes `timestamp` if the
+    status changes or the condition is new. Empty reasons and messages are left out.
     """
     # upstream: pkg/api/v1/pod/util.go:UpdatePodCondition
     merged = list(conditions)
@@ -32,7 +32,10 @@ def with_conditions(
 
 
 def _place(conditions: list[Json], condition_type: str) -> int:
-    """Return the index of the condition of that type; the list's length if there is none."""
+    """Return the index of the condition of the type `condition_type`.
+
+    Returns the length of the list if there is none.
+    """
     for place, condition in enumerate(conditions):
         if condition.get("type") == condition_type:
             return place

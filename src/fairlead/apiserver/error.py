@@ -17,11 +17,11 @@ STALE: Final = (
 
 
 class ApiError(Exception):
-    """A refused request: Status.reason, HTTP code, message, and details if upstream has them.
+    """A refused request: the reason of its Status, its HTTP code, its message, and its details.
 
-    `retry_after_s` is 0 if the response has no Retry-After. `resource` replaces the plural as the
-    kind in the details. `has_details` sends details even if they are empty. `continue_token` lets a
-    client continue a list that has expired.
+    `retry_after_s` is 0 if the response has no Retry-After header. If `resource` is not "", it
+    replaces the plural of the kind in the details. If `has_details` is True, the Status has details
+    even if they are empty. `continue_token` lets a client continue a list that has expired.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of one Status
@@ -42,7 +42,7 @@ class ApiError(Exception):
     ) -> None:
         """`kind`, `namespace` and `name` identify the requested object, if there is one.
 
-        `details` replaces the details computed from the other arguments.
+        `details` replaces the details that are computed from the other arguments.
         """
         super().__init__(message)
         self.reason = reason
@@ -60,7 +60,7 @@ class ApiError(Exception):
 
 
 def not_found(kind: Kind, namespace: str, name: str) -> ApiError:
-    """Return ApiError 404: there is no such object."""
+    """Return ApiError 404: the object does not exist."""
     message = f"{kind.resource} {quoted(name)} not found"
     return ApiError("NotFound", 404, message, kind=kind, namespace=namespace, name=name)
 
@@ -68,9 +68,10 @@ def not_found(kind: Kind, namespace: str, name: str) -> ApiError:
 def already_exists(
     kind: Kind, namespace: str, name: str, *, terminating: bool = False, is_generated: bool = False
 ) -> ApiError:
-    """Return ApiError 409: the name is taken (with `terminating`, by a terminating object).
+    """Return ApiError 409: an object with this name already exists.
 
-    `is_generated` means that the client set generateName, with or without a name.
+    `terminating` means that the existing object is being deleted. `is_generated` means that the
+    client set generateName, with or without a name.
     """
     # upstream: registry/generic/registry/store.go:Create, rest/create.go:CheckGeneratedNameError
     message = f"{kind.resource} {quoted(name)} already exists"
@@ -90,9 +91,9 @@ def already_exists(
 
 
 def conflict(kind: Kind, namespace: str, name: str, why: str, *, resource: str = "") -> ApiError:
-    """Return ApiError 409: the stored object differs from the request.
+    """Return ApiError 409: the request conflicts with the stored object, because of `why`.
 
-    `resource` replaces the kind's name.
+    If `resource` is not "", it replaces the plural of the kind in the message.
     """
     message = f"Operation cannot be fulfilled on {resource or kind.resource} {quoted(name)}: {why}"
     return ApiError(
@@ -101,13 +102,16 @@ def conflict(kind: Kind, namespace: str, name: str, why: str, *, resource: str =
 
 
 def forbidden(kind: Kind, namespace: str, name: str, why: str, *, resource: str = "") -> ApiError:
-    """Return ApiError 403: admission refuses; `resource` replaces the kind's name."""
+    """Return ApiError 403: admission refuses the request, because of `why`.
+
+    If `resource` is not "", it replaces the plural of the kind in the message.
+    """
     message = f"{resource or kind.resource} {quoted(name)} is forbidden: {why}"
     return ApiError("Forbidden", 403, message, kind=kind, namespace=namespace, name=name)
 
 
 def invalid(kind: Kind, namespace: str, name: str, causes: tuple[Cause, ...]) -> ApiError:
-    """Return ApiError 422: the object breaks its kind's rules; `causes` has at least one entry."""
+    """Return ApiError 422: the object violates rules of its kind. `causes` must not be empty."""
     stated = list(dict.fromkeys(map(str, causes)))
     text = stated[0] if len(stated) == 1 else f"[{', '.join(stated)}]"
     message = f"{kind.qualified} {quoted(name)} is invalid: {text}"
@@ -122,21 +126,24 @@ def bad_request(message: str) -> ApiError:
 
 
 def internal_error(message: str) -> ApiError:
-    """Return ApiError 500: the server cannot handle the request."""
+    """Return ApiError 500: the server failed to handle the request."""
     return ApiError("InternalError", 500, message)
 
 
 def no_space() -> ApiError:
-    """Return ApiError 500: there is no room for another write."""
+    """Return ApiError 500: the storage has no space for another write."""
     # upstream: etcd's api/v3rpc/rpctypes/error.go:ErrGRPCNoSpace, passed on unchanged
     return ApiError("", 500, "etcdserver: mvcc: database space exceeded")
 
 
 def too_many_requests(message: str, cause: Cause, *, retry_after_s: int = 0) -> ApiError:
-    """Return ApiError 429: retry later."""
+    """Return ApiError 429: the client can retry later.
+
+    If `retry_after_s` is 0, the response has no Retry-After header.
+    """
     return ApiError("TooManyRequests", 429, message, causes=(cause,), retry_after_s=retry_after_s)
 
 
 def expired(asked: int, oldest: int) -> ApiError:
-    """Return ApiError 410: the log starts after version `oldest`, later than version `asked`."""
+    """Return ApiError 410: the change log starts at version `oldest`, after the version `asked`."""
     return ApiError("Expired", 410, f"too old resource version: {asked} ({oldest})")

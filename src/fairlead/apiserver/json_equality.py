@@ -1,8 +1,8 @@
 """Type-strict equality of JSON values, and a hashable canonical form of these values.
 
-1 equals 1.0 but not true; the order of an object's members does not matter. The canonical form
-makes lookups fast: comparing all items of two long lists pairwise would take hours instead of
-seconds.
+1 equals 1.0 but not true. The order of an object's members does not matter. The canonical form
+makes lookups fast: comparing each item of a long list with each item of another would take hours
+rather than seconds.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _ENCODER: Final = msgspec.json.Encoder(order="sorted")
 
 
 def canonical_key(value: Any) -> str | bytes:
-    """Return a key that is equal for equal values."""
+    """Return a hashable key that is equal for equal JSON values."""
     return value if isinstance(value, str) else _ENCODER.encode(value)
 
 
 def json_equal(value: Any, other: Any) -> bool:
-    """Return whether two JSON values are equal: 1 equals 1.0 but not true, at any depth."""
+    """Return whether two JSON values are equal. At any depth, 1 equals 1.0 but not true."""
     if value is other:
         return True
     if value != other:  # == would take 1 for true
@@ -29,7 +29,7 @@ def json_equal(value: Any, other: Any) -> bool:
 
 
 def _is_as_true(value: Any, other: Any) -> bool:
-    """Return whether two values that are equal in Python have booleans in the same places."""
+    """Return whether two values that Python considers equal have booleans in the same places."""
     if isinstance(value, dict):
         return all(_is_as_true(item, other[key]) for key, item in value.items())
     if isinstance(value, list):

@@ -1,7 +1,7 @@
-"""Kind: the facts about each kind of object that the API server needs.
+"""Kind: the facts about a kind of objects that the API server needs.
 
-The rows are in `kind_table`. The names of other kinds (custom resources, kinds of other versions)
-are guessed; a server with their definitions uses `registry` instead.
+`kind_table` contains the rows. The facts about kinds outside the table (custom resources, other
+versions) are guessed. A server that has their definitions uses `registry` instead.
 
 upstream: apimachinery/pkg/apis/meta/v1/types.go:APIResource
 """
@@ -28,9 +28,9 @@ _PROXY: Final = ("create", "delete", "get", "patch", "update")
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """A subresource and the kind of its bodies.
+    """A subresource, and the kind of the bodies of requests to it.
 
-    `group` and `version` are "" if the body has the object's group and version.
+    `group` and `version` are "" if the body has the group and version of the object.
     """
 
     name: str
@@ -61,7 +61,10 @@ _SUBRESOURCES_BY_NAME: Final = {row.name: row for row in _SUBRESOURCES}
 
 
 def subresource(name: str, kind: str) -> Subresource:
-    """Return the subresource `name` of a `kind`. Raises KeyError if there is none."""
+    """Return the subresource `name` of the kind called `kind`.
+
+    Raises KeyError if it does not exist.
+    """
     row = _SUBRESOURCES_BY_NAME[name]
     return Subresource(name, row.kind.format(kind), row.verbs, row.group, row.version)
 
@@ -78,54 +81,54 @@ _FEWER_VERBS: Final = {
 
 
 class DefinedType(Protocol):
-    """What a definition specifies for one version of a custom resource.
+    """The parts of a CustomResourceDefinition that describe one version of a custom resource.
 
     The implementation is `apiextensions.custom_type.CustomType`, in a higher layer.
     """
 
     @property
     def raw(self) -> Json:
-        """The OpenAPI schema as written in the definition."""
+        """The OpenAPI schema as the definition contains it."""
         ...
 
     @property
     def fields(self) -> Schema:
-        """The schema for field managers."""
+        """The schema for managedFields and server-side apply."""
         ...
 
     @property
     def printer(self) -> object:
-        """The `printers.column.Printer` of its Tables."""
+        """The `printers.column.Printer` for Tables of this version."""
         ...
 
     @property
     def scale(self) -> object | None:
-        """The `apiextensions.custom_type.ScalePaths`, None without a scale subresource."""
+        """The `apiextensions.custom_type.ScalePaths`; None without a scale subresource."""
         ...
 
     @property
     def selectable(self) -> tuple[str, ...]:
-        """Paths of the fields that field selectors may use."""
+        """The paths of the fields that field selectors may use."""
         ...
 
     @property
     def deprecation(self) -> str:
-        """The warning for requests to this version, "" if it is not deprecated."""
+        """The warning for requests to this version; "" if it is not deprecated."""
         ...
 
     def pruned_and_defaulted(self, obj: Json, notes: Notes) -> Json:
-        """Return `obj` pruned and defaulted; `notes` gets the unknown fields.
+        """Return `obj` pruned and with its defaults; `notes` receives the unknown fields.
 
-        Raises TypeMismatchError.
+        Raises TypeMismatchError for malformed metadata.
         """
         ...
 
     def pruned(self, obj: Json) -> Json:
-        """Return `obj` with unknown fields pruned."""
+        """Return `obj` without the fields that its schema does not declare."""
         ...
 
     def causes(self, obj: Json, old: Json | None) -> Iterator[Cause]:
-        """Yield the validation errors of `obj`, which is new or replaces `old`."""
+        """Yield the validation errors of `obj`; `old` is the object that it replaces, or None."""
         ...
 
 
@@ -133,9 +136,9 @@ class DefinedType(Protocol):
 class Kind:
     """A kind of objects; `group` is "" for the core group.
 
-    `feature_gate` must be on for the kind to be served, "" for none. `custom` is the type of a
-    custom resource, None if its definition is unknown; `all_types` are the types of all its
-    versions, by apiVersion.
+    If `feature_gate` is not "", this gate must be enabled for the kind to be served. `custom` is
+    the type of a custom resource, or None if its definition is unknown. `all_types` are the types
+    of all its versions, each with its apiVersion.
     """
 
     group: str
@@ -158,7 +161,10 @@ class Kind:
     all_types: tuple[tuple[str, DefinedType], ...] = field(default=(), compare=False, repr=False)
 
     def __hash__(self) -> int:
-        """Return the hash of one string, because lookups are frequent; few kinds share it."""
+        """Return the hash of `resource` only.
+
+        Lookups are frequent, and few kinds share a resource.
+        """
         return self.resource.__hash__()
 
     @cached_property
@@ -168,36 +174,42 @@ class Kind:
 
     @cached_property
     def stored_as(self) -> str:
-        """The apiVersion in which objects are stored; several kinds may share it."""
+        """The apiVersion in which objects of this kind are stored. Several kinds may share it."""
         return self.stored_version or self.api_version
 
     @cached_property
     def stored_group(self) -> str:
-        """The API group of `stored_as`, which refusals quote."""
+        """The API group of `stored_as`, which error messages contain."""
         return self.stored_as.rpartition("/")[0]
 
     @cached_property
     def resource(self) -> str:
-        """The plural with its group (`pods`, `deployments.apps`): for refusals and storage keys."""
+        """The plural with its group (`pods`, `deployments.apps`), for messages and storage keys."""
         return f"{self.plural}.{self.stored_group}" if self.stored_group else self.plural
 
     @cached_property
     def qualified(self) -> str:
-        """The kind with its group (`Pod`, `Deployment.apps`), for refusals of invalid objects."""
+        """The kind with its group (`Pod`, `Deployment.apps`), for errors of invalid objects."""
         return f"{self.kind}.{self.stored_group}" if self.stored_group else self.kind
 
     @cached_property
     def singular(self) -> str:
-        """The singular, such as `pod`; custom resources and metrics kinds may set others."""
+        """The singular name, such as `pod`.
+
+        Custom resources and metrics kinds may set a different one.
+        """
         return self.kind.lower() if self.singular_name is None else self.singular_name
 
     @cached_property
     def list_kind(self) -> str:
-        """The kind of lists, such as `PodList`; a custom resource may set another."""
+        """The kind of a list of these objects, such as `PodList`.
+
+        A custom resource may set another.
+        """
         return self.list_kind_name or f"{self.kind}List"
 
     def part(self, name: str) -> Subresource | None:
-        """Return the subresource called `name`, None if the kind has none."""
+        """Return the subresource called `name`; None if the kind does not have it."""
         return next((sub for sub in self.subresources if sub.name == name), None)
 
 
@@ -250,7 +262,10 @@ _BY_TYPE: Final = {(kind.api_version, kind.kind): kind for kind in KINDS}
 
 
 def _by_name() -> dict[str, Kind]:
-    """Return every name of every kind, in lower case, alone and with its group."""
+    """Return a map from every name of a kind, in lower case, to the kind.
+
+    Names are kinds, plurals and short names, with and without their group.
+    """
     names: dict[str, Kind] = {}
     for kind in KINDS:
         for name in (kind.plural, kind.kind.lower(), *kind.short_names):
@@ -311,12 +326,18 @@ CLUSTER_ROLE_BINDING: Final = _BY_NAME["clusterrolebinding"]
 
 
 def find_kind(name: str) -> Kind | None:
-    """Return the kind for `name`: kind, plural or short name in any case, with group or not."""
+    """Return the kind called `name`; None if there is none.
+
+    `name` is a kind, plural or short name in upper or lower case, with or without its group.
+    """
     return _BY_NAME.get(name.lower())
 
 
 def kind_of(obj: Mapping[str, Any]) -> Kind:
-    """Return the kind of a JSON object; guessed from the object if it is not in the table."""
+    """Return the kind of a JSON object.
+
+    If the kind is not in the table, it is guessed from the object.
+    """
     api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
     known = _BY_TYPE.get((api_version, kind))
     if known is not None:
@@ -327,7 +348,10 @@ def kind_of(obj: Mapping[str, Any]) -> Kind:
 
 
 def _plural(kind: str) -> str:
-    """Return the usual plural; the definition of a custom resource may set a different one."""
+    """Return the usual plural of `kind`.
+
+    The definition of a custom resource may set a different one.
+    """
     # upstream: apimachinery/pkg/api/meta/restmapper.go:UnsafeGuessKindToResource
     singular = kind.lower()
     if singular.endswith("s"):
@@ -340,7 +364,7 @@ _STABILITY: Final = {None: 0, "beta": 1, "alpha": 2}
 
 
 def version_order(version: str) -> tuple[int, int, int, str]:
-    """Return a sort key for versions: v2, v1, v1beta2, v1beta1, v1alpha1, then the rest."""
+    """Return a sort key that orders v2, v1, v1beta2, v1beta1, v1alpha1, then all other versions."""
     # upstream: apimachinery/pkg/version/helpers.go:CompareKubeAwareVersionStrings
     match = _VERSION.fullmatch(version)
     if match is None:

@@ -1,10 +1,10 @@
-"""The tables of groups and kinds: the discovery document of a 1.36 API server.
+"""The tables of groups and kinds, with the content of a 1.36 API server's discovery documents.
 
-A row is apiVersion, kind, plural, short names, traits, categories, subresources ("-" for none). The
-traits: n is namespaced; g counts the changes of its spec in metadata.generation; s has the
-subresource `status`; c is a custom resource, served only where its definition exists. If several
-groups have a kind of the same name, the name means the first row, as in kubectl. Subresources are
-sorted by name.
+The columns of a row are apiVersion, kind, plural, short names, traits, categories and subresources
+("-" for none). The traits are: n for a namespaced kind; g if metadata.generation counts the changes
+of its spec; s for the subresource `status`; c for a custom resource, which is served only if its
+definition exists. If several groups have a kind of the same name, the name means the first row, as
+in kubectl. Subresources are sorted by name.
 
 upstream: pkg/registry/*/rest/storage_*.go, and each kind's strategy.go for the traits
 """

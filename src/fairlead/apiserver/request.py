@@ -1,8 +1,8 @@
-"""Request and Response, independent of the transport.
+"""Request and Response, which are independent of the transport.
 
-An HTTP server fills in a `Request` and sends a `Response`; tests use them without HTTP. Both are
-msgspec structs, as is everything created for each request: a frozen dataclass takes six times as
-long.
+An HTTP server builds a `Request` and sends a `Response`; tests use them without HTTP. Both are
+msgspec structs, because they are created for each request and creating a frozen dataclass takes six
+times as long.
 """
 
 from __future__ import annotations
@@ -34,12 +34,11 @@ ADMIN = User(name="kubernetes-admin", groups=(SYSTEM_MASTERS, AUTHENTICATED))
 
 
 class Request(Struct, frozen=True):
-    """One request; header names are in lower case, `query` is decoded and in order.
+    """One request.
 
-    The first value of a repeated header counts, except for list headers (`Impersonate-…`), whose
-    values are joined by SEPARATOR.
-
-    `notes` are for the audit log.
+    Header names are in lower case. `query` contains the decoded parameters in their order. If a
+    header is repeated, only its first value is kept, except for list headers (`Impersonate-…`),
+    whose values are joined by SEPARATOR. `notes` become annotations in the audit log.
     """
 
     method: str
@@ -51,14 +50,14 @@ class Request(Struct, frozen=True):
     notes: dict[str, str] = field(default_factory=dict)
 
     def parameter(self, name: str) -> str:
-        """Return the first value of a query parameter, "" if it is absent."""
+        """Return the first value of the query parameter `name`; "" if it is absent."""
         for key, value in self.query:
             if key == name:
                 return value
         return ""
 
     def has(self, name: str) -> bool:
-        """Return whether a query parameter is present, even without a value (`?name`)."""
+        """Return whether the query parameter `name` is present; it may have no value (`?name`)."""
         return any(key == name for key, _ in self.query)
 
 
@@ -67,7 +66,7 @@ Body = Iterable[bytes]
 
 
 class Response(Struct, frozen=True):
-    """One response; `warnings` become one Warning header each."""
+    """One response. Each of `warnings` is sent as a Warning header."""
 
     status: int
     body: Body = ()

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One error; `field` is a path such as `spec.containers[0].name`, "" for the whole object."""
+    """One error of a refused request.
+
+    `field` is a path such as `spec.containers[0].name`, or "" for the whole object.
+    """
 
     reason: str
     message: str
     field: str = ""
 
     def __str__(self) -> str:
-        """Return the text of this error in the message of the refusal."""
+        """Return the text of this error as messages of refused requests contain it."""
         return f"{self.field}: {self.message}" if self.field else self.message

@@ -1,4 +1,4 @@
-"""CustomType: how objects of one version of a CustomResourceDefinition are decoded and validated.
+"""CustomType: decodes and validates the objects of one version of a CustomResourceDefinition.
 
 upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go,
 apiextensions-apiserver/pkg/apiserver/schema/objectmeta/validation.go
@@ -58,7 +58,10 @@ _BLOCKING: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """The paths of the fields that a Scale shows; `selector` is None if there is none."""
+    """The paths of the fields of a custom resource from which its Scale is built.
+
+    `selector` is None if the Scale has no selector.
+    """
 
     spec_text: str
     spec: JsonPath
@@ -70,10 +73,11 @@ class ScalePaths:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CustomType:
-    """The type of one version. `fields` is its schema for managedFields and server-side apply.
+    """The type of one version of a custom resource.
 
-    `selectable` are the fields that field selectors may use. `deprecation` is the warning for
-    users of the version, "" if it is not deprecated.
+    `fields` is its schema for managedFields and server-side apply. `selectable` contains the fields
+    that field selectors may use. `deprecation` is the warning for users of the version, or "" if
+    the version is not deprecated.
     """
 
     schema: Structural
@@ -86,23 +90,23 @@ class CustomType:
 
     @property
     def raw(self) -> Json:
-        """The OpenAPI schema as the definition has it."""
+        """The OpenAPI schema as the definition contains it."""
         return self.schema.raw
 
     def pruned(self, obj: Json) -> Json:
-        """Return `obj` with unknown fields pruned."""
+        """Return `obj` without the fields that its schema does not declare."""
         return pruned_object(self.schema, obj)
 
     def pruned_and_defaulted(self, obj: Json, notes: Notes) -> Json:
-        """Return `obj` as it is stored; unknown fields are dropped and reported to `notes`.
+        """Return `obj` as it is stored: with defaults and without unknown fields.
 
-        Raises TypeMismatchError for malformed metadata.
+        `notes` receives the unknown fields. Raises TypeMismatchError for malformed metadata.
         """
         with_metadata = _with_metadata_read(obj, notes)
         return pruned_and_defaulted(self.schema, with_metadata, notes.unknown)
 
     def causes(self, obj: Json, old: Json | None) -> Iterator[Cause]:
-        """Yield the validation errors of `obj`; `old` is the stored object of an update."""
+        """Yield the validation errors of `obj`; `old` is the object that an update replaces."""
         before = ABSENT if old is None else _content(old)
         try:
             schema_causes = list(bounded(value_causes(self.schema, _content(obj), "", before)))
@@ -134,7 +138,7 @@ class CustomType:
 
 
 def _content(obj: Json) -> Json:
-    """Return `obj` without apiVersion, kind and metadata, which definitions do not describe."""
+    """Return `obj` without apiVersion, kind and metadata, which schemas do not describe."""
     return {key: value for key, value in obj.items() if key not in IDENTITY}
 
 
@@ -166,7 +170,7 @@ def _replica_causes(text: str, path: JsonPath, obj: Json) -> Iterator[Cause]:
 
 
 def embedded_object_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
-    """Yield the errors of all embedded objects in `value`, which is at `path`."""
+    """Yield the errors of all embedded API objects in `value`; `path` is the path of `value`."""
     if isinstance(value, dict):
         if schema.is_embedded:
             yield from _object_causes(value, path)

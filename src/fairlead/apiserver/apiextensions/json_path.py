@@ -29,18 +29,21 @@ Step = Callable[[Any], Values]
 
 
 class JsonPathError(ValueError):
-    """The text is not a simple JSON path."""
+    """The error for a text that is not a simple JSON path."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonPath:
-    """A parsed path; `names` are its steps if all of them are plain field names."""
+    """A parsed path.
+
+    If it consists of plain field names, `names` contains them; otherwise it is None.
+    """
 
     steps: tuple[Step, ...]
     names: tuple[str, ...] | None
 
     def find(self, value: Any) -> Values:
-        """Return the values at the path, in order."""
+        """Return all values at the path in `value`."""
         found = [value]
         for step in self.steps:
             found = [inner for one in found for inner in step(one)]
@@ -49,7 +52,7 @@ class JsonPath:
 
 @text_cache(maxsize=CACHE_SIZE)
 def json_path(text: str) -> JsonPath:
-    """Parses a path. Raises JsonPathError."""
+    """Return the parsed path. Raises JsonPathError."""
     if not text.startswith("."):
         raise JsonPathError("must be a simple json path starting with .")
     steps: list[Step] = []
@@ -67,7 +70,10 @@ def json_path(text: str) -> JsonPath:
 
 
 def plain_path(text: str) -> JsonPath:
-    """Return the path of field names separated by dots; names may contain any characters."""
+    """Return the path that consists of the field names in `text`, separated by dots.
+
+    The names may contain any other characters.
+    """
     names = tuple(text.removeprefix(".").split("."))
     return JsonPath(tuple(map(_named, names)), names)
 

@@ -30,7 +30,7 @@ LAST_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
 
 
 def kinds_of(definition: Json) -> tuple[Kind, ...]:
-    """Return the kinds of a valid, defaulted CustomResourceDefinition."""
+    """Return the kinds of a valid CustomResourceDefinition that has its defaults."""
     spec = definition["spec"]
     storage_version = next(version["name"] for version in spec["versions"] if version["storage"])
     types = tuple((f"{spec['group']}/{one['name']}", custom_type(one)) for one in spec["versions"])
@@ -70,7 +70,7 @@ def _kind(
 
 
 def _deprecation(spec: Json, version: Json) -> str:
-    """Return the warning for users of a deprecated version; "" if it is not deprecated."""
+    """Return the warning for users of a deprecated version; "" if the version is not deprecated."""
     # upstream: customresource_handler.go:defaultDeprecationWarning
     if not version.get("deprecated"):
         return ""
@@ -130,7 +130,10 @@ _AGE: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTim
 
 
 def printer_of(columns: Sequence[Json]) -> Printer:
-    """Return the printer for `additionalPrinterColumns`, up to the first with an invalid path."""
+    """Return the printer for the additionalPrinterColumns `columns`.
+
+    The first column with an invalid path and all columns after it are left out.
+    """
     printable = list(takewhile(_is_read, columns or (_AGE,)))
     return Printer((_NAME, *map(_column, printable)), _cells(printable))
 
@@ -168,7 +171,7 @@ def _cells(columns: Sequence[Json]) -> Cells:
 
 
 def _cell(values: list[Any], type_name: str, now: int) -> Cell:
-    """Return the first of `values` if it has the type of the column; None otherwise."""
+    """Return the first of `values` as a cell; None if it does not have the type of the column."""
     if not values:
         return None
     value = values[0]

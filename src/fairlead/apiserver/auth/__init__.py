@@ -1,5 +1,5 @@
 """Authentication, authorization, certificates, and the RBAC objects of a new cluster.
 
 Law: pure, except that `certificate_authority` generates keys. The current time and the request are
-arguments; a refusal is an `ApiError` in upstream's words.
+arguments. A refusal is an `ApiError` in upstream's words.
 """

@@ -1,4 +1,4 @@
-"""The authorizer interface: what users may do, and how the server identifies them.
+"""The authorizer interface: decisions on requests, and the identification of users.
 
 upstream: apiserver/pkg/authorization/authorizer/interfaces.go
 """
@@ -17,9 +17,10 @@ from fairlead.apiserver.request import User
 
 
 class AuthorizationAttributes(Struct, frozen=True):
-    """The attributes of a request to authorize; for non-resource URLs all but `path` are "".
+    """The attributes of a request that is to be authorized.
 
-    `selector` is the field selector of a request for many objects, as it was sent.
+    For a path without a resource, all attributes except `user`, `verb` and `path` are "".
+    `selector` is the field selector of a request for many objects, as the client sent it.
     """
 
     user: User
@@ -35,7 +36,7 @@ class AuthorizationAttributes(Struct, frozen=True):
 
     @property
     def is_resource(self) -> bool:
-        """Whether this is a request for a resource."""
+        """True if the request is for a resource."""
         return bool(self.resource)
 
 
@@ -44,34 +45,37 @@ Authorize = Callable[[AuthorizationAttributes], None]
 
 
 def allow_all(_: AuthorizationAttributes) -> None:
-    """Allows every request."""
+    """Allow every request."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessDecision:
-    """Whether a request is allowed, and why."""
+    """A decision on a request: whether it is allowed, and the reason."""
 
     allowed: bool
     reason: str = ""
 
 
 class Authorizer(Protocol):
-    """Decides whether requests are allowed, and lists the rules behind the decisions."""
+    """Decides whether requests are allowed, and lists the rules that apply to a user."""
 
     def __call__(self, attributes: AuthorizationAttributes) -> None:
-        """Return None if the request is allowed. Raises ApiError 403 otherwise."""
+        """Return None if the request is allowed. Raises ApiError 403 if it is not."""
         ...
 
     def verdict(self, attributes: AuthorizationAttributes) -> AccessDecision:
-        """Return whether the request is allowed, and why."""
+        """Return the decision on a request: whether it is allowed, and the reason."""
         ...
 
     def rules_for(self, user: User, namespace: str) -> Sequence[Json]:
-        """Return all rules that apply to the user in a namespace, or cluster-wide for ""."""
+        """Return all rules that apply to the user in `namespace`; "" means cluster-wide only."""
         ...
 
     def rules_of(self, reference: Json, namespace: str) -> Sequence[Json] | None:
-        """Return the rules of the role that a roleRef in `namespace` names; None if missing."""
+        """Return the rules of the role that `reference`, a roleRef in `namespace`, names.
+
+        Returns None if the role does not exist.
+        """
         ...
 
 
@@ -79,8 +83,9 @@ class Authorizer(Protocol):
 class Identity:
     """The authorizer, and the functions that authenticate and issue tokens.
 
-    `recognize` finds the user of a token; `issue` signs claims (RFC 7519). `issuer` is the issuer
-    of tokens, and their audience if they name none; `keys` are the public keys (RFC 7517).
+    `recognize` returns the user of a token. `issue` signs claims (RFC 7519). `issuer` is the issuer
+    of tokens, and the audience of tokens for which the client requests no audience. `keys` are the
+    public keys (RFC 7517).
     """
 
     rights: Authorizer

@@ -1,6 +1,6 @@
-"""The cluster's certificate authority, and the certificates it issues to servers and clients.
+"""The cluster's certificate authority, and the certificates that it issues to servers and clients.
 
-Generates keys, so this module is not deterministic; the time is an argument.
+This module generates random keys, so it is not deterministic. The time is an argument.
 
 upstream: client-go/util/cert/cert.go
 """
@@ -41,7 +41,7 @@ class CertificateKeyPair:
 
 
 def new_authority(now: datetime) -> CertificateKeyPair:
-    """Return a certificate authority, valid from `now` (with a time zone)."""
+    """Return a new certificate authority, valid from `now` (with a time zone)."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name(AUTHORITY_NAME)
     builder = (
@@ -56,7 +56,7 @@ def new_authority(now: datetime) -> CertificateKeyPair:
 def new_server(
     authority: CertificateKeyPair, hosts: Iterable[str], now: datetime
 ) -> CertificateKeyPair:
-    """Return a server certificate for `hosts` (names and addresses) and the usual names."""
+    """Return a server certificate for `hosts` (names and addresses) and SERVER_NAMES."""
     names = dict.fromkeys((*SERVER_NAMES, *hosts))
     alternatives = x509.SubjectAlternativeName([_general_name(name) for name in names])
     return _signed(authority, _name("fairlead"), now, alternatives)
@@ -65,7 +65,7 @@ def new_server(
 def new_client(
     authority: CertificateKeyPair, user: str, groups: Iterable[str], now: datetime
 ) -> CertificateKeyPair:
-    """Return a client certificate for a user with groups."""
+    """Return a client certificate for the user `user`, a member of `groups`."""
     attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
     name = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, user)])
     return _signed(authority, name, now, None)

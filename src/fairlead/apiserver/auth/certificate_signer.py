@@ -1,4 +1,4 @@
-"""Signs approved CertificateSigningRequests, or returns the reason for refusing to.
+"""Signs approved CertificateSigningRequests, or returns the reason for a refusal.
 
     kubernetes.io/kube-apiserver-client           client certificates of any user
     kubernetes.io/kube-apiserver-client-kubelet   client certificates of kubelets
@@ -47,14 +47,20 @@ _NAME_TYPES: Final = (
 
 
 def request_of(content: bytes) -> x509.CertificateSigningRequest:
-    """Return the PEM request in `content`; other text may precede it. Raises ValueError."""
+    """Return the PEM certificate request in `content`. Raises ValueError.
+
+    Other text may precede the request.
+    """
     return x509.load_pem_x509_csr(content[content.index(_PEM_HEADER) :])
 
 
 def signing_problem(
     signer: str, request: x509.CertificateSigningRequest, usages: Sequence[str]
 ) -> str:
-    """Return why `signer`, one of SIGNERS, refuses to sign `request`; "" if it signs."""
+    """Return the reason why `signer` refuses to sign `request`; "" if it signs.
+
+    `signer` is one of SIGNERS.
+    """
     if signer == CLIENT:
         return _client_usage_problem(usages)
     is_server = signer == KUBELET_SERVING
@@ -80,9 +86,10 @@ def sign(
     usages: Sequence[str],
     not_after: datetime,
 ) -> str:
-    """Return the certificate (PEM) for `request`, valid until `not_after` or the authority's end.
+    """Return the certificate (PEM) for `request`.
 
-    Its validity starts when the authority's does, to tolerate clock skew.
+    It is valid until `not_after`, or until the authority's certificate expires. Its validity starts
+    with that of the authority's certificate, to tolerate clock skew.
     """
     issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
     signer = serialization.load_pem_private_key(authority.key.encode(), password=None)
@@ -121,9 +128,10 @@ def _client_usage_problem(usages: Sequence[str]) -> str:
 
 
 def _name_problem(request: x509.CertificateSigningRequest, *, is_server: bool) -> str:
-    """Return why the subjectAltNames of `request` are not allowed; "" if they are.
+    """Return the reason why the subjectAltNames of `request` are not allowed; "" if they are.
 
-    A serving certificate needs DNS names or IP addresses; a client certificate must not have any.
+    A serving certificate needs DNS names or IP addresses. A client certificate must not have
+    subjectAltNames.
     """
     names = list(_alternatives(request) or ())
     if is_server and not any(isinstance(one, x509.DNSName | x509.IPAddress) for one in names):

@@ -1,11 +1,14 @@
 """Impersonation: applies Impersonate-* headers after checking the user's permissions.
 
-Each header (user, groups, uid, extra) needs a permission of its own. There are two schemes:
+Each value in the headers (user, groups, uid, extra) needs its own permission. The verbs are:
 
-    impersonate:user-info            to impersonate that user, with impersonate-on:user-info:VERB
-    impersonate:serviceaccount       the same, for a service account given by name alone
-    impersonate:arbitrary-node       the same, for a node given by name alone
-    impersonate                      the legacy permission, for any user and verb; checked last
+    impersonate:user-info         impersonate a user
+    impersonate:serviceaccount    impersonate a service account, if only its name is given
+    impersonate:arbitrary-node    impersonate a node, if only its name is given
+    impersonate                   impersonate anyone (legacy)
+
+The first three verbs also need a permission for the request itself, such as
+`impersonate-on:user-info:list` for a list. The legacy verb does not; it is checked last.
 
 upstream: apiserver/pkg/endpoints/filters/impersonation/{constrained_impersonation,mode}.go
 """
@@ -51,9 +54,11 @@ _GROUP: Final = "authentication.k8s.io"
 def impersonated(
     attributes: AuthorizationAttributes, headers: Mapping[str, str], authorize: Authorize
 ) -> User:
-    """Return the effective user of a request: its user, or the user in its headers.
+    """Return the user that a request impersonates.
 
-    Raises ApiError: 403 without permission, 400 for headers without a user name.
+    Without Impersonate-* headers, this is the requesting user.
+
+    Raises ApiError 403 if a permission is missing, and 400 for headers without a user name.
     """
     name = headers.get(USER, "")
     if not name:
@@ -78,7 +83,10 @@ def impersonated(
 def _by_constrained_permission(
     attributes: AuthorizationAttributes, target: User, mode: str, authorize: Authorize
 ) -> User:
-    """Return `target` if this verb is permitted as `target` in `mode`. Raises ApiError 403."""
+    """Return `target` if the user may make this request as `target` in the constrained `mode`.
+
+    Raises ApiError 403.
+    """
     authorize(replace(attributes, verb=f"{_VERB}-on:{mode}:{attributes.verb}"))
     values = (*target.groups, *target.extra, *chain.from_iterable(target.extra.values()))
     if SYSTEM_MASTERS in target.groups or "" in values:
@@ -97,7 +105,10 @@ def _by_constrained_permission(
 def _by_legacy_permission(
     attributes: AuthorizationAttributes, target: User, authorize: Authorize
 ) -> User:
-    """Return `target` if the legacy permission to impersonate it exists. Raises ApiError 403."""
+    """Return `target` if the user has the legacy permission to impersonate it.
+
+    Raises ApiError 403.
+    """
     for permission in _required_permissions(attributes.user, target):
         # The legacy permission treats nodes as ordinary users.
         is_node = permission.resource == "nodes"
@@ -139,13 +150,16 @@ def _required_permissions(user: User, target: User) -> Iterator[AuthorizationAtt
 
 
 def _node(name: str) -> str:
-    """Return the node whose kubelet has the user name `name`; "" for other users."""
+    """Return the node whose kubelet has the user name `name`; "" if it is not a kubelet's name."""
     node = name.removeprefix(NODE_PREFIX)
     return node if name.startswith(NODE_PREFIX) and not dns_subdomain_problems(node) else ""
 
 
 def _account(name: str) -> tuple[str, str] | None:
-    """Return namespace and name of the service account with this user name; None for others."""
+    """Return (namespace, name) of the service account with the user name `name`.
+
+    Returns None if it is not the user name of a service account.
+    """
     # upstream: apiserver/pkg/authentication/serviceaccount/util.go:SplitUsername
     parts = name.removeprefix(SERVICE_ACCOUNT_PREFIX).split(":")
     is_account = name.startswith(SERVICE_ACCOUNT_PREFIX) and len(parts) == 2 and all(parts)
@@ -153,7 +167,7 @@ def _account(name: str) -> tuple[str, str] | None:
 
 
 def _go_user(headers: Mapping[str, str]) -> str:
-    """Return a user without a name, as Go prints it."""
+    """Return the text that Go prints for the user in `headers`, who has no name."""
     groups = headers[GROUP].split(SEPARATOR) if GROUP in headers else ()
     extra = (
         f"{quoted(key)}:{_go_strings(values)}" for key, values in sorted(_extra(headers).items())
@@ -165,12 +179,12 @@ def _go_user(headers: Mapping[str, str]) -> str:
 
 
 def _go_strings(values: Sequence[str]) -> str:
-    """Return a slice of strings, as Go prints it."""
+    """Return the text that Go prints for a slice of strings."""
     return f"[]string{{{', '.join(map(quoted, values))}}}" if values else "[]string(nil)"
 
 
 def _constrained_mode(target: User) -> str:
-    """Return the constrained mode that applies; "" if none does."""
+    """Return the constrained mode for impersonating `target`; "" if no mode applies."""
     is_name_alone = not (target.groups or target.uid or target.extra)
     if _node(target.name):
         return _NODE if is_name_alone else ""

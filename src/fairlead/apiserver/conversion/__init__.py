@@ -1,4 +1,4 @@
-"""Conversion between the served and the stored version of an object.
+"""Converts objects between the served and the stored version.
 
 upstream: pkg/apis/*/v1/conversion.go
 """

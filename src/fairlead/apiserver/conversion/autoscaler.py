@@ -1,10 +1,11 @@
 """Converts HorizontalPodAutoscalers between autoscaling/v1 and v2.
 
-v1 has one field for the target CPU utilization and one for the current one. All other metrics,
-their current values, the conditions and the behavior are annotations in JSON: metrics in the form
-of `autoscaler_metric`, behavior by the field names of a Go type without JSON names. Malformed
-annotations are dropped, as are v2 annotations with these names. A CPU metric that was converted to
-v1 and back becomes the last metric.
+v1 has one field for the target CPU utilization, and one field for the current CPU utilization. In
+v1, all other metrics, their current values, the conditions and the behavior are JSON in
+annotations. Metrics have the field names of `autoscaler_metric`; the behavior has the field names
+of a Go type without JSON names. Malformed annotations are dropped. If a v2 object has annotations
+with these names, they are dropped too. A CPU metric that was converted to v1 and back becomes the
+last metric.
 
 upstream: pkg/apis/autoscaling/v1/conversion.go, pkg/apis/autoscaling/helpers.go
 """
@@ -42,7 +43,7 @@ _CONDITION: Final = (
 
 
 def old_autoscaler(autoscaler: Json) -> Json:
-    """Return an autoscaler of autoscaling/v2, converted to autoscaling/v1."""
+    """Return an autoscaling/v2 autoscaler, converted to autoscaling/v1."""
     spec = dict(autoscaler.get("spec") or {})
     status = {"currentReplicas": 0, "desiredReplicas": 0, **(autoscaler.get("status") or {})}
     metrics = spec.pop("metrics", None) or []
@@ -61,7 +62,7 @@ def old_autoscaler(autoscaler: Json) -> Json:
 
 
 def new_autoscaler(autoscaler: Json) -> Json:
-    """Return an autoscaler of autoscaling/v1, converted to autoscaling/v2."""
+    """Return an autoscaling/v1 autoscaler, converted to autoscaling/v2."""
     spec, status = dict(autoscaler.get("spec") or {}), dict(autoscaler.get("status") or {})
     notes = (autoscaler.get("metadata") or {}).get("annotations") or {}
     metrics = [new_target(each) for each in _read(notes, _METRICS)]
@@ -88,7 +89,10 @@ def _set(obj: Json, name: str, value: Any) -> None:
 
 
 def _annotated(autoscaler: Json, notes: Mapping[str, Any]) -> Json:
-    """Return `autoscaler` with `notes` as its only annotations of this conversion."""
+    """Return `autoscaler` with `notes` as annotations.
+
+    Other annotations that this conversion uses are removed.
+    """
     meta = dict(autoscaler.get("metadata") or {})
     given = meta.pop("annotations", None) or {}
     kept = {key: value for key, value in given.items() if key not in _NAMES}
@@ -183,7 +187,10 @@ def _new_rules(rules: Json) -> Json:
 
 
 def _fitting(found: Any, types: Mapping[str, type]) -> Json:
-    """Return the fields of an object that have the expected types; names match in any case."""
+    """Return the fields of the object `found` that are in `types` and have the given types.
+
+    The field names match in upper and lower case.
+    """
     if not isinstance(found, dict):
         return {}
     given = {name.lower(): value for name, value in found.items()}
@@ -268,17 +275,17 @@ _CURRENTS: Final[Mapping[str, Fields]] = {kind: _now(fields) for kind, fields in
 
 
 def old_target(metric: Json) -> Json:
-    """Return an entry of `spec.metrics`, converted to v1."""
+    """Return the item `metric` of v2's `spec.metrics`, converted to v1."""
     return _old(metric, _TARGETS, _TARGET_ZEROS)
 
 
 def old_current(metric: Json) -> Json:
-    """Return an entry of `status.currentMetrics`, converted to v1."""
+    """Return the item `metric` of v2's `status.currentMetrics`, converted to v1."""
     return _old(metric, _CURRENTS, _CURRENT_ZEROS)
 
 
 def new_target(metric: Json) -> Json:
-    """Return an entry of `spec.metrics`, converted to v2."""
+    """Return the v1 metric `metric`, converted to an item of v2's `spec.metrics`."""
     made = _new(metric, _TARGETS, _TARGET_ZEROS)
     for source in _TARGETS:
         if source in made:
@@ -287,7 +294,7 @@ def new_target(metric: Json) -> Json:
 
 
 def new_current(metric: Json) -> Json:
-    """Return an entry of `status.currentMetrics`, converted to v2."""
+    """Return the v1 metric `metric`, converted to an item of v2's `status.currentMetrics`."""
     return _new(metric, _CURRENTS, _CURRENT_ZEROS)
 
 
@@ -341,7 +348,7 @@ def _put(obj: Json, path: list[str], value: Any) -> None:
 
 
 def _in_order(value: Any) -> Any:
-    """Return the references and selectors as Go encodes them: fields in order, labels sorted."""
+    """Return `value` with its members in Go's order: fields as declared, labels sorted by name."""
     if isinstance(value, list):
         return [_in_order(each) for each in value]
     if not isinstance(value, dict):
@@ -355,7 +362,7 @@ def _in_labels(name: str, value: Any) -> Any:
 
 
 def _typed(source: Json) -> Json:
-    """Set the type of each target, which follows from its values."""
+    """Return `source` with the type of its target, which its values determine."""
     target = dict(source.get("target") or {})
     if "averageValue" in target and "describedObject" in source:
         target.pop("value", None)

@@ -1,9 +1,10 @@
 """Converts objects between the version of a request and the stored version.
 
-Events of both groups are the same objects, and so are HorizontalPodAutoscalers of both versions.
-They are stored as `Kind.stored_as`; a kind that is served in the stored version is not converted.
-Versions of a custom resource differ only in apiVersion and in their schemas: fields unknown to the
-stored version are lost on write, and fields unknown to the served version are left out on read.
+The Events of both groups are the same objects, and so are the HorizontalPodAutoscalers of both
+versions. They are stored as `Kind.stored_as`; a kind that is served in the stored version is not
+converted. The versions of a custom resource differ only in apiVersion and in their schemas. Fields
+that the stored version lacks are lost on write, and fields that the served version lacks are left
+out on read.
 
 upstream: pkg/apis/events/v1/conversion.go,
 apiextensions-apiserver/pkg/apiserver/customresource_handler.go:schemaCoercingConverter
@@ -41,7 +42,7 @@ def is_converted(kind: Kind) -> bool:
 
 
 def shown(kind: Kind, obj: Json) -> Json:
-    """Return a stored object, converted to the version of `kind`."""
+    """Return the stored object `obj`, converted to the version of `kind`."""
     if not is_converted(kind):
         return obj
     if kind.custom is not None:
@@ -51,7 +52,7 @@ def shown(kind: Kind, obj: Json) -> Json:
 
 
 def stored(kind: Kind, obj: Json) -> Json:
-    """Return an object of `kind`, converted to the stored version."""
+    """Return `obj`, an object of `kind`, converted to the stored version."""
     if not is_converted(kind):
         return obj
     _, store = _CONVERSIONS.get((kind.api_version, kind.kind), _AS_IT_IS)
@@ -59,7 +60,10 @@ def stored(kind: Kind, obj: Json) -> Json:
 
 
 def pruned_for_storage(kind: Kind, obj: Json) -> Json:
-    """Return a valid object with the stored apiVersion, without fields unknown to its schema."""
+    """Return a valid object without the fields that the schema of its stored version lacks.
+
+    `obj` already has the stored apiVersion.
+    """
     if kind.custom is None or not is_converted(kind):
         return obj
     for api_version, one in kind.all_types:

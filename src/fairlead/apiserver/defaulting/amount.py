@@ -14,7 +14,7 @@ from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
 
 
 def rounded(amounts: Json) -> Json:
-    """Return `amounts`, rounded up to whole thousandths."""
+    """Return `amounts` rounded up to whole thousandths."""
     made = {name: _whole_millis(text) for name, text in amounts.items()}
     return amounts if made == amounts else made
 
@@ -28,7 +28,7 @@ def _whole_millis(text: str) -> str:
 
 
 def rounding(*fields: str) -> Rule:
-    """Return a rule that rounds the quantities in the given fields."""
+    """Return a rule that rounds the quantities in `fields`."""
 
     def rule(obj: Json) -> Json:
         for field in fields:
@@ -57,7 +57,7 @@ def _node_status(status: Json) -> Json:
 
 
 def with_allocatable(status: Json) -> Json:
-    """Return a Node's `status`, with allocatable defaulted to its capacity."""
+    """Return a Node's `status`; if allocatable is missing, it equals the capacity."""
     if status.get("capacity") and not status.get("allocatable"):
         return {**status, "allocatable": status["capacity"]}
     return status

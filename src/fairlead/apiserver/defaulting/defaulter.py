@@ -1,8 +1,8 @@
 """The defaulter: applies all defaults to an object in stored form.
 
 Each type first gets the defaults of its single fields (`api.facts`), then its rule in `RULES` is
-applied. Types are visited from the outside in, as in upstream's generated functions, so a rule may
-rely on the defaults of the enclosing types.
+applied. As in upstream's generated functions, an enclosing type is completed before the types
+inside it, so a rule can rely on the defaults of the enclosing types.
 
 upstream: pkg/apis/*/*/zz_generated.defaults.go,
 pkg/apis/core/v1/defaults.go:SetDefaults_Service, pkg/apis/networking/v1/defaults.go,
@@ -121,7 +121,7 @@ _COMPLETERS: Final[dict[Schema, Complete]] = {}
 
 
 def _completer(schema: Schema) -> Complete | None:
-    """Return the compiled function that defaults values of this type; None if there is none."""
+    """Return the compiled function that sets this type's defaults; None if it has no defaults."""
     if not _concerned(schema):
         return None
     made = _COMPLETERS.get(schema)

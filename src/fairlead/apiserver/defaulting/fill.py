@@ -1,4 +1,4 @@
-"""Fills in values for absent fields; an empty string counts as absent."""
+"""Sets the values of absent fields. A field that is an empty string counts as absent."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ Rule = Callable[[Json], Json]
 
 
 def filled(obj: Json, defaults: Mapping[str, Any]) -> Json:
-    """Return `obj` with the missing `defaults`; `obj` itself if none is missing."""
+    """Return `obj` with the `defaults` that it lacks; `obj` itself if it lacks none."""
     missing = {key: value for key, value in defaults.items() if obj.get(key) in (None, "")}
     return {**obj, **missing} if missing else obj
 
 
 def filling(**defaults: Any) -> Rule:
-    """Return a rule that fills in the given values."""
+    """Return a rule that sets `defaults` in the fields that an object lacks."""
     return lambda obj: filled(obj, defaults)
 
 
 def replaced(obj: Json, key: str, value: Any) -> Json:
-    """Return `obj` with `key` set; `obj` itself if it has that value already."""
+    """Return `obj` with `key` set to `value`; `obj` itself if it already has this value."""
     return obj if key in obj and obj[key] is value else {**obj, key: value}

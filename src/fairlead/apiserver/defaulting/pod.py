@@ -1,7 +1,7 @@
 """Defaults of pods and pod templates.
 
-A template gets the defaults of a pod's spec. Two defaults are set on pods only, so that a template
-does not change otherwise: requests derived from limits, and enableServiceLinks.
+A template gets the defaults of a pod's spec, except two. Requests derived from limits, and
+enableServiceLinks, are set in pods only.
 
 upstream: pkg/apis/core/v1/defaults.go:SetDefaults_{Pod,PodSpec,Container,Volume},
 pkg/apis/core/v1/conversion.go
@@ -31,7 +31,7 @@ def _pod(pod: Json) -> Json:
 
 
 def with_requests(container: Json) -> Json:
-    """Default the requests of a container to its limits."""
+    """Return `container`; a resource without a request gets its limit as the request."""
     resources = container.get("resources", {})
     limits = resources.get("limits")
     if not limits:
@@ -52,7 +52,7 @@ def _pod_spec(spec: Json) -> Json:
 
 
 def _with_account(spec: Json) -> Json:
-    """Keep the deprecated field serviceAccount equal to serviceAccountName."""
+    """Return `spec` with equal values in serviceAccountName and the deprecated serviceAccount."""
     name = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if not name:
         return spec
@@ -69,7 +69,7 @@ def _on_host(container: Json) -> Json:
 
 
 def on_host(port: Json) -> Json:
-    """Default the host port to the container port, for a container on the host network."""
+    """Return a port of a host network container; without hostPort, it gets its containerPort."""
     if port.get("hostPort") or not port.get("containerPort"):
         return port
     return replaced(port, "hostPort", port["containerPort"])
@@ -82,7 +82,10 @@ def _container(container: Json) -> Json:
 
 
 def pull_policy(image: str) -> str:
-    """Return the default imagePullPolicy: Always for `latest`, or without tag and digest."""
+    """Return the default imagePullPolicy of `image`.
+
+    It is Always if the tag is `latest`, or if the image has neither tag nor digest.
+    """
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
     return "IfNotPresent" if (tag and tag != "latest") or (digest and not tag) else "Always"

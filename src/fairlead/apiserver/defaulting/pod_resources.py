@@ -1,8 +1,9 @@
 """Defaults of pod-level resources (spec.resources).
 
-Pod-level hugepages limits are the sums of the containers' limits. If there are pod-level limits,
-missing requests are the sums of the containers' requests (except hugepages, which cannot be
-overcommitted), or the limits if no container requests the resource.
+Pod-level limits of hugepages are the sums of the containers' limits. If there are pod-level limits,
+missing pod-level requests are the sums of the containers' requests. If no container requests a
+resource, or the resource is hugepages (which cannot be overcommitted), the pod-level request equals
+the limit.
 
 upstream: pkg/apis/core/v1/defaults.go:defaultHugePagePodLimits, defaultPodRequests
 """
@@ -20,9 +21,10 @@ _CONTAINER_LISTS: Final = ("containers", "initContainers")
 
 
 def with_pod_level_requests(spec: Json) -> Json:
-    """Return `spec`, whose containers have their defaults, with pod-level limits and requests.
+    """Return `spec` with defaults for its pod-level limits and requests.
 
-    Raises QuantityError for a malformed quantity of a container.
+    The containers already have their defaults. Raises QuantityError if a container has a malformed
+    quantity.
     """
     resources = spec["resources"]
     limits = resources.get("limits", {})
@@ -44,7 +46,10 @@ def is_supported(resource: str) -> bool:
 
 
 def _hugepages_limits(spec: Json, pod_level_requests: Json) -> Json:
-    """Return the containers' hugepage limits, for sizes that the pod does not request."""
+    """Return the sums of the containers' hugepages limits.
+
+    Page sizes for which the pod has a pod-level request are left out.
+    """
     return {
         name: text
         for name, text in _aggregated(spec, "limits").items()
@@ -58,12 +63,12 @@ def _overcommittable_requests(spec: Json) -> Json:
 
 
 def _aggregated(spec: Json, of: str) -> Json:
-    """Return the sum over all containers; `of` is "requests" or "limits"."""
+    """Return the sums over all containers of their "requests" or "limits" (`of`)."""
     lists = {key: [_requesting(one, of) for one in spec.get(key) or ()] for key in _CONTAINER_LISTS}
     amounts = pod_requests(decode_as(Pod, {"spec": lists}))
     return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in amounts.items()}
 
 
 def _requesting(container: Json, of: str) -> Json:
-    """Return `container` with the quantities under `of` as its requests."""
+    """Return `container` with its "requests" or "limits" (`of`) as its only requests."""
     return {**container, "resources": {"requests": container.get("resources", {}).get(of, {})}}

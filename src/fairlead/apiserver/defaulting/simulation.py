@@ -1,7 +1,7 @@
 """The defaults for simulations: only the defaults that controllers or the scheduler read.
 
 A simulated cluster keeps objects as scenario authors write them, so that reports and snapshots stay
-short. The values and rules are those of the API server's defaulter; only fewer are applied.
+short. The values are those of the API server's defaulter, but fewer defaults are set.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ _AUTOSCALER: Final = _defaults("autoscaling.v2.HorizontalPodAutoscalerSpec", "mi
 
 
 def with_defaults(kind: Kind, obj: Json) -> Json:
-    """Return `obj` with the defaults of its kind; `obj` itself if none is missing.
+    """Return `obj` with the defaults of its kind; `obj` itself if it lacks none.
 
-    Raises QuantityError if a pod-level sum needs a quantity that is malformed.
+    Raises QuantityError if a container has a malformed quantity that a pod-level sum needs.
     """
     rule = _RULES.get(kind.resource)
     return rule(obj) if rule else obj
@@ -114,7 +114,7 @@ def _namespace(namespace: Json) -> Json:
 
 
 def _spec(defaults: Json) -> Callable[[Json], Json]:
-    """Return a rule that fills `defaults` into spec."""
+    """Return a rule that sets `defaults` in the spec of an object."""
 
     def rule(obj: Json) -> Json:
         return replaced(obj, "spec", filled(obj.get("spec", {}), defaults))

@@ -29,7 +29,10 @@ _BY_PODS: Final = {"type": "Pods", "value": 4, "periodSeconds": _PERIOD_S}
 
 
 def _rolled(spec: Json, key: str, defaults: Mapping[str, Any]) -> Json:
-    """Return `spec` with an update strategy under `key`; `defaults` configure a rolling update."""
+    """Return `spec` with an update strategy under `key`.
+
+    `defaults` are the defaults of a rolling update's parameters.
+    """
     update = filled(spec.get(key) or {}, {"type": _ROLLING})
     if update["type"] == _ROLLING:
         update = replaced(
@@ -60,7 +63,7 @@ def _daemon_set(spec: Json) -> Json:
 
 
 def _daemon_set_object(obj: Json) -> Json:
-    """Add the template generation annotation, which every DaemonSet has."""
+    """Return a DaemonSet with the annotation of its template generation."""
     # upstream: pkg/apis/apps/v1/conversion.go:Convert_apps_DaemonSet_To_v1_DaemonSet
     meta = obj["metadata"]
     annotations = meta.get("annotations", {})
@@ -70,7 +73,7 @@ def _daemon_set_object(obj: Json) -> Json:
 
 
 def _replication_controller(obj: Json) -> Json:
-    """Default the selector and labels to the template's labels."""
+    """Return a ReplicationController whose selector and labels default to its template's labels."""
     spec = obj["spec"]
     labels = (spec.get("template") or {}).get("metadata", {}).get("labels", {})
     if labels:
@@ -80,7 +83,7 @@ def _replication_controller(obj: Json) -> Json:
 
 
 def with_own_name(namespace: Json) -> Json:
-    """Return `namespace` with a label that has its name, so that selectors can match it."""
+    """Return `namespace` with a label that contains its name, so that selectors can match it."""
     # upstream: pkg/apis/core/v1/defaults.go:SetDefaults_Namespace
     meta = namespace.get("metadata", {})
     labels = meta.get("labels") or {}
@@ -110,14 +113,17 @@ def _job(obj: Json) -> Json:
 
 
 def with_completions(spec: Json) -> Json:
-    """Default a Job to one pod; parallelism without completions means a work queue."""
+    """Return a Job's spec; without completions and parallelism, completions is 1.
+
+    A Job that only sets parallelism is a work queue.
+    """
     if "completions" in spec or "parallelism" in spec:
         return spec
     return {**spec, "completions": 1}
 
 
 def with_metrics_and_rules(spec: Json) -> Json:
-    """Return the spec of a HorizontalPodAutoscaler with a metric and complete scaling rules."""
+    """Return a HorizontalPodAutoscaler's spec with default metrics and complete scaling rules."""
     if not spec.get("metrics"):
         spec = {**spec, "metrics": [_CPU]}
     behavior = spec.get("behavior")
@@ -137,7 +143,7 @@ def with_metrics_and_rules(spec: Json) -> Json:
 
 
 def _secret(secret: Json) -> Json:
-    """Move stringData into data."""
+    """Return a Secret whose stringData is moved into data."""
     texts = secret.get("stringData")
     if texts is None:
         return secret

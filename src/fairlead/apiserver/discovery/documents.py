@@ -1,11 +1,12 @@
 """Documents at paths without a resource.
 
-    /api  /apis                    aggregated discovery, or a list of groups, by Accept
-    /api/v1  /apis/G  /apis/G/V    one group, one version
-    /version  /                    the version, all paths
+    /api  /apis                    aggregated discovery or a list of groups, depending on Accept
+    /api/v1  /apis/G  /apis/G/V    one group, or one version of it
+    /version                       the version of the server
+    /                              all paths
     /healthz  /livez  /readyz      health
 
-Each is encoded once and cached until the served kinds change.
+Each document is encoded once and cached until the served kinds change.
 
 upstream: staging/src/k8s.io/apiserver/pkg/endpoints/discovery,
 staging/src/k8s.io/apiserver/pkg/endpoints/discovery/aggregated/handler.go,
@@ -59,7 +60,7 @@ class _Kept:
 
 
 class Documents:
-    """Serves (as a Document, see `endpoints.server`) all paths above."""
+    """Serves the documents at all paths of this module (as a Document, see `endpoints.server`)."""
 
     def __init__(
         self,
@@ -70,7 +71,7 @@ class Documents:
     ) -> None:
         """`server_address` is the host and port in the documents.
 
-        `storage_problem` returns what is wrong with the storage, "" for nothing.
+        `storage_problem` returns the error text of a storage problem, or "" if the storage works.
         """
         self._storage_problem = storage_problem
         self._registry = registry
@@ -80,9 +81,9 @@ class Documents:
         self._revision = registry.revision
 
     def __call__(self, request: Request, now: int) -> Response | None:
-        """Return the document at the request's path; None if there is none. `now` is ignored.
+        """Return the document at the request's path; None if there is no document.
 
-        Raises ApiError: 404 no such version of a group, 405, 406.
+        `now` is ignored. Raises ApiError 404 for an unknown version of a group, 405 and 406.
         """
         path = tuple(part for part in request.path.split("/") if part)
         if path and path[0] in CHECKS:
@@ -137,7 +138,7 @@ class Documents:
         return negotiated_media_type(accept, is_routed=is_routed, has_views=False).media_type
 
     def _is_only_got(self, path: Path) -> bool:
-        """Return whether the path allows only GET; other documents ignore the method."""
+        """Return whether the path allows only GET. Documents at other paths ignore the method."""
         # upstream: apiserver/pkg/server/handler.go:director; not so kube-aggregator/pkg/apiserver/
         # handler_apis.go and apiextensions-apiserver/pkg/apiserver/customresource_handler.go
         match path:
@@ -160,7 +161,7 @@ class Documents:
         return Response(200, (kept.body,), media_type, headers)
 
     def _health(self, path: Path, request: Request) -> Response | None:
-        """Return the report of all checks of a health endpoint, or of one check."""
+        """Return the report of a health endpoint, with all checks or only the check in the path."""
         endpoint, check = path[0], "/".join(path[1:])
         problem = self._storage_problem()
         if check:
@@ -186,9 +187,10 @@ class Documents:
 
 
 def _aggregated_clause(accept: str) -> Clause | None:
-    """Return the Accept clause for aggregated discovery; None if a clause without `as` comes first.
+    """Return the Accept clause that requests aggregated discovery.
 
-    Raises ApiError 406 if the client accepts nothing that is served.
+    Returns None if an acceptable clause without the parameter `as` precedes it. Raises ApiError 406
+    if the server supports none of the clauses.
     """
     wanted = clauses(accept)
     for clause in wanted:
@@ -220,7 +222,7 @@ MEDIA_TYPE_PARAMETERS: Final = f"g=apidiscovery.k8s.io;v=v2;as={LIST}"
 
 
 def api_group_discovery_list(registry: ServedKinds, *, is_core: bool) -> Json:
-    """Return the document at `/api` (`is_core`: the core group) or at `/apis` (all others)."""
+    """Return the aggregated discovery document at `/api` (if `is_core`) or at `/apis`."""
     groups = [group for group in registry.groups() if is_core != bool(group)]
     return {
         "kind": LIST,
@@ -268,10 +270,10 @@ def _subresource(kind: Kind, part: Subresource) -> Json:
 
 
 def _response_kind(kind: Kind, group: str, version: str, name: str) -> Json:
-    """Return the responseKind `name`.
+    """Return the responseKind called `name`.
 
-    For built-in kinds, a group and version that equal those of the document are omitted; for custom
-    resources they are always stated.
+    For built-in kinds, the group and version are omitted if they equal those of the document. For
+    custom resources, they are always included.
     """
     if kind.is_custom and not group:
         group, version = kind.group, kind.version
@@ -300,7 +302,7 @@ _FIXED: Final = (
 
 
 def paths(registry: ServedKinds) -> dict[str, list[str]]:
-    """Return all served paths, sorted bytewise."""
+    """Return all served paths, sorted by bytes."""
     groups = [group for group in registry.groups() if group]
     versions = [
         f"/apis/{group}/{version}" for group in groups for version in registry.versions(group)

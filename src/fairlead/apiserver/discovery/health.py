@@ -1,8 +1,9 @@
-"""`/healthz`, `/livez` and `/readyz`, whose checks have upstream's names: a probe may exclude some.
+"""The paths `/healthz`, `/livez` and `/readyz`.
 
-The server is one process, so if it responds it is alive. The work of upstream's post-start hooks is
-done before the first request. A problem of the storage fails the check `etcd` of `/healthz` and
-`/readyz`, and the report says what is wrong; `/livez` passes, because a restart does not help.
+Their checks have upstream's names, because a probe may exclude checks by name. The server is one
+process, so it is alive if it responds. The work of upstream's post-start hooks is done before the
+first request. A problem of the storage fails the check `etcd` of `/healthz` and `/readyz`, and the
+report contains the error. `/livez` passes, because a restart would not help.
 
 upstream: staging/src/k8s.io/apiserver/pkg/server/healthz/healthz.go:handleRootHealth
 """
@@ -58,9 +59,9 @@ CHECKS: Final = {
 def health_report(
     endpoint: str, *, verbose: bool, excluded: Collection[str] = (), problem: str = ""
 ) -> tuple[int, str]:
-    """Return the status and text for `endpoint`, a key of CHECKS.
+    """Return (HTTP status, report) of `endpoint`, a key of CHECKS.
 
-    `excluded` are the checks to leave out, `problem` is what is wrong with the storage.
+    `excluded` are the checks to leave out. `problem` is the error text of a storage problem, or "".
     """
     failed = problem if endpoint != "livez" and STORAGE not in excluded else ""
     if not verbose and not failed:

@@ -20,7 +20,7 @@ _CACHED: Final = (("Cache-Control", "public, max-age=3600"),)
 
 
 class IssuerDocuments:
-    """Serves both paths (as a Document, see `endpoints.server`)."""
+    """Serves the issuer's configuration and its keys (as a Document, see `endpoints.server`)."""
 
     def __init__(self, identity: Identity, address: str) -> None:
         """`address` is the host and port in the documents."""
@@ -28,9 +28,9 @@ class IssuerDocuments:
         self._keys_url = f"https://{address}{KEYS}"
 
     def __call__(self, request: Request, now: int) -> Response | None:
-        """Return the document at the request's path, None if there is none.
+        """Return the document at the request's path; None if there is no document.
 
-        Raises ApiError: 405, 406.
+        Raises ApiError 405, 406.
         """
         if request.path not in (CONFIGURATION, KEYS) or self._identity.issue is None:
             return None

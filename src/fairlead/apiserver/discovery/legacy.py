@@ -25,14 +25,14 @@ _HASHED_VERSIONS: Final = {
 def api_versions(server_address: str) -> Json:
     """Return the document at `/api`: the versions of the core group.
 
-    `server_address` is host and port.
+    `server_address` is the host and port of the server.
     """
     address = {"clientCIDR": "0.0.0.0/0", "serverAddress": server_address}
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [address]}
 
 
 def api_group_list(registry: ServedKinds) -> Json:
-    """Return the document at `/apis`: all groups but the core group, in order of preference."""
+    """Return the document at `/apis`: all groups except the core group, in order of preference."""
     groups = [_group(registry, group) for group in registry.groups() if group]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 

@@ -15,7 +15,10 @@ _NO_BUILD: Final = "1970-01-01T00:00:00Z"
 
 
 def version_info(fairlead_version: str) -> dict[str, str]:
-    """Return the Kubernetes version, and Fairlead's own in `gitVersion` (a semantic version)."""
+    """Return the document at `/version`, with the Kubernetes version that the server emulates.
+
+    `gitVersion` also contains `fairlead_version`, and is a semantic version.
+    """
     return {
         "major": MAJOR,
         "minor": MINOR,

@@ -55,7 +55,7 @@ class Validator(Protocol):
     def validate_status_update(
         self, kind: Kind, rules: KindRules, old: Json, new: Json, subresource: str = "status"
     ) -> None:
-        """Refuse an invalid update of the status. `new` is `old` with a different status."""
+        """Refuse an invalid status update. `new` is `old` with a different status."""
         ...
 
     def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
@@ -165,7 +165,7 @@ class SimulationValidator:
     def validate_status_update(
         self, kind: Kind, rules: KindRules, old: Json, new: Json, subresource: str = "status"
     ) -> None:
-        """Refuse an invalid update of the status. `new` is `old` with a different status.
+        """Refuse an invalid status update. `new` is `old` with a different status.
 
         Raises ApiError.
         """

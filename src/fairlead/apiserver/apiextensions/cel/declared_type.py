@@ -1,6 +1,6 @@
-"""CEL types of schemas, with the maximal sizes of values that cost estimation needs.
+"""CEL types of schemas, with the maximum sizes of values, which cost estimation needs.
 
-A value whose schema has no type is not visible to rules.
+Rules cannot access a value whose schema has no type.
 
 upstream: apiserver/pkg/cel/common/schemas.go:SchemaDeclType, apiserver/pkg/cel/types.go,
 apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go
@@ -34,9 +34,10 @@ _IDENTITY: Final[Json] = {
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A declared type. `size` is the maximal number of characters, items or entries.
+    """The CEL type that a schema declares.
 
-    `bytes_min` is the minimal length of a value in JSON.
+    `size` is the maximum number of characters, items or entries of a value. `bytes_min` is the
+    minimum length of a value in JSON.
     """
 
     type_: CelType
@@ -48,11 +49,14 @@ class Declared:
 
     @property
     def cardinality_max(self) -> int:
-        """The maximal number of values of this type in a request."""
+        """The maximum number of values of this type in a request."""
         return REQUEST_BYTES_MAX // (self.bytes_min + 1)
 
     def size_of(self, path: tuple[str, ...]) -> Estimate | None:
-        """Return the size of the value at a path that begins with a variable; None if unknown."""
+        """Return the size of the value at `path`; None if it is unknown.
+
+        The first segment of `path` is a variable of this type.
+        """
         declared_at: Declared | None = self
         for segment in path[1:]:
             if declared_at is None:
@@ -79,9 +83,10 @@ class Declared:
 
 
 def declared(raw: Json, name: str = SELF_TYPE, *, is_object: bool = False) -> Declared | None:
-    """Return the type that a schema declares; None if rules cannot see its values.
+    """Return the type that the schema `raw` declares; None if rules cannot access its values.
 
-    Structures are named `name`, then after their fields. `is_object` adds the object fields.
+    The type is named `name`, and the types of its fields are named after the fields. `is_object`
+    adds the fields apiVersion, kind and metadata.
     """
     if raw.get("x-kubernetes-int-or-string"):
         size = raw.get("maxLength")
@@ -104,7 +109,7 @@ def declared(raw: Json, name: str = SELF_TYPE, *, is_object: bool = False) -> De
 
 
 def variables_of(known: Declared, rule: Json) -> dict[str, CelType]:
-    """Return the variables of a rule on values of this type."""
+    """Return the variables of `rule`, which validates values of the type `known`."""
     old = optional_of(known.type_) if rule.get("optionalOldSelf") else known.type_
     return {"self": known.type_, "oldSelf": old}
 
@@ -176,5 +181,5 @@ def _text_size(raw: Json) -> int:
 
 
 def _characters(length: int) -> int:
-    """Return the maximal length in bytes of a string of `length` characters."""
+    """Return the maximum length in bytes of a string of `length` characters."""
     return max(length, 0) * 4

@@ -36,7 +36,7 @@ Problems = Callable[[str], tuple[str, ...]]
 
 
 def _prefix(problems: Problems) -> Problems:
-    """Return the problems of a prefix of a name, which may end with a dash."""
+    """Return a function like `problems`, for prefixes of names, which may end with a dash."""
     return lambda text: problems(f"{text[:-1]}a" if text.endswith("-") else text)
 
 
@@ -99,12 +99,15 @@ class NamedFormat:
 
 
 def _named(name: str) -> OptionalValue:
-    """Implements `format.named(name)`: the optional format, absent if there is no such format."""
+    """Implements `format.named(name)`. The result is an empty optional if the format is unknown."""
     return OptionalValue(NamedFormat(name)) if name in _FORMATS else NONE
 
 
 def _validated(value: NamedFormat, text: str) -> OptionalValue:
-    """Implements `validate`: the optional list of problems of `text`, absent if it is valid."""
+    """Implements `validate`: returns the optional list of problems of `text`.
+
+    The result is an empty optional if `text` is valid.
+    """
     problems = list(_FORMATS[value.name](text))
     return OptionalValue(problems) if problems else NONE
 

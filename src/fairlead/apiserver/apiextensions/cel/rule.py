@@ -1,8 +1,9 @@
 """Evaluates x-kubernetes-validations: the CEL rules in the schema of a custom resource.
 
-`self` is the value that the rule applies to, `oldSelf` its old value. A rule with oldSelf (a
-transition rule) is only evaluated on updates. Fields whose names are not CEL identifiers have
-escaped names; strings with a time or duration format are CEL timestamps and durations.
+In a rule, `self` is the value that the rule validates, and `oldSelf` is the old value. A rule that
+uses oldSelf (a transition rule) is only evaluated on updates. Fields whose names are not CEL
+identifiers have escaped names. Strings with a time or duration format are CEL timestamps and
+durations.
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go
 """
@@ -46,18 +47,18 @@ _MIDNIGHT: Final = "T00:00:00Z"
 
 
 class RuleError(ValueError):
-    """A rule does not compile; the text is the reason."""
+    """The error for a rule that does not compile; its text is the reason."""
 
 
 class _StopEvaluationError(Exception):
-    """The cost limit is reached: no more rules are evaluated."""
+    """The error that stops the evaluation of rules because the cost limit is reached."""
 
 
 def broken_rules(schema: Structural, value: Any, old: Any, path: str) -> Iterator[Cause]:
-    """Yield the rules that `value` violates; `old` is ABSENT if there is no old value.
+    """Yield an error for each rule that `value` violates; `old` is ABSENT if there is no old value.
 
-    For an unchanged value and its parts, only transition rules are evaluated (ratcheting). After a
-    rule that exceeds the cost limit, evaluation stops.
+    For an unchanged value and its parts, only transition rules are evaluated (ratcheting).
+    Evaluation stops at a rule that exceeds the cost limit.
     """
     try:
         yield from _broken_rules(schema, value, old, path, _EvaluationState(CostBudget()))
@@ -67,7 +68,7 @@ def broken_rules(schema: Structural, value: Any, old: Any, path: str) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class _EvaluationState:
-    """The remaining cost budget, and whether the value is part of an unchanged value."""
+    """The remaining cost budget, and whether the value or an enclosing value is unchanged."""
 
     budget: CostBudget
     is_unchanged: bool = False
@@ -114,7 +115,7 @@ def _broken_rules_of_node(
 
 @dataclass(frozen=True, slots=True)
 class _RuledValue:
-    """A value that rules apply to, and the CEL values of it and of its old value."""
+    """A value that rules validate, its CEL value, and the CEL value of its old value."""
 
     schema: Structural
     value: Any
@@ -124,9 +125,9 @@ class _RuledValue:
     has_old: bool
 
     def evaluate(self, rule: Json, expression: str, budget: CostBudget) -> EvaluationResult:
-        """Evaluates an expression of a rule. Raises RuleError and OutOfBudgetError.
+        """Return the result of an expression of `rule`. Raises RuleError and OutOfBudgetError.
 
-        With optionalOldSelf, `oldSelf` is an optional value.
+        If `rule` sets optionalOldSelf, `oldSelf` is an optional value.
         """
         before = self.old_cel_value
         if rule.get("optionalOldSelf"):
@@ -135,7 +136,7 @@ class _RuledValue:
 
 
 def _rule_causes(rule: Json, ruled: _RuledValue, budget: CostBudget) -> Iterator[Cause]:
-    """Yield the error if the value violates a rule, or the rule fails to evaluate."""
+    """Yield an error if the value violates `rule`, or if the rule cannot be evaluated."""
     expression, schema, path = str(rule.get("rule", "")), ruled.schema, ruled.path
     if _OLD.search(expression) and not ruled.has_old and not rule.get("optionalOldSelf"):
         return
@@ -157,7 +158,7 @@ def _rule_causes(rule: Json, ruled: _RuledValue, budget: CostBudget) -> Iterator
 
 
 def _error_text(rule: Json, problem: str) -> str:
-    """Return the message for a rule that failed to evaluate."""
+    """Return the error message for a rule that cannot be evaluated because of `problem`."""
     rule_text = str(rule.get("message") or rule.get("rule") or "").strip()
     if problem == CALL_LIMIT:
         explanation = (
@@ -185,7 +186,7 @@ def _message(rule: Json, ruled: _RuledValue, budget: CostBudget) -> str:
 def _message_expression_text(
     rule: Json, expression: str, ruled: _RuledValue, budget: CostBudget
 ) -> str:
-    """Return the message that a rule's messageExpression gives; "" if there is none."""
+    """Return the result of a rule's messageExpression; "" if it fails or is not a string."""
     try:
         evaluate = ruled.evaluate(rule, expression, budget)
     except (OutOfBudgetError, RuleError):
@@ -208,7 +209,7 @@ def _cause(rule: Json, value: Any, message: str, path: str) -> Cause:
 
 
 def _quoted_value(value: Any) -> str:
-    """Return a scalar as an error quotes it; objects and lists are not quoted."""
+    """Return a scalar as an error message quotes it; "" for objects and lists."""
     if isinstance(value, dict | list):
         return ""
     text = f'"{value}"' if isinstance(value, str) else str(value).lower()
@@ -216,7 +217,7 @@ def _quoted_value(value: Any) -> str:
 
 
 def _cel_value(schema: Structural, value: Any) -> Any:
-    """Return `value` in CEL's form: field names escaped, numbers and strings with their types."""
+    """Return `value` as a CEL value: field names escaped, numbers and strings with their types."""
     if isinstance(value, dict):
         return dict(_cel_fields(schema, value))
     if isinstance(value, list) and schema.items is not None:
@@ -227,7 +228,7 @@ def _cel_value(schema: Structural, value: Any) -> Any:
 
 
 def _typed_string(format_: Any, text: str) -> Any:
-    """Return a string as a value of its format.
+    """Return `text` as a CEL value of its format, such as a timestamp.
 
     upstream: apiserver/pkg/cel/common/values.go:UnstructuredToVal
     """
@@ -263,7 +264,7 @@ def _environment() -> CelEnvironment:
 
 @text_cache(maxsize=RULES_CACHED_MAX, characters_max=KEPT_CHARACTERS_MAX)
 def compiled(expression: str) -> Program:
-    """Return the program of an expression. Raises RuleError."""
+    """Return the compiled program of an expression. Raises RuleError."""
     try:
         return _environment().program(expression)
     except ExpressionError as cause:

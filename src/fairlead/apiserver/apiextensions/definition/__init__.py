@@ -1,4 +1,4 @@
-"""CustomResourceDefinition: strategy, validation, names, conditions.
+"""CustomResourceDefinitions: their validation, names and conditions.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation, pkg/controller
 """

@@ -1,4 +1,4 @@
-"""Paths to fields that a schema must declare: `.spec.size`, `.spec['a.b']`.
+"""Parses paths to fields that a schema declares, such as `.spec.size` and `.spec['a.b']`.
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go:ValidFieldPath
 """
@@ -16,13 +16,13 @@ _UNEXPECTED_END: Final = "unexpected end of JSON path"
 
 
 class FieldPathError(ValueError):
-    """A path does not lead to a field; the text is the reason."""
+    """The error for a path that does not lead to a field; its text is the reason."""
 
 
 def field_at(path: str, raw: Json, *, is_plain: bool = False) -> tuple[tuple[str, ...], Json]:
-    """Return the field names of `path`, and the schema at its end. Raises FieldPathError.
+    """Return (field names of `path`, schema of the last field). Raises FieldPathError.
 
-    With `is_plain` brackets are not allowed.
+    If `is_plain` is True, the path must not contain brackets.
     """
     tokens, names = iter(_TOKEN.findall(path)), []
     for piece in tokens:

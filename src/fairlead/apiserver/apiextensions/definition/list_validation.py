@@ -1,4 +1,4 @@
-"""Validation of x-kubernetes-list-type and x-kubernetes-list-map-keys.
+"""Validates x-kubernetes-list-type and x-kubernetes-list-map-keys in schemas.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go:
 ValidateCustomResourceDefinitionOpenAPISchema, validateMapListKeysMapSet
@@ -31,7 +31,7 @@ _OPTIONAL_KEY: Final = (
 
 
 def list_causes(raw: Json, field: str) -> Iterator[Cause]:
-    """Yield the errors of the list described at `field`."""
+    """Yield the errors of the list keywords in the schema `raw` at `field`."""
     list_type, keys, items = raw.get(_TYPE), raw.get(_KEYS) or [], raw.get("items")
     if list_type is not None and raw.get("type") != "array":
         path, problem = f"{field}.type", f"must be array if {_TYPE} is specified"
@@ -86,7 +86,7 @@ def _map_causes(items: Any, keys: list[str], field: str) -> Iterator[Cause]:
 
 
 def _optional_key_causes(items: Json, keys: list[str], field: str) -> Iterator[Cause]:
-    """Yield the errors of keys that an item may lack."""
+    """Yield the errors of the list map keys that an item may lack."""
     fields, required_names = items.get("properties") or {}, set(items.get("required") or ())
     for key in keys:
         if key not in fields:

@@ -1,4 +1,4 @@
-"""Name conflicts between CustomResourceDefinitions of one API group.
+"""Finds name conflicts between CustomResourceDefinitions of the same API group.
 
 upstream: apiextensions-apiserver/pkg/controller/status/naming_controller.go:
 calculateNamesAndConditions
@@ -30,9 +30,9 @@ _NOT_ESTABLISHED: Final = {
 
 
 def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Json | None:
-    """Return `definition` with a condition for its name conflict with `others`, else None.
+    """Return `definition` with a condition for its name conflict with `others`.
 
-    Returns `definition` itself if it has the condition already.
+    Returns None if there is no conflict, and `definition` itself if it already has the condition.
     """
     spec, status = definition["spec"], definition.get("status") or {}
     requested, accepted_before = spec["names"], status.get("acceptedNames") or {}
@@ -59,14 +59,14 @@ def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Js
 
 
 def holder_of_own_plural(definition: Json) -> Json:
-    """Return a stand-in definition that holds the plural name of `definition`."""
+    """Return a placeholder definition that has accepted the plural name of `definition`."""
     spec = definition["spec"]
     names = {"plural": spec["names"].get("plural", "")}
     return {"spec": {"group": spec["group"]}, "status": {"acceptedNames": names}}
 
 
 def _names_in_use(others: Iterable[Json], group: str) -> tuple[set[str], set[str]]:
-    """Return the accepted resource names and kind names of a group."""
+    """Return (accepted resource names, accepted kind names) of the definitions in `group`."""
     resources: set[str] = set()
     kinds: set[str] = set()
     for other in others:

@@ -1,8 +1,8 @@
-"""Limits on the estimated cost of a definition's CEL rules.
+"""Limits the estimated cost of a definition's CEL rules.
 
-One limit applies to each rule, whose cost is multiplied by the number of values on which the rule
-is evaluated. Another limit applies to all rules of a schema together. maxItems, maxProperties and
-maxLength lower the estimate.
+One limit applies to each rule; the cost of a rule is multiplied by the number of values on which it
+is evaluated. Another limit applies to the total of all rules in a schema. maxItems, maxProperties
+and maxLength lower the estimate.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/{validation,cel_validation}.go
 """
@@ -32,7 +32,7 @@ _TOTAL: Final = "estimated rule & messageExpression cost total"
 
 
 class ExpressionLengthBudget:
-    """Limits the total length of a definition's expressions, whose analysis takes time."""
+    """Limits the total length of a definition's expressions, because analyzing them takes time."""
 
     __slots__ = ("_budget",)
 
@@ -40,7 +40,7 @@ class ExpressionLengthBudget:
         self._budget = CostBudget(CHARACTERS_MAX)
 
     def spend(self, field: str, expression: str) -> Iterator[Cause]:
-        """Yield an error if `expression` exceeds the length limit, which upstream does not have."""
+        """Yield an error if `expression` exceeds the length limit. Upstream has no such limit."""
         try:
             self._budget.take(len(expression) + _CHARACTERS_EACH)
         except OutOfBudgetError:
@@ -48,20 +48,20 @@ class ExpressionLengthBudget:
 
 
 class RuleCostTotal:
-    """The total cost of a schema's rules, and the most expensive of them."""
+    """The total estimated cost of a schema's rules, and its most expensive rules."""
 
     __slots__ = ("_most_expensive", "_total", "length_budget")
 
     def __init__(self, length_budget: ExpressionLengthBudget | None = None) -> None:
-        """`length_budget` is shared by the schemas of a definition."""
+        """The schemas of a definition share `length_budget`."""
         self.length_budget = length_budget or ExpressionLengthBudget()
         self._total = 0
         self._most_expensive: list[tuple[int, str]] = []
 
     def charge(self, field: str, name: str, cost: int) -> Iterator[Cause]:
-        """Adds the cost of the expression at `field`.
+        """Adds `cost`, the cost of the expression at `field`, to the total.
 
-        Yields an error if this cost alone exceeds the limit.
+        Yields an error if `cost` alone exceeds the limit for one rule.
         """
         if cost > RULE_COST_MAX:
             yield forbidden(
@@ -75,7 +75,7 @@ class RuleCostTotal:
             ]
 
     def total_causes(self, field: str) -> Iterator[Cause]:
-        """Yield the errors if the total of the schema at `field` exceeds the limit."""
+        """Yield the errors of the schema at `field` if its total cost exceeds the limit."""
         if self._total <= TOTAL_COST_MAX:
             return
         for _, expensive in self._most_expensive:
@@ -86,12 +86,15 @@ class RuleCostTotal:
 
 
 def multiplied_cost(cost: int, count: int) -> int:
-    """Return the cost of `count` evaluations, at most the maximal cost."""
+    """Return the cost of `count` evaluations, at most ENDLESS."""
     return min(cost * count, ENDLESS)
 
 
 def inner_cardinality(raw: Json, cardinality: int | None) -> int | None:
-    """Return the number of values below `cardinality` values of a schema; None if unbounded."""
+    """Return the maximum number of values inside `cardinality` values of the schema `raw`.
+
+    Returns None if the number is unbounded.
+    """
     if cardinality is None:
         return None
     match raw.get("type"):

@@ -1,4 +1,4 @@
-"""Validation of x-kubernetes-validations: fields, CEL types, cost, and use of oldSelf.
+"""Validates x-kubernetes-validations: the fields, CEL types, cost, and use of oldSelf of each rule.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go:
 ValidateCustomResourceDefinitionOpenAPISchema
@@ -34,7 +34,7 @@ _LINE_END: Final = re.compile(r"[\n\r]")
 
 
 def rule_field_causes(raw: Json, field: str) -> Iterator[Cause]:
-    """Yield the errors in the fields of the rules at `field`, without compiling them."""
+    """Yield the errors in the fields of the schema's rules, without compiling their expressions."""
     for index, rule in enumerate(raw.get("x-kubernetes-validations") or ()):
         path = f"{field}.x-kubernetes-validations[{index}]"
         yield from _field_causes(rule, path)
@@ -43,11 +43,11 @@ def rule_field_causes(raw: Json, field: str) -> Iterator[Cause]:
 
 @dataclass(frozen=True, slots=True)
 class RuleContext:
-    """The context of a schema's rules.
+    """The context of the rules of one schema node.
 
-    `cardinality` is the maximal number of values of the schema in an object; None if unbounded.
-    `uncorrelatable_from` is the path of the enclosing schema, if any, below which values have no
-    old value, so that rules cannot use oldSelf.
+    `cardinality` is the maximum number of values of the node in an object; None if it is unbounded.
+    `uncorrelatable_from` is the path of an enclosing schema whose values have no old values, so
+    that rules cannot use oldSelf; "" if there is none.
     """
 
     cost_total: RuleCostTotal
@@ -57,7 +57,7 @@ class RuleContext:
 
 
 def expression_causes(raw: Json, field: str, context: RuleContext) -> Iterator[Cause]:
-    """Yield the errors of rules that do not compile, or cost too much."""
+    """Yield the errors of rules that do not compile or that cost too much."""
     rules = raw.get("x-kubernetes-validations") or ()
     type_declared = declared(raw, is_object=context.is_object) if rules else None
     if type_declared is None:

@@ -1,6 +1,6 @@
-"""Validation of the schema in a CustomResourceDefinition.
+"""Validates the schema in a CustomResourceDefinition.
 
-Rules are compiled only if the schema has no other errors.
+Its rules are compiled only if the schema has no other errors.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go:
 validateCustomResourceDefinitionValidation, ValidateCustomResourceDefinitionOpenAPISchema,
@@ -71,8 +71,9 @@ _WITH_CHILDREN: Final = ("properties", "additionalProperties", "not", "items", *
 class _NodeContext:
     """The context of a schema node.
 
-    `default_forbidden` is the reason why the node must not have a default. `cardinality` is the
-    maximal number of values of the node in an object. For `uncorrelatable_from` see RuleContext.
+    `default_forbidden` is the reason why the node must not have a default; None if it may.
+    `cardinality` is the maximum number of values of the node in an object. For
+    `uncorrelatable_from`, see RuleContext.
     """
 
     cost_total: RuleCostTotal
@@ -91,9 +92,9 @@ def schema_causes(
     *,
     has_status: bool = False,
 ) -> Iterator[Cause]:
-    """Yield the errors of the schema of whole objects at `field`.
+    """Yield the errors of the root schema `raw` at `field`.
 
-    Without a `length_budget` its rules are not compiled.
+    If `length_budget` is None, its rules are not compiled.
     """
     malformed = next(malformed_paths(raw, field), None)
     if malformed is not None:
@@ -116,7 +117,10 @@ def schema_causes(
 
 
 def _root_with_status_causes(raw: Json, field: str) -> Iterator[Cause]:
-    """Yield the errors of keywords that the root must not have with a status subresource."""
+    """Yield the errors of a root schema whose version has the status subresource.
+
+    The root schema then supports only some keywords.
+    """
     type_name = raw.get("type", "")
     if type_name and type_name != "object":
         problem = (
@@ -134,7 +138,7 @@ def _root_with_status_causes(raw: Json, field: str) -> Iterator[Cause]:
 
 
 def _can_be_structural(raw: Json) -> bool:
-    """Return whether a schema can be parsed as a structural schema at all."""
+    """Return whether a schema can be parsed as a structural schema."""
     own = any(raw.get(key) for key in (*_UNSUPPORTED, "$schema")) or raw.get("type") == "null"
     if own or isinstance(raw.get("items"), list):
         return False
@@ -154,7 +158,7 @@ def _children(raw: Json) -> Iterator[Json]:
 
 
 def _node_causes(raw: Json, field: str, context: _NodeContext) -> Iterator[Cause]:
-    """Yield the errors of a node and of the nodes below it, with errors of rules last."""
+    """Yield the errors of a schema node and of the nodes inside it, with errors of rules last."""
     causes = [
         *_keyword_causes(raw, field, context),
         *_child_causes(raw, field, context),
@@ -249,7 +253,7 @@ def _additional_properties_causes(raw: Json, field: str, context: _NodeContext) 
 
 
 def _property_context(raw: Json, field: str, inner: _NodeContext) -> _NodeContext:
-    """Return the context of ordinary properties; `inner` is that of any node below `raw`."""
+    """Return the context of the properties of `raw`; `inner` is that of its other children."""
     if raw.get("x-kubernetes-map-type", "granular") in ("atomic", "granular"):
         return inner
     return replace(inner, uncorrelatable_from=inner.uncorrelatable_from or field)
@@ -258,7 +262,10 @@ def _property_context(raw: Json, field: str, inner: _NodeContext) -> _NodeContex
 def _identity_context(
     raw: Json, name: str, context: _NodeContext, inner: _NodeContext
 ) -> _NodeContext:
-    """Return `inner` for the property `name`, or the context of apiVersion, kind or metadata."""
+    """Return the context of the property `name`.
+
+    `inner` is the context of properties other than apiVersion, kind and metadata.
+    """
     if name not in _IDENTITY or not (context.is_root or raw.get("x-kubernetes-embedded-resource")):
         return inner
     default_forbidden = f"in top-level {name}" if context.is_root else inner.default_forbidden
@@ -298,7 +305,7 @@ _RULE_TEXTS: Final = ("rule", "message", "messageExpression", "reason", "fieldPa
 
 
 def malformed_paths(raw: Any, field: str) -> Iterator[str]:
-    """Yield the paths in the schema at `field` whose value has the wrong JSON type."""
+    """Yield the paths of the values of the wrong JSON type in the schema at `field`."""
     if not isinstance(raw, dict):
         yield field
         return
@@ -336,7 +343,7 @@ def _is_rule(value: Any) -> bool:
 
 
 def default_causes(raw: Json, field: str) -> Iterator[Cause]:
-    """Yield the errors of the defaults in the schema at `field`."""
+    """Yield the errors of the default values in the schema at `field`."""
     if raw.get("default") is not None:
         yield from _causes_of_default(raw, f"{field}.default")
     for name, inner in properties_to_check(raw):

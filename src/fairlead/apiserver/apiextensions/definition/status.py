@@ -55,7 +55,10 @@ def with_stored_versions(definition: Json) -> Json:
 
 
 def with_names_accepted(definition: Json, now: int) -> Json:
-    """Return `definition` with its names accepted, and with Established False if it was missing."""
+    """Return `definition` with its names accepted.
+
+    If the condition Established is missing, it is False.
+    """
     changes = (
         (_ACCEPTED,) if _has_condition(definition, "Established") else (_ACCEPTED, _INSTALLING)
     )
@@ -63,17 +66,20 @@ def with_names_accepted(definition: Json, now: int) -> Json:
 
 
 def with_established(definition: Json, now: int) -> Json:
-    """Return `definition` with names accepted and Established; the same object if unchanged."""
+    """Return `definition` with its names accepted and with the condition Established.
+
+    Returns `definition` itself if this changes nothing.
+    """
     return _with_accepted_names(definition, (_ACCEPTED, _ESTABLISHED), now)
 
 
 def with_deletion_in_progress(definition: Json, now: int) -> Json:
-    """Return `definition` with the condition that its objects are being deleted."""
+    """Return `definition` with the condition that states that its objects are being deleted."""
     return _with_conditions(definition, (_DELETING,), now)
 
 
 def is_accepted(definition: Json) -> bool:
-    """Return whether the names in the spec are accepted."""
+    """Return whether the names in the spec have been accepted."""
     accepted_names = (definition.get("status") or {}).get("acceptedNames")
     return (
         _has_condition(definition, "NamesAccepted")
@@ -82,7 +88,7 @@ def is_accepted(definition: Json) -> bool:
 
 
 def has_name_conflict(definition: Json) -> bool:
-    """Return whether a name belongs to another definition."""
+    """Return whether another definition has a name that this definition requests."""
     return any(
         one.get("type") == "NamesAccepted" and one.get("status") == "False"
         for one in _conditions(definition)
@@ -90,7 +96,7 @@ def has_name_conflict(definition: Json) -> bool:
 
 
 def is_established(definition: Json) -> bool:
-    """Return whether the definition is served."""
+    """Return whether the definition's names are accepted and it is Established, so it is served."""
     return is_accepted(definition) and _has_condition(definition, "Established")
 
 
@@ -123,7 +129,7 @@ def _with_conditions(definition: Json, changes: tuple[Json, ...], now: int) -> J
 
 
 def mark_definition(definition: Json, now: int, _: int | None) -> Json:
-    """Return `definition` after a delete request; a finalizer keeps it while it has objects."""
+    """Return `definition` marked for deletion. A finalizer keeps it while it has objects."""
     meta = definition["metadata"]
     if meta.get("deletionTimestamp"):
         if "deletionGracePeriodSeconds" in meta:
@@ -139,7 +145,7 @@ def mark_definition(definition: Json, now: int, _: int | None) -> Json:
 
 
 def without_cleanup_finalizer(definition: Json) -> Json:
-    """Return `definition` without its finalizer, once its objects are deleted."""
+    """Return `definition` without the finalizer that keeps it while it has objects."""
     meta = dict(definition["metadata"])
     finalizers = [name for name in meta.pop("finalizers", ()) if name != CLEANUP]
     if finalizers:

@@ -1,7 +1,7 @@
-"""Checks that a schema is structural: that it declares the type of every value.
+"""Checks whether a schema is structural, which means that it declares the type of every value.
 
-Schemas in `allOf`, `anyOf`, `oneOf` and `not` may only validate values that are declared outside of
-them.
+Schemas in `allOf`, `anyOf`, `oneOf` and `not` (junctions) may only validate values that the schema
+declares outside of them.
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema/{validation,complete}.go
 """
@@ -61,10 +61,10 @@ _NO_FIELDS: Final = (
 
 
 def properties_to_check(raw: Json) -> Iterator[tuple[str, Json]]:
-    """Yield the properties of a schema by name, except plain ones.
+    """Yield (name, schema) of each property in `raw` that can have errors.
 
-    A plain property states a scalar type and perhaps a description, so nothing in it can be wrong.
-    Most properties of large definitions are plain.
+    A property with only a scalar type and a description cannot have errors, so it is left out. Most
+    properties of large definitions are of this form.
     """
     for name, inner in (raw.get("properties") or {}).items():
         is_plain = (
@@ -78,7 +78,7 @@ def properties_to_check(raw: Json) -> Iterator[tuple[str, Json]]:
 
 
 def structural_causes(raw: Json, field: str) -> Iterator[Cause]:
-    """Yield the reasons why the schema of whole objects at `field` is not structural."""
+    """Yield the errors that make the root schema at `field` not structural."""
     found = [*_node_causes(raw, field, ROOT), *_undeclared_in_junctions(raw, raw, field, field)]
     yield from sorted(found, key=lambda cause: f"{cause.field}: {cause.message}")
 
@@ -125,7 +125,7 @@ def _extension_causes(raw: Json, field: str) -> Iterator[Cause]:
 
 
 def _type_causes(raw: Json, field: str, level: str) -> Iterator[Cause]:
-    """Yield the errors of the node's type, which is required."""
+    """Yield the errors of the type of a schema node. The type is required."""
     name, path_ = raw.get("type") or "", f"{field}.type"
     if raw.get(_EMBEDDED) and name != "object":
         problem = f"must be object if {_EMBEDDED} is true"
@@ -137,7 +137,7 @@ def _type_causes(raw: Json, field: str, level: str) -> Iterator[Cause]:
 
 
 def _object_field_causes(raw: Json, field: str, level: str) -> Iterator[Cause]:
-    """Yield the errors of apiVersion, kind and metadata, which need not be declared."""
+    """Yield the errors of the properties apiVersion, kind and metadata, which are optional."""
     fields = raw.get("properties") or {}
     if level == ROOT or raw.get(_EMBEDDED):
         for key, type_required in (
@@ -170,7 +170,7 @@ def _value_validation_causes(
 ) -> Iterator[Cause]:
     """Yield the errors of allOf, anyOf, oneOf, not and the pattern.
 
-    The anyOf, or the first schema in allOf, of an int-or-string may state types.
+    For an int-or-string, anyOf or the first schema in allOf may state types.
     """
     for junction in _JUNCTIONS:
         if junction == "anyOf" and is_int_or_string:
@@ -192,7 +192,7 @@ def _value_validation_causes(
 
 
 def _regexp_error(problem: str) -> str:
-    """Return the error of a pattern in the words of Go's regexp package."""
+    """Return the error text of an invalid pattern in the words of Go's regexp package."""
     problem_text, _, path_ = problem.partition(": ")
     return f"error parsing regexp: {_PATTERN_PROBLEMS.get(problem_text, problem_text)}: `{path_}`"
 
@@ -216,9 +216,10 @@ def _validation_node_causes(
 def _undeclared_in_junctions(
     raw: Json, declared: Json, declared_path: str, validation_path: str
 ) -> Iterator[Cause]:
-    """Yield an error for each field that junctions use but the schema does not declare.
+    """Yield an error for each field that junctions validate but the schema does not declare.
 
-    The junctions are at `validation_path`, the schema `declared` at `declared_path`.
+    `raw` contains the junctions, and its path is `validation_path`. `declared` is the schema that
+    must declare the fields, and its path is `declared_path`.
     """
     if raw.get("not") is not None:
         yield from _undeclared_causes(raw["not"], declared, declared_path, f"{validation_path}.not")

@@ -1,7 +1,7 @@
-"""Validation of CustomResourceDefinitions.
+"""Validates CustomResourceDefinitions.
 
-If all versions have the same schema, columns or subresources, errors name the top-level field that
-v1beta1 used for them.
+If all versions have the same schema, columns or subresources, errors contain the path of the
+top-level field that v1beta1 had for them.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
 apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
@@ -47,7 +47,10 @@ _MISSING_STORED_VERSION: Final = (
 
 
 def causes(definition: Json, length_budget: ExpressionLengthBudget | None) -> Iterator[Cause]:
-    """Yield the errors of a completed definition; without a `length_budget` rules are skipped."""
+    """Yield the errors of a definition with its defaults.
+
+    If `length_budget` is None, the CEL rules are not compiled.
+    """
     spec = definition.get("spec") or {}
     names = spec.get("names") or {}
     yield from _name_causes(definition, spec, names)
@@ -72,7 +75,7 @@ def causes(definition: Json, length_budget: ExpressionLengthBudget | None) -> It
 
 
 def changed_causes(old: Json, new: Json) -> Iterator[Cause]:
-    """Yield the errors of an update: fields that are immutable once names are accepted."""
+    """Yield the errors of an update of fields that are immutable once names are accepted."""
     before, after = old["spec"], new["spec"]
     conditions = (old.get("status") or {}).get("conditions") or ()
     is_established_before = any(
@@ -224,7 +227,10 @@ def _label_causes(field: str, name: str) -> Iterator[Cause]:
 def _version_part_causes(
     spec: Json, length_budget: ExpressionLengthBudget | None
 ) -> Iterator[Cause]:
-    """Yield the errors of schemas, columns and subresources; shared parts are validated once."""
+    """Yield the errors of schemas, columns and subresources.
+
+    Parts that all versions share are checked once.
+    """
     versions = spec.get("versions") or []
     for path, version in _schemas(versions):
         raw = (version.get("schema") or {}).get("openAPIV3Schema")
@@ -247,7 +253,7 @@ def _version_part_causes(
 
 
 def _schemas(versions: list[Json]) -> Iterator[tuple[str, Json]]:
-    """Yield the path of each schema, and a version that has the schema."""
+    """Yield (path of a schema, version that has the schema) for each different schema."""
     missing = [(version.get("schema") or {}).get("openAPIV3Schema") is None for version in versions]
     if versions and not any(missing) and _are_same(versions, "schema"):
         yield "spec.validation", versions[0]
@@ -311,7 +317,7 @@ def column_causes(field: str, version: Json) -> Iterator[Cause]:
 
 
 def _path_causes(field: str, path: str, *roots: str) -> Iterator[Cause]:
-    """Yield an error unless `path` begins with a dot and, if given, with one of `roots`."""
+    """Yield an error if `path` does not begin with a dot or, if given, with one of `roots`."""
     if not path.startswith("."):
         yield invalid(field, path, "must be a simple json path starting with .")
     elif roots and not path.startswith(tuple(f"{root}." for root in roots)):
@@ -320,7 +326,7 @@ def _path_causes(field: str, path: str, *roots: str) -> Iterator[Cause]:
 
 
 def subresource_causes(field: str, version: Json) -> Iterator[Cause]:
-    """Yield the errors of the scale subresource's paths."""
+    """Yield the errors of the paths in the scale subresource."""
     scale = (version.get("subresources") or {}).get("scale")
     if scale is None:
         return

@@ -1,4 +1,4 @@
-"""Structural schemas of custom resources, and how they are applied to objects.
+"""Structural schemas of custom resources: parsing, pruning, defaulting and validation by a schema.
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema
 """

@@ -1,7 +1,7 @@
 """The schema of a custom resource for managedFields and server-side apply.
 
-If a definition preserves unknown fields, this holds for all values below: objects there have their
-declared fields and any others. A value without a declared type can be of any type.
+If a schema node preserves unknown fields, so do all nodes inside it: objects have their declared
+fields and any other fields. A value without a declared type can have any type.
 
 upstream: apiextensions-apiserver/pkg/controller/openapi/builder/builder.go,
 kube-openapi/pkg/schemaconv/openapi.go
@@ -37,7 +37,7 @@ _LIST_TOPOLOGIES: Final = {"set": ElementRelationship.SET, "map": ElementRelatio
 
 
 def object_schema(schema: Structural) -> Schema:
-    """Return the schema of whole objects, with apiVersion, kind and metadata."""
+    """Return the schema of complete objects, including apiVersion, kind and metadata."""
     fields, defaults = _fields(schema, keeps_unknown=schema.keeps_unknown)
     other_fields = _other_fields(schema, keeps_unknown=schema.keeps_unknown)
     return Schema(
@@ -51,7 +51,7 @@ def object_schema(schema: Structural) -> Schema:
 def value_schema(schema: Structural, *, keeps_unknown: bool = False) -> Schema:
     """Return the schema of a value.
 
-    `keeps_unknown` means that an enclosing value preserves unknown fields.
+    `keeps_unknown` is True if an enclosing value preserves unknown fields.
     """
     keeps_unknown = keeps_unknown or schema.keeps_unknown
     if schema.type == "array":
@@ -88,7 +88,7 @@ def _object(schema: Structural, *, keeps_unknown: bool) -> Schema:
 def _fields(
     schema: Structural, *, keeps_unknown: bool
 ) -> tuple[dict[str, Field], dict[str, object]]:
-    """Return the declared fields of an object, and their defaults."""
+    """Return (declared fields of an object, their defaults)."""
     fields = {
         name: _field(value_schema(inner, keeps_unknown=keeps_unknown))
         for name, inner in schema.properties.items()
@@ -102,7 +102,7 @@ def _fields(
 
 
 def _other_fields(schema: Structural, *, keeps_unknown: bool) -> Schema | None:
-    """Return the schema of fields that are not declared; None if they are not allowed."""
+    """Return the schema of undeclared fields; None if undeclared fields are not allowed."""
     if schema.additional is not None:
         return value_schema(schema.additional, keeps_unknown=keeps_unknown)
     return ANYTHING if keeps_unknown else None

@@ -1,8 +1,8 @@
-"""Pruning and defaulting of custom resources.
+"""Prunes custom resources and sets their defaults.
 
-    1. fields that the schema does not declare are dropped, and reported
-    2. nulls are dropped where the field is not nullable and has no default
-    3. defaults are set where a field is absent, or null but not nullable
+    1. drop and report fields that the schema does not declare
+    2. drop nulls where the field is not nullable and has no default
+    3. set defaults where a field is absent, or null but not nullable
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema/pruning/algorithm.go and
 defaulting/algorithm.go
@@ -32,9 +32,10 @@ _WITHOUT_EXPONENT: Final = 1e21
 
 
 def pruned_and_defaulted(schema: Structural, obj: Json, on_dropped: OnDropped) -> Json:
-    """Return `obj` as it is stored; `on_dropped` is called with the path of each dropped field.
+    """Return `obj` as it is stored: pruned, with defaults.
 
-    Raises ApiError 413 if the defaults are too large.
+    `on_dropped` is called with the path of each dropped field. Raises ApiError 413 if the defaults
+    are too large.
     """
     inner = {key: value for key, value in obj.items() if key not in IDENTITY}
     pruned = _pruned(schema, inner, FieldLocation(), on_dropped)
@@ -44,7 +45,7 @@ def pruned_and_defaulted(schema: Structural, obj: Json, on_dropped: OnDropped) -
 
 
 def pruned_object(schema: Structural, obj: Json) -> Json:
-    """Return a whole object without undeclared fields; defaults are not set."""
+    """Return a complete object without undeclared fields. Defaults are not set."""
     inner = {key: value for key, value in obj.items() if key not in IDENTITY}
     result: Json = _pruned(schema, inner, FieldLocation(), _ignore)
     return {**{key: obj[key] for key in IDENTITY if key in obj}, **result}
@@ -55,12 +56,15 @@ def _ignore(_: FieldLocation) -> None:
 
 
 def pruned_value(schema: Structural, value: Any, on_dropped: OnDropped) -> Any:
-    """Return `value` without undeclared fields, which are reported."""
+    """Return `value` without undeclared fields.
+
+    `on_dropped` is called with the path of each dropped field.
+    """
     return _pruned(schema, value, FieldLocation(), on_dropped)
 
 
 def _pruned(schema: Structural, value: Any, path: FieldLocation, on_dropped: OnDropped) -> Any:
-    """Return `value` without undeclared fields and meaningless nulls."""
+    """Return `value` without undeclared fields, and without nulls that are to be dropped."""
     if isinstance(value, dict):
         return _pruned_object(schema, value, path, on_dropped)
     if isinstance(value, list):
@@ -98,7 +102,7 @@ def _keeps_null(schema: Structural) -> bool:
 
 
 def _number(value: Any) -> Any:
-    """Return a number as upstream's encoder writes it: without a fraction if it is whole."""
+    """Return a number as upstream's encoder writes it: a whole number has no fraction."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE_MAX:
         return int(value)
     if isinstance(value, int) and value not in _INT64:
@@ -107,19 +111,19 @@ def _number(value: Any) -> Any:
 
 
 def _of_double(number: int) -> int | float:
-    """Return an integer over 64 bits after conversion to float64 and back."""
+    """Return an integer beyond 64 bits after converting it to float64 and back."""
     # upstream: encoding/json encode.go:floatEncoder.encode
     nearest = float(number)
     return int(Decimal(repr(nearest))) if abs(nearest) < _WITHOUT_EXPONENT else nearest
 
 
 def defaulted(schema: Structural, value: Any) -> Any:
-    """Return `value` with its schema's defaults. Raises ApiError 413 if they are too large."""
+    """Return `value` with the defaults of its schema. Raises ApiError 413 if they are too large."""
     return _with_defaults(schema, value, CostBudget(FILLED_CHARACTERS_MAX))
 
 
 def _charge(budget: CostBudget, length: int) -> None:
-    """Spends the length of a default. Raises ApiError 413 if defaults are too large."""
+    """Subtract the length of a default from the budget. Raises ApiError 413 if it is exceeded."""
     try:
         budget.take(length)
     except OutOfBudgetError:

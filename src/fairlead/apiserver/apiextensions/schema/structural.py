@@ -1,4 +1,4 @@
-"""Structural schemas: the parsed type of a custom resource.
+"""Structural schemas: the parsed types of custom resources.
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema/structural.go, kubernetes.go
 """
@@ -22,11 +22,12 @@ _PARSED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Structural:
-    """One node of a schema; `raw` is the OpenAPI schema it was parsed from.
+    """One node of a schema; `raw` is the OpenAPI schema from which it was parsed.
 
-    `additional` is the type of a map's values. `default` is ABSENT if there is none. `has_rules`
-    means that this node or a node below it has `rules`. `filled` are the properties with defaults,
-    each with the length of its default. `all_of`, `any_of`, `one_of` and `negated` add validations.
+    `additional` is the type of a map's values. `default` is ABSENT if the node has no default.
+    `has_rules` is True if this node or a node inside it has `rules`. `filled` maps the properties
+    that have defaults to the lengths of the defaults. `all_of`, `any_of`, `one_of` and `negated`
+    contain more validations.
     """
 
     raw: Json
@@ -45,27 +46,27 @@ class Structural:
 
     @property
     def is_int_or_string(self) -> bool:
-        """Whether the value may be an integer or a string."""
+        """True if the value may be an integer or a string."""
         return bool(self.raw.get("x-kubernetes-int-or-string"))
 
     @property
     def keeps_unknown(self) -> bool:
-        """Whether unknown fields are kept."""
+        """True if unknown fields are kept."""
         return bool(self.raw.get("x-kubernetes-preserve-unknown-fields"))
 
     @property
     def is_embedded(self) -> bool:
-        """Whether the value is an API object."""
+        """True if the value is an API object."""
         return bool(self.raw.get("x-kubernetes-embedded-resource"))
 
     @property
     def is_nullable(self) -> bool:
-        """Whether the value may be null."""
+        """True if the value may be null."""
         return bool(self.raw.get("nullable"))
 
 
 def structural(raw: Json) -> Structural:
-    """Parses an OpenAPI v3 schema."""
+    """Return the parsed OpenAPI v3 schema `raw`."""
     if _PARSED.isdisjoint(raw):  # most nodes of large schemas: a type, a description, bounds
         return Structural(raw, str(raw.get("type", "")), {}, default=raw.get("default", ABSENT))
     inner = {name: structural(one) for name, one in (raw.get("properties") or {}).items()}

@@ -1,4 +1,4 @@
-"""Validation of custom resource values against their schema, with kube-openapi's messages.
+"""Validates the values of custom resources by their schemas, with kube-openapi's messages.
 
 upstream: k8s.io/kube-openapi/pkg/validation/validate/{schema,object,type,values}.go, and
 apiextensions-apiserver/pkg/apiserver/validation/validation.go:kubeOpenAPIResultToFieldErrors
@@ -70,7 +70,7 @@ _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
 
 
 def has_format(text: str, name: str) -> bool:
-    """Return whether `text` has the format called `name`."""
+    """Return whether `text` has the format `name`; True for an unknown format."""
     has_format_ = _FORMATS.get(name.replace("datetime", "date-time"))
     return has_format_ is None or has_format_(text)
 
@@ -105,7 +105,7 @@ _TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string"
 def value_causes(
     schema: Structural, value: Any, path: str, old: Any = ABSENT, budget: CostBudget | None = None
 ) -> Iterator[Cause]:
-    """Yield the errors of `value`; `path` is "" for the object itself.
+    """Yield the errors of `value`; `path` is "" for the whole object.
 
     A value that equals `old` is always accepted (ratcheting). Raises OutOfBudgetError if validation
     costs more than `budget`.
@@ -125,12 +125,12 @@ def value_causes(
 
 
 def is_same(value: Any, old: Any) -> bool:
-    """Return whether a value equals its old value."""
+    """Return whether `value` equals `old`; False if `old` is ABSENT."""
     return old is not ABSENT and json_equal(value, old)
 
 
 def items_before(schema: Structural, old: Any) -> Callable[[Any], Any]:
-    """Return a function from items of a keyed list to their old values, ABSENT if there is none."""
+    """Return a function that maps an item of a keyed list to the item's old value, or to ABSENT."""
     keys = schema.raw.get("x-kubernetes-list-map-keys")
     if not keys or not isinstance(old, list):
         return lambda _: ABSENT
@@ -145,7 +145,7 @@ def items_before(schema: Structural, old: Any) -> Callable[[Any], Any]:
 
 
 def type_of(value: Any) -> str:
-    """Return the name of a value's type in OpenAPI."""
+    """Return the OpenAPI name of the type of `value`."""
     return "null" if value is None else _TYPES.get(type(value), "object")
 
 
@@ -161,7 +161,7 @@ def _type_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
 
 
 def _range_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
-    """Yield the error of an integer out of the range of its format."""
+    """Yield an error for an integer outside the range of its format."""
     # upstream: kube-openapi/pkg/validation/validate/values.go:IsValueValidAgainstRange
     if schema.type != "integer" or isinstance(value, bool) or not isinstance(value, int | float):
         return
@@ -176,7 +176,7 @@ def _range_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
 def _keyword_causes(
     schema: Structural, value: Any, path: str, budget: CostBudget
 ) -> Iterator[Cause]:
-    """Yield the errors of the schema's bounds, patterns and enumerations."""
+    """Yield the errors under the schema's bounds, patterns and enumerations."""
     for keyword, bound in broken_keywords(schema.raw, value, partial(_matches, budget)):
         yield _keyword_cause(schema, keyword, bound, value, path)
 
@@ -209,7 +209,7 @@ def _format_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]
 
 
 def _matches(budget: CostBudget, pattern: str, value: str) -> bool:
-    """Return whether a pattern matches somewhere in `value`; an invalid pattern matches nothing."""
+    """Return whether `pattern` matches a part of `value`; False if the pattern is invalid."""
     try:
         program = compiled_pattern(pattern)
     except ValueError:
@@ -261,7 +261,7 @@ def _member(path: str, key: str) -> str:
 def _junction_causes(
     schema: Structural, value: Any, path: str, budget: CostBudget
 ) -> Iterator[Cause]:
-    """Yield the errors of allOf, anyOf, oneOf and not."""
+    """Yield the errors under allOf, anyOf, oneOf and not."""
     for alternative in schema.all_of:
         budget.take(ALTERNATIVE_COST)
         yield from value_causes(alternative, value, path, ABSENT, budget)
@@ -283,7 +283,7 @@ def _junction_causes(
 def _matching_count(
     schemas: tuple[Structural, ...], value: Any, path: str, budget: CostBudget
 ) -> int:
-    """Return how many of the schemas `value` is valid against."""
+    """Return the number of `schemas` under which `value` is valid."""
     budget.take(ALTERNATIVE_COST * len(schemas))
     return sum(
         not any(value_causes(alternative, value, path, ABSENT, budget)) for alternative in schemas
@@ -295,7 +295,7 @@ def _junction_cause(path: str, problem: str) -> Cause:
 
 
 def duplicate_item_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
-    """Yield an error for each item that a set or map contains more than once."""
+    """Yield an error for each item that a set or keyed list contains more than once."""
     # upstream: apiserver/schema/listtype/validation.go:ValidateListSetsAndMaps
     if isinstance(value, dict):
         for key in sorted(value):
@@ -309,7 +309,7 @@ def duplicate_item_causes(schema: Structural, value: Any, path: str) -> Iterator
 
 
 def member_path(schema: Structural, path: str, key: str) -> str:
-    """Return the path of the member `key` of an object: `.key` for a field, `[key]` for a map."""
+    """Return the path of the member `key`: `.key` for a declared field, `[key]` for a map's key."""
     return _member(path, key) if key in schema.properties else f"{path}[{key}]"
 
 

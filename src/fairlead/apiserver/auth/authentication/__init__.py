@@ -1,1 +1,1 @@
-"""Identifies the sender of a request: by bearer tokens and service account tokens."""
+"""Identifies the user who sends a request, by bearer tokens and service account tokens."""

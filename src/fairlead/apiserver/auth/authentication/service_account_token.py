@@ -1,4 +1,4 @@
-"""Service account tokens: JWTs that the server signs, and recognizes by their signature.
+"""Service account tokens: JWTs that the server signs, and authenticates by their signatures.
 
 upstream: pkg/serviceaccount/{jwt,claims}.go
 """
@@ -37,9 +37,9 @@ _CHECKED: Final[Any] = {f"verify_{claim}": False for claim in ("exp", "nbf", "ia
 
 
 class ServiceAccountTokens:
-    """Issues and authenticates tokens, signed with `key` (the PEM text of a P-256 key).
+    """Issues and authenticates tokens, which are signed with `key` (the PEM text of a P-256 key).
 
-    A token is invalid once it has expired, or once an object to which it is bound was deleted from
+    A token is invalid if it has expired, or if an object to which it is bound no longer exists in
     `storage`.
     """
 
@@ -50,7 +50,7 @@ class ServiceAccountTokens:
         clock: Callable[[], int],
         new_id: Callable[[], str] | None = None,
     ) -> None:
-        """`clock` returns the time in ns since 1970; `new_id` a unique token id."""
+        """`clock` returns the time in ns since 1970. `new_id` returns a unique token id."""
         self._key = jwt.get_algorithm_by_name(ALGORITHM).prepare_key(key)
         self._public = self._key.public_key()
         self._storage = storage
@@ -63,7 +63,10 @@ class ServiceAccountTokens:
         return (_public_key(self._public),)
 
     def issue(self, claims: Json) -> str:
-        """Return a token with `claims`, its id, and the node of the pod to which it is bound."""
+        """Return a signed token with `claims` and its id.
+
+        For a token that is bound to a pod, the claims also include the node of the pod.
+        """
         key_id = {"kid": self.keys[0]["kid"]}
         token_id_claim = {"jti": self._new_id()} if self._new_id else {}
         bound = {PRIVATE: self._with_node(claims[PRIVATE])} if PRIVATE in claims else {}
@@ -71,7 +74,7 @@ class ServiceAccountTokens:
         return jwt.encode(all_claims, self._key, algorithm=ALGORITHM, headers=key_id)
 
     def recognize(self, token: str, audiences: Sequence[str] = API_AUDIENCES) -> User | None:
-        """Return the user of a token; None if it is invalid, expired or for other audiences."""
+        """Return the user of a token; None if it is invalid, expired or for none of `audiences`."""
         try:
             claims = jwt.decode(token, self._public, algorithms=[ALGORITHM], options=_CHECKED)
         except jwt.InvalidTokenError:
@@ -100,9 +103,9 @@ class ServiceAccountTokens:
         return bool(claims["nbf"] - _LEEWAY_S <= now_s < claims["exp"])
 
     def _is_bound_to_existing(self, bound: Json) -> bool:
-        """Return whether the account and the bound object still exist, with the same uid.
+        """Return whether the service account and the bound object still exist with the same uids.
 
-        The node of a bound pod is informational and may be gone.
+        The node of a bound pod is informational, so it need not exist.
         """
         namespace = bound.get("namespace", "")
         if "pod" in bound:
@@ -120,7 +123,7 @@ class ServiceAccountTokens:
 
 
 def claims_of(account: Json, spec: Json, now_s: int, issuer: str) -> Json:
-    """Return the claims of a token for a TokenRequest with `spec`."""
+    """Return the claims of a token for `account`, as the TokenRequest with `spec` requests."""
     meta = account["metadata"]
     reference = {"name": meta["name"], "uid": meta["uid"]}
     bound: Json = {"namespace": meta["namespace"], "serviceaccount": reference}
@@ -156,7 +159,7 @@ def _user(bound: Json, token_id: str) -> User:
 
 
 def _extra(bound: Json, token_id: str) -> dict[str, tuple[str, ...]]:
-    """Return the extra user information that a token provides."""
+    """Return the `extra` fields of the user that a token authenticates."""
     # upstream: apiserver/pkg/authentication/serviceaccount/util.go:UserInfo
     extra = {f"{claim}-{part}": bound.get(claim, {}).get(part, "") for claim, part in _BOUND_FIELDS}
     extra[CREDENTIAL] = f"JTI={token_id}" if token_id else ""

@@ -1,4 +1,4 @@
-"""Bearer tokens: a known token identifies its user, a request without a token is anonymous.
+"""Bearer tokens: a known token identifies its user; a request without a token is anonymous.
 
 upstream: apiserver/pkg/authentication/request/{bearertoken/bearertoken,anonymous/anonymous}.go
 """
@@ -22,10 +22,10 @@ _OWN_AUDIENCES: Final = frozenset(API_AUDIENCES)
 
 
 class Recognize(Protocol):
-    """Finds the user of a token."""
+    """A function that authenticates a token."""
 
     def __call__(self, token: str, audiences: Sequence[str] = API_AUDIENCES) -> User | None:
-        """Return the user of `token`; None if it is not valid for any of `audiences`."""
+        """Return the user of `token`; None if the token is not valid for any of `audiences`."""
         ...
 
 
@@ -40,25 +40,29 @@ def authenticated(name: str, groups: tuple[str, ...] = (), uid: str = "") -> Use
 
 
 def bearer_token(headers: Mapping[str, str]) -> str:
-    """Return the bearer token of a request; "" if it has none."""
+    """Return the bearer token of a request; "" if the request has no token."""
     # The token is the text between the first and the second space, even if it is empty.
     scheme, _, rest = headers.get("authorization", "").strip().partition(" ")
     return rest.partition(" ")[0] if scheme.lower() == _SCHEME else ""
 
 
 class TokenAuthenticator:
-    """Finds the user of a request by its bearer token.
+    """Authenticates requests by their bearer tokens.
 
-    Tokens are looked up by digest, so the lookup time does not depend on the token's content.
+    Tokens are looked up by their digests, so the lookup time does not depend on the token's
+    content.
     """
 
     def __init__(self, users: Mapping[str, User], recognize: Recognize | None = None) -> None:
-        """Store `users`, keyed by token; `recognize` authenticates all other tokens."""
+        """`users` are keyed by token. `recognize` authenticates all other tokens."""
         self._users = {_digest(token): user for token, user in users.items()}
         self._recognize = recognize
 
     def __call__(self, headers: Mapping[str, str]) -> User:
-        """Return the user of a request (header names in lower case). Raises ApiError 401."""
+        """Return the user of a request. Raises ApiError 401 if its token is invalid.
+
+        The header names are in lower case.
+        """
         token = bearer_token(headers)
         if not token:
             return ANONYMOUS
@@ -68,7 +72,7 @@ class TokenAuthenticator:
         return user
 
     def user_of(self, token: str, audiences: Sequence[str] = API_AUDIENCES) -> User | None:
-        """Return the user of a token; None if it is not valid for any of `audiences`."""
+        """Return the user of `token`; None if the token is not valid for any of `audiences`."""
         found = self._users.get(_digest(token))
         if found is None and self._recognize is not None:
             return self._recognize(token, audiences)

@@ -1,7 +1,7 @@
 """The node authorizer: the permissions of kubelets.
 
-A kubelet may read what the pods bound to its node refer to, and write its own Node, Lease, CSINode
-and ResourceSlices. `NodeRestriction` (admission) checks the content of these writes.
+A kubelet may read the objects to which the pods on its node refer. It may write its own Node,
+Lease, CSINode and ResourceSlices. `NodeRestriction` (admission) checks the content of these writes.
 
 upstream: plugin/pkg/auth/authorizer/node/{node_authorizer,graph}.go,
 plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go:NodeRules, pkg/auth/nodeidentifier
@@ -74,14 +74,14 @@ _NO_NAME: Final = "No Object name found"
 
 
 class NodeAuthorizer:
-    """Decides about requests of kubelets; has no opinion on other requests."""
+    """Authorizes requests of kubelets. For other requests, it has no opinion."""
 
     def __init__(self, storage: Storage) -> None:
-        """`storage` has the pods of each node."""
+        """`storage` contains the pods of each node."""
         self._storage = storage
 
     def __call__(self, attributes: AuthorizationAttributes) -> AccessDecision | str:
-        """Return the decision to allow the request, or the reason for having no opinion."""
+        """Return a decision that allows the request, or the reason for having no opinion on it."""
         node = node_of(attributes.user)
         if not node or not attributes.is_resource:
             return ""
@@ -91,7 +91,7 @@ class NodeAuthorizer:
         return AccessDecision(allowed=True)
 
     def _check_for(self, attributes: AuthorizationAttributes) -> Check:
-        """Return the check for a resource; it returns None if the request is allowed."""
+        """Return the check for a resource. The check returns None if it allows a request."""
         match attributes.group, attributes.resource:
             case resource if resource in _READABLE_RESOURCES:
                 return self._check_readable
@@ -193,7 +193,7 @@ class NodeAuthorizer:
 
 
 def node_of(user: User) -> str:
-    """Return the node whose kubelet the user is; "" for other users."""
+    """Return the name of the node whose kubelet is `user`; "" for other users."""
     if NODES_GROUP not in user.groups or not user.name.startswith(USER_PREFIX):
         return ""
     return user.name.removeprefix(USER_PREFIX)
@@ -204,7 +204,7 @@ def _is_on(node: str, obj: Json | None) -> bool:
 
 
 def _selects_node(attributes: AuthorizationAttributes, field: str, node: str) -> bool:
-    """Return whether the field selector limits the request to objects of the node."""
+    """Return whether the field selector limits the request to objects of `node`."""
     terms = (f"{field}={node}", f"{field}=={node}")
     return any(term in terms for term in attributes.selector.split(","))
 
@@ -248,7 +248,7 @@ _STATELESS_CHECKS: Final[Mapping[tuple[str, str], Check]] = {
 
 
 def bound_volumes(storage: Storage, pods: list[Json]) -> set[str]:
-    """Return the names of the volumes to which the claims of these pods are bound."""
+    """Return the names of the PersistentVolumes to which the claims of `pods` are bound."""
     found = set()
     for pod in pods:
         namespace = pod["metadata"]["namespace"]
@@ -259,7 +259,10 @@ def bound_volumes(storage: Storage, pods: list[Json]) -> set[str]:
 
 
 def referenced_names(pod: Json, resource: str) -> set[str]:
-    """Return the names of the Secrets, ConfigMaps or claims that a pod refers to."""
+    """Return the names of the objects of `resource` to which a pod refers.
+
+    `resource` is a plural such as `secrets`, `configmaps` or `resourceclaims`.
+    """
     found: set[str] = set()
     spec = pod.get("spec") or {}
     if resource == "resourceclaims":

@@ -1,4 +1,4 @@
-"""RBAC policy rules: what a rule allows, and whether rules cover another rule.
+"""RBAC policy rules: whether a rule allows a request, and whether rules cover another rule.
 
 upstream: pkg/apis/rbac/v1/evaluation_helpers.go,
 component-helpers/auth/rbac/validation/{policy_comparator,rulebindings}.go
@@ -33,7 +33,10 @@ def allows(rule: Json, attributes: AuthorizationAttributes) -> bool:
 
 
 def uncovered_rules(rules_owned: Sequence[Json], rules_wanted: Iterable[Json]) -> list[Json]:
-    """Return the parts of `rules_wanted` that `rules_owned` do not cover, one permission each."""
+    """Return the permissions in `rules_wanted` that `rules_owned` do not cover.
+
+    Each permission is a rule with one verb and one resource or path.
+    """
     return [
         part
         for rule in rules_wanted
@@ -43,7 +46,7 @@ def uncovered_rules(rules_owned: Sequence[Json], rules_wanted: Iterable[Json]) -
 
 
 def compact_rules(rules: Iterable[Json]) -> list[Json]:
-    """Merges rules that differ only in their verbs."""
+    """Return `rules`, with rules that differ only in their verbs merged into one."""
     # upstream: validation/policy_compact.go:CompactRules
     merged: dict[tuple[Any, ...], Json] = {}
     for rule in rules:
@@ -57,7 +60,7 @@ def compact_rules(rules: Iterable[Json]) -> list[Json]:
 
 
 def rule_text(rule: Json) -> str:
-    """Return `rule` as error messages show it.
+    """Return `rule` as error messages quote it.
 
     Example: `{APIGroups:["apps"], Resources:["*"], Verbs:["get"]}`.
     """
@@ -77,7 +80,7 @@ _GO_NAMES: Final = {
 
 
 def _values(rule: Json, name: str) -> Sequence[str]:
-    """Return the list field `name` of a rule; null counts as an empty list."""
+    """Return the list in the field `name` of a rule; () if it is null or missing."""
     found: Sequence[str] = rule.get(name) or ()
     return found
 

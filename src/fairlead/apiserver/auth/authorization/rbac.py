@@ -1,8 +1,8 @@
 """The RBAC authorizer: evaluates the roles and bindings in storage.
 
-A request is allowed if a rule of a role allows it and a binding gives the role to the user or one
-of its groups. Members of `system:masters` may do everything. Bindings are compiled on first use and
-again after a change of any role or binding.
+A request is allowed if a binding gives the user, or a group of the user, a role with a rule that
+allows the request. Members of `system:masters` may do everything. The bindings are compiled at
+their first use, and again after any role or binding has changed.
 
 upstream: plugin/pkg/auth/authorizer/rbac/rbac.go,
 component-helpers/auth/rbac/validation/rule.go
@@ -40,7 +40,7 @@ _RESOURCES: Final = frozenset(kind.resource for kind in _KINDS)
 
 @dataclass(frozen=True, slots=True)
 class _Grant:
-    """A binding's subjects, and the rules of its role."""
+    """The subjects of a binding, and the rules of its role."""
 
     subjects: Sequence[Json]
     rules: Sequence[Json]
@@ -48,7 +48,7 @@ class _Grant:
     description: str
 
     def matching_subject(self, user: User) -> str:
-        """Return the subject that matches the user, as in `User "bob"`; "" if none does."""
+        """Return the subject that matches the user, such as `User "bob"`; "" if none matches."""
         for subject in self.subjects:
             if _is_subject(subject, user, self.namespace):
                 return _subject_text(subject, self.namespace)
@@ -60,24 +60,24 @@ PrecedingAuthorizer = Callable[[AuthorizationAttributes], AccessDecision | str]
 
 
 class Rbac:
-    """The RBAC authorizer; other authorizers may decide before it."""
+    """The RBAC authorizer. Other authorizers can decide first."""
 
     def __init__(self, storage: Storage, preceding: Sequence[PrecedingAuthorizer] = ()) -> None:
-        """`preceding` authorizers are called first."""
+        """The authorizers `preceding` are called before RBAC is evaluated."""
         self._storage = storage
         self._preceding = tuple(preceding)
         self._grants: dict[str, list[_Grant]] | None = None
         storage.subscribe(self._changed)
 
     def __call__(self, attributes: AuthorizationAttributes) -> None:
-        """Return None if the request is allowed. Raises ApiError 403 otherwise."""
+        """Return None if the request is allowed. Raises ApiError 403 if it is not."""
         attributes = _in_own_namespace(attributes)
         verdict = self.verdict(attributes)
         if not verdict.allowed:
             raise refusal(attributes, verdict.reason)
 
     def verdict(self, attributes: AuthorizationAttributes) -> AccessDecision:
-        """Return whether the request is allowed, and why."""
+        """Return the decision on a request: whether it is allowed, and the reason."""
         if SYSTEM_MASTERS in attributes.user.groups:
             return AccessDecision(allowed=True)
         reasons = []
@@ -92,11 +92,14 @@ class Rbac:
         return AccessDecision(allowed=False, reason="\n".join(filter(None, reasons)))
 
     def rules_for(self, user: User, namespace: str) -> list[Json]:
-        """Return all rules that apply to the user in a namespace, or cluster-wide for ""."""
+        """Return all rules that apply to the user in `namespace`; "" means cluster-wide only."""
         return [rule for grant, _ in self._granted(user, namespace) for rule in grant.rules]
 
     def rules_of(self, reference: Json, namespace: str) -> list[Json] | None:
-        """Return the rules of the role that a roleRef in `namespace` names; None if missing."""
+        """Return the rules of the role that `reference`, a roleRef in `namespace`, names.
+
+        Returns None if the role does not exist.
+        """
         name = reference.get("name", "")
         if reference.get("kind") == ROLE.kind:
             role = self._storage.find(ROLE, namespace, name)
@@ -113,7 +116,7 @@ class Rbac:
                     yield grant, subject
 
     def _read(self) -> dict[str, list[_Grant]]:
-        """Return the grants by namespace; cluster-wide grants have the key ""."""
+        """Return the grants, keyed by namespace. The key of cluster-wide grants is ""."""
         if self._grants is None:
             self._grants = {}
             for kind in (CLUSTER_ROLE_BINDING, ROLE_BINDING):
@@ -138,7 +141,10 @@ class Rbac:
 
 
 def refusal(attributes: AuthorizationAttributes, reason: str = "") -> ApiError:
-    """Return ApiError 403: the user may not make this request; `reason` is added if not ""."""
+    """Return ApiError 403 for a request that its user may not make.
+
+    If `reason` is not "", it is part of the message.
+    """
     # upstream: apiserver/pkg/endpoints/handlers/responsewriters/errors.go:forbiddenMessage
     user = f'User "{attributes.user.name}" cannot {attributes.verb}'
     explanation = f": {reason}" if reason else ""
@@ -163,7 +169,7 @@ def refusal(attributes: AuthorizationAttributes, reason: str = "") -> ApiError:
 
 
 def _in_own_namespace(attributes: AuthorizationAttributes) -> AuthorizationAttributes:
-    """Return `attributes`; for a request for one Namespace, its name becomes the namespace."""
+    """Return `attributes`. If the request is for one Namespace object, it is also the namespace."""
     # upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
     is_one = bool(attributes.name) and attributes.verb not in ("list", "watch")
     if attributes.resource == "namespaces" and not attributes.group and is_one:
@@ -193,10 +199,10 @@ def _subject_text(subject: Json, namespace: str) -> str:
 
 
 def aggregated_rules(role: Json, storage: Storage) -> list[Json]:
-    """Return the rules of `role`, and of the roles that its aggregation rule selects, recursively.
+    """Return the rules of `role` and of all roles that its aggregation rule selects, recursively.
 
-    The aggregation controller writes these rules into the role; this function does not depend on
-    it.
+    Upstream's aggregation controller writes these rules into the role. This function works without
+    that controller.
     """
     rules: dict[str, Json] = {}
     visited = {_role_name(role)}
@@ -218,7 +224,7 @@ def _role_name(role: Json) -> str:
 
 
 def _aggregated_roles(role: Json, storage: Storage) -> list[Json]:
-    """Return the roles that the role's own aggregation rule selects, sorted by name."""
+    """Return the roles that the aggregation rule of `role` selects, sorted by name."""
     selectors = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
     if not selectors:
         return []

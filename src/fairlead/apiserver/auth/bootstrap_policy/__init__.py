@@ -1,4 +1,4 @@
-"""RBAC roles, bindings and namespaces that every new cluster has.
+"""The RBAC roles, bindings and namespaces that every new cluster has.
 
 upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy
 """

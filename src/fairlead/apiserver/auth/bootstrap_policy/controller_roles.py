@@ -1,8 +1,8 @@
 """The roles of kube-controller-manager's controllers, as a table.
 
-A line without indentation is a controller: its role is `system:controller:NAME`, bound to the
-service account NAME in kube-system. Rules are written as in `roles`; EVENTS stands for the rule
-that allows writing events.
+A line without indentation is the NAME of a controller. Its role is `system:controller:NAME`, which
+is bound to the service account NAME in kube-system. Rules are written as in `roles`. EVENTS is
+replaced by the rule that allows writing events.
 
 upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go
 """

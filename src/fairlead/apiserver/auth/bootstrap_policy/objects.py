@@ -41,9 +41,9 @@ _VERBS: Final = {"READ": READ, "WRITE": WRITE, "READ_WRITE": READ_WRITE}
 
 
 def bootstrap_objects(gates: Collection[str] = ()) -> Iterator[Json]:
-    """Yield the namespaces, roles and bindings; roles include the rules they aggregate.
+    """Yield the namespaces, roles and bindings. Roles include the rules that they aggregate.
 
-    `gates` are the feature gates that are on and add rules.
+    `gates` are the enabled feature gates, which add rules.
     """
     for name in NAMESPACES:
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
@@ -83,7 +83,7 @@ def _names(controllers: list[str]) -> list[str]:
 
 
 def _controller_roles(controllers: list[str]) -> str:
-    """Return the controllers' roles in the format of the other tables."""
+    """Return the roles of `controllers` in the format of the other tables of roles."""
     named = (line if line.startswith(" ") else f"{PREFIX}{line}" for line in controllers)
     return "\n".join(named).replace("EVENTS", EVENTS)
 
@@ -101,7 +101,11 @@ def _roles(table: str) -> Iterator[Json]:
 
 
 def _role(line: str) -> Json:
-    """Return a role without rules; `NAME -> ROLE` is aggregated, `NAME <- LABEL` aggregates."""
+    """Return the role of a table line, without rules.
+
+    In `NAME -> ROLE`, the role is aggregated to ROLE. In `NAME <- LABEL`, the role aggregates the
+    roles that have LABEL.
+    """
     head, _, selects = line.partition(" <- ")
     name, _, target = head.partition(" -> ")
     meta = _meta(name)
@@ -125,7 +129,7 @@ def _rule(words: list[str]) -> Json:
 
 
 def _aggregated_rules(role: Json, roles: list[Json]) -> list[Json]:
-    """Return the rules of a role and of the roles that it aggregates, sorted by role name."""
+    """Return the rules of `role` and of the roles that it aggregates, sorted by role name."""
     rules = list(role["rules"])
     for selector in role.get("aggregationRule", {}).get("clusterRoleSelectors", ()):
         labels = selector["matchLabels"].items()
@@ -153,7 +157,7 @@ def _subject(kind: str, name: str) -> Json:
 
 
 def _meta(path: str) -> Json:
-    """Return the metadata of `NAME` or `NAMESPACE/NAME`."""
+    """Return the metadata of an object; `path` is `NAME` or `NAMESPACE/NAME`."""
     namespace, _, name = path.rpartition("/")
     meta: Json = {"name": name, "labels": dict(BOOTSTRAPPING), "annotations": dict(AUTOUPDATE)}
     return {**meta, "namespace": namespace} if namespace else meta

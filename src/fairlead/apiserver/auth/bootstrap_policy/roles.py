@@ -1,9 +1,9 @@
 """The roles and bindings of every new cluster, as tables.
 
-A role's line has its name, then `-> ROLE` if it is aggregated to ROLE, or `<- LABEL` if it
-aggregates others. Its rules are indented: verbs, groups (`-` is the core group), resources, and
-names of objects. `~` instead of groups introduces non-resource URLs. READ and WRITE stand for the
-usual verbs.
+The line of a role contains its name, then `-> ROLE` if the role is aggregated to ROLE, or `<-
+LABEL` if the role aggregates roles with LABEL. The indented lines below are its rules: verbs,
+groups (`-` is the core group), resources, and names of objects. `~` in place of groups introduces
+non-resource URLs. READ and WRITE are replaced by the usual verbs.
 
 upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/{policy,namespace_policy}.go
 """
