@@ -1,4 +1,4 @@
 """Upstream's scheduler benchmarks by name, run on the engine alone.
 
-Upstream's figures include a real API server; Fairlead's do not.
+Upstream's results include a real API server. Fairlead's results do not.
 """

@@ -7,8 +7,8 @@
     …/Day                        a day in which a fifth of the workloads doubles and halves every
                                  twelve hours in steps of ten minutes, with API objects,
                                  controllers and kubelets
-    …/LoadCurve                  the same day with HorizontalPodAutoscalers, which follow loads
-                                 that change all the time
+    …/LoadCurve                  the same day, but HorizontalPodAutoscalers scale the workloads to
+                                 loads that change all the time
 
 upstream: karpenter pkg/controllers/provisioning/scheduling/scheduling_benchmark_test.go
 """
@@ -82,7 +82,12 @@ Autoscaler = Literal["ClusterAutoscaler", "Karpenter"]
 
 @dataclass(frozen=True, slots=True)
 class AutoscalingWorkload:
-    """A benchmark called `name`; `run` does the measured part and returns the number of pods."""
+    """An autoscaling benchmark.
+
+    `prepare` builds the cluster and returns a function. This function executes the measured part
+    and returns the number of pods. `virtual_s` is the simulated time of a benchmark that simulates
+    a day.
+    """
 
     name: str
     prepare: Callable[[], Callable[[], int]]
@@ -90,7 +95,10 @@ class AutoscalingWorkload:
 
 
 def measure_autoscaling(workload: AutoscalingWorkload) -> Measurement:
-    """Run `workload` once in this process. Raises IncompleteRunError."""
+    """Run `workload` once in this process.
+
+    Raises IncompleteRunError if the run did not do the work to be measured.
+    """
     run = workload.prepare()
     cpu, started = time.process_time(), time.perf_counter()
     pods = run()
@@ -110,9 +118,10 @@ def measure_autoscaling(workload: AutoscalingWorkload) -> Measurement:
 
 
 def scale_up(pods: int) -> Callable[[], int]:
-    """Return one loop of Cluster Autoscaler with `pods` pending pods.
+    """Prepare one loop of Cluster Autoscaler with `pods` pending pods; return a function.
 
-    Calling the result runs it and returns the number of pods. Raises IncompleteRunError.
+    The function runs the loop and returns the number of pods. It raises IncompleteRunError if no
+    pod triggers a scale-up.
     """
     groups = tuple(_group(f"group-{number:02d}", number, 1_000) for number in range(GROUPS))
     provider = SimulatedProvider(groups, seed=0, start=START)
@@ -190,9 +199,10 @@ def _pending(name: str, owner: str, spec: Json, labels: Json | None = None) -> J
 
 
 def provisioning(pods: int, types: int) -> Callable[[], int]:
-    """Return one pass of Karpenter for `pods` pending pods and as many instance `types`.
+    """Prepare one pass of Karpenter for `pods` pending pods and `types` instance types.
 
-    Calling the result runs it and returns the number of pods. Raises IncompleteRunError.
+    Returns a function that runs the pass and returns the number of pods. It raises
+    IncompleteRunError if too few pods get a node.
     """
     cluster, options = KarpenterCluster(), KarpenterOptions()
     cluster.put(_pool("720h"), START)
@@ -245,7 +255,7 @@ def _affinity(number: int, key: str) -> tuple[Json, Json]:
 
 
 def _alone(number: int) -> tuple[Json, Json]:
-    """Return pods that exclude each other from a node."""
+    """Return the spec and labels of a pod that must not share a node with a pod of its kind."""
     labels = {"app": "nginx"}
     term = {"labelSelector": {"matchLabels": labels}, "topologyKey": HOSTNAME}
     return {**_amounts(number), "affinity": required("podAntiAffinity", term)}, labels
@@ -282,7 +292,10 @@ def _pool(expire_after: str) -> NodePool:
 
 
 def _types(count: int) -> tuple[InstanceType, ...]:
-    """Return types of 1, 2, 3, … cores with 2 GiB and 10 pods per core, in three zones."""
+    """Return `count` instance types of 1, 2, 3, … cores, in three zones.
+
+    Each type has 2 GiB and 10 pods per core.
+    """
     return tuple(_type(number) for number in range(1, count + 1))
 
 
@@ -317,11 +330,13 @@ def _type(cores: int) -> InstanceType:
 def day(
     autoscaler: Autoscaler, nodes: int, pods: int, *, is_by_load: bool = False
 ) -> Callable[[], int]:
-    """Return a day with `autoscaler`; `nodes` and `pods` are those at the peak.
+    """Prepare a day with `autoscaler`; `nodes` and `pods` are the numbers at the peak.
 
-    With `is_by_load`, HorizontalPodAutoscalers scale the workloads, otherwise scripted steps do.
+    If `is_by_load` is set, HorizontalPodAutoscalers scale the workloads. Otherwise scripted steps
+    do.
 
-    Calling the result runs it and returns the number of pods. Raises IncompleteRunError.
+    Returns a function that runs the day and returns the number of pods. It raises
+    IncompleteRunError if the number of nodes hardly changed, or if pods are not bound at the end.
     """
     workloads = pods * 5 // 6 // REPLICAS
     elastic = workloads // 5
@@ -354,7 +369,7 @@ def day(
 
 
 def _verify(store: Store, sizes: list[int], pods: int) -> None:
-    """Raise IncompleteRunError unless nodes came and went, and all pods are bound at the end."""
+    """Raise IncompleteRunError unless the number of nodes changed and all pods are bound."""
     bound = sum(bool(pod["spec"].get("nodeName")) for pod in store.list(POD))
     if bound < pods or max(sizes) - min(sizes) < max(sizes) // 20:
         shown = f"{bound} pods are bound, and {min(sizes)} to {max(sizes)} nodes existed"
@@ -362,7 +377,10 @@ def _verify(store: Store, sizes: list[int], pods: int) -> None:
 
 
 def _scale(elastic: int, after_s: int, store: Store, now: Instant) -> None:
-    """Scale the elastic workloads: two periods of a cosine between their size and twice that."""
+    """Scale the elastic workloads to their size at `after_s`.
+
+    The size is a cosine of two periods per day, between REPLICAS and twice that number.
+    """
     patch = {"spec": {"replicas": REPLICAS + round(REPLICAS * _share(after_s))}}
     for number in range(elastic):
         store.patch(DEPLOYMENT, NAMESPACE, f"app-{number:04d}", patch, now)
@@ -373,9 +391,10 @@ def _share(after_s: int) -> float:
 
 
 def _loads(elastic: int) -> WorkloadLoads:
-    """Return loads that double and halve the elastic workloads.
+    """Return loads that make the autoscalers double and halve the elastic workloads.
 
-    At the peak they need a fifth more than their maximum, or the tolerance would stop them before.
+    At the peak, a load needs a fifth more pods than the maximum. Otherwise the tolerance would stop
+    the scale-up before the maximum.
     """
     target = REQUEST_MILLI * TARGET_PERCENT // 100
     points = tuple(

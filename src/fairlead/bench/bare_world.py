@@ -1,7 +1,7 @@
-"""BareWorld: performs commands directly on typed views, to measure the engine alone.
+"""BareWorld: applies commands directly to pods in memory, to measure the engine alone.
 
-There is no store, no JSON and no kubelet. Every command succeeds or fails at once, and every change
-is delivered as a stimulus, as by an informer.
+There is no store, no JSON and no kubelet. Every command succeeds or fails immediately. Every change
+is delivered to the engine as a stimulus, as by an informer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NOW: Instant = seconds(1_800_000_000)
 
 
 class BareWorld:
-    """Runs `engine` at one instant; `bound` counts successful bindings."""
+    """Runs `engine` at one instant; `bound` is the number of successful bindings."""
 
     def __init__(self, engine: CommandSource) -> None:
         """Start without objects."""
@@ -49,12 +49,12 @@ class BareWorld:
     def enqueue(self, stimuli: Iterable[Stimulus]) -> None:
         """Queue `stimuli` for the next `run`, which delivers them before any cycle.
 
-        Each stimulus is delivered after all consequences of the previous one have settled.
+        All consequences of a stimulus are handled before the next stimulus is delivered.
         """
         self._enqueued.extend(stimuli)
 
     def run(self, cycles_max: int | None = None) -> int:
-        """Run at most `cycles_max` cycles, until nothing is due; return how many ran."""
+        """Run until nothing is due, at most `cycles_max` cycles; return the number of cycles."""
         settled: list[Instant] = []  # The first disturbance comes before any cycle.
         stop_when = None if cycles_max is None else lambda: len(settled) > cycles_max
         self._driver.run(NOW, on_progress=settled.append, stop_when=stop_when)
@@ -63,7 +63,7 @@ class BareWorld:
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
-        """Change the pods; `poll` returns the change and the outcome."""
+        """Change the pods according to the command; `poll` returns the changes and the outcome."""
         del now
         command = issued.command
         match command:
@@ -101,11 +101,11 @@ class BareWorld:
         return pending
 
     def next_event(self) -> Instant | None:
-        """Return None: only the engine causes events here."""
+        """Return None, because only the engine causes events in this world."""
         return None
 
     def _observe(self, stimulus: Stimulus) -> None:
-        """Keep the pods that `stimulus` reports."""
+        """Update the known pods from `stimulus`."""
         match stimulus:
             case ObjectsLoaded(objects):
                 self._pods |= {one.key: one for one in objects if isinstance(one, Pod)}

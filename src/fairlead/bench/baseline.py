@@ -13,14 +13,14 @@ _COMPARED: Final = (("cpu_seconds", "s of CPU time"), ("peak_mib", "MiB at the p
 
 
 def is_result(found: object) -> bool:
-    """Return True if `found` has the fields of a result that are compared."""
+    """Return whether `found` has the fields that `regressions` compares."""
     if not isinstance(found, dict) or not isinstance(found.get("workload"), str):
         return False
     return all(isinstance(found.get(field), float | int | None) for field, _ in _COMPARED)
 
 
 def regressions(results: Sequence[Json], earlier: Mapping[str, Json]) -> list[str]:
-    """Return a sentence for each figure that is more than 15 % above the earlier one."""
+    """Return a sentence for each value that is more than 15 % above its earlier value."""
     found: list[str] = []
     for result in results:
         before = earlier.get(result["workload"], {})

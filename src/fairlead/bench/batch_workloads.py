@@ -1,8 +1,9 @@
 """BATCH_WORKLOADS: gangs of a hundred pods in an empty cluster, with thresholds from kube-batch.
 
-Nodes have 32 CPU and 64Gi, pods 1 CPU and 1Gi; the configuration is kube-batch's built-in default.
-The thresholds are kube-batch's own rates on two cores, in process and without an API server; both
-runs were stopped after two minutes, long before all pods were placed.
+Nodes have 32 CPU and 64Gi. Pods request 1 CPU and 1Gi. The configuration is kube-batch's built-in
+default. The thresholds are kube-batch's own rates on two cores, in process and without an API
+server. Both measurements of kube-batch were stopped after two minutes, long before all pods were
+placed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ _NODE: Final = {"cpu": "32", "memory": "64Gi", "pods": "110"}
 
 
 def batch_engine(configuration: str = KUBE_BATCH) -> Engine:
-    """Return an engine with the batch scheduler alone, in a configuration that Fairlead ships."""
+    """Return an engine that contains only the batch scheduler.
+
+    `configuration` is the name of a configuration that is shipped with Fairlead.
+    """
     cluster = Cluster()
     # The whole benchmark runs at one instant, so sessions cannot wait for a period.
     config = replace(shipped_configuration(configuration), schedule_period_s=0)

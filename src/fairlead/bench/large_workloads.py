@@ -1,9 +1,9 @@
 """LARGE_WORKLOADS: many different pods, full clusters and 100,000 nodes, which upstream leaves out.
 
-SchedulingMixed     pods of several shapes in turn: each placement changes a row for all shapes
+SchedulingMixed     pods of several shapes alternate: each placement changes a row for all shapes
 PreemptionFull      each node is full of pods of five priorities, and every new pod preempts
-Reclaim             a queue holds the whole cluster, and gangs of another reclaim their half
-SchedulingBasic     upstream's workload with twenty times the nodes
+Reclaim             a queue holds the whole cluster, and gangs of another queue reclaim half of it
+SchedulingBasic     upstream's workload with twenty times as many nodes
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GANG: Final = 10
 
 
 def _mixed(shapes: int, measured: int) -> Setting:
-    """Build 5,000 nodes, and `measured` pods whose requests cycle through `shapes` shapes."""
+    """Build 5,000 nodes, and `measured` pods whose requests cycle through `shapes` variants."""
     specs = [
         requests(f"{50 + i * 7 % 97 + i // 97}m", f"{100 + i * 13 % 401}Mi") for i in range(shapes)
     ]
@@ -40,7 +40,7 @@ def _mixed(shapes: int, measured: int) -> Setting:
 
 
 def _preemption_full(node_count: int) -> Setting:
-    """Build nodes with 30 pods each, which leave no room for the measured pods."""
+    """Build nodes with 30 pods each, so that the measured pods do not fit without preemption."""
     objects: list[ApiObject] = [*nodes(node_count)]
     for priority in range(_PRIORITIES):
         each = _LESSER_PODS // _PRIORITIES
@@ -52,15 +52,15 @@ def _preemption_full(node_count: int) -> Setting:
 
 
 def _on(pod: Pod, node: int) -> Pod:
-    """Return `pod` as it runs on the node with that number."""
+    """Return `pod` with the phase Running on the node with the number `node`."""
     spec = structs.replace(pod.spec, node_name=f"node-{node:05d}")
     return structs.replace(pod, spec=spec, status=structs.replace(pod.status, phase="Running"))
 
 
 def _reclaim(node_count: int) -> Setting:
-    """Build a queue whose gangs run on all nodes, and half as many gangs of another queue.
+    """Build a queue whose gangs run on all nodes, and half as many pending gangs of another queue.
 
-    A node has room for ten tasks. Running gangs can lose all members but one.
+    A node has resources for ten tasks. Running gangs can lose all members but one.
     """
     offered = {"cpu": "10", "memory": "64Gi", "pods": "110"}
     objects: list[ApiObject] = [*nodes(node_count, allocatable=offered)]

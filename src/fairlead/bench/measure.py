@@ -1,4 +1,4 @@
-"""Measures one workload: build it, schedule the initial pods, then time the measured ones."""
+"""Measures one workload: builds it, schedules the initial pods, and times the measured pods."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded
 
 
 def measure(workload: Workload) -> Measurement:
-    """Run `workload` once in this process. Raises IncompleteRunError."""
+    """Run `workload` once in this process.
+
+    Raises IncompleteRunError if a measured pod was not bound.
+    """
     setting = workload.build()
     world = BareWorld(workload.engine())
     world.enqueue([ObjectsLoaded(setting.objects)])

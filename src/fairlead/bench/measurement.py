@@ -10,13 +10,14 @@ KIB_PER_MIB: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The result of one run; `peak_mib` is the process's peak resident set size.
+    """The result of one run of a benchmark.
 
-    `pods_per_second` counts bound pods, evicted pods for Outage workloads, and the pods of the
-    cluster for WhatIf and autoscaling workloads. `seconds` and `cpu_seconds` are wall-clock and CPU
-    time of the measured part. `growth_mib` is how much of the peak came with the measured pods,
-    only for workloads that build a cluster before. Only workloads that simulate a day have
-    `virtual_seconds_per_second`, simulated seconds per wall-clock second.
+    `pods_per_second` counts bound pods. For Outage workloads it counts evicted pods, and for WhatIf
+    and autoscaling workloads it counts all pods of the cluster. `seconds` and `cpu_seconds` are
+    wall-clock and CPU time of the measured part. `peak_mib` is the peak resident set size of the
+    process. `growth_mib` is the part of this peak that the measured pods added; only workloads that
+    build a cluster before have it. Only workloads that simulate a day have
+    `virtual_seconds_per_second`: simulated seconds per wall-clock second.
     """
 
     workload: str
@@ -30,4 +31,4 @@ class Measurement:
 
 
 class IncompleteRunError(RuntimeError):
-    """A run ended without the work that it was to measure, such as binding every measured pod."""
+    """Raised if a run did not do the work to be measured, such as binding every measured pod."""

@@ -1,10 +1,10 @@
 """Outage benchmarks: a simulated day of a cluster in which one of three zones fails for an hour.
 
-Every node has ten pods, every ReplicaSet fifty, and each pod tolerates a failed node for the usual
-five minutes. From six o'clock, the machines of the first zone are off for an hour. Nothing else
-happens, so the day costs what the outage costs: nodes are marked not ready, nodes are tainted at
-the zone's rate, pods are evicted, recreated and scheduled on other nodes, and a third of the
-cluster returns.
+Every node has ten pods, every ReplicaSet has fifty pods, and each pod tolerates a failed node for
+the default five minutes. At six o'clock, the machines of the first zone are switched off for an
+hour. No other changes happen, so the run measures only the outage: nodes are marked not ready,
+nodes are tainted at the zone's rate, and pods are evicted, recreated and scheduled on other nodes.
+Then a third of the cluster returns.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ NAMESPACE: Final = "bench"
 
 @dataclass(frozen=True, slots=True)
 class OutageWorkload:
-    """A day with `nodes` nodes; the run may take `seconds_max` seconds on two cores."""
+    """A day with `nodes` nodes and an outage of `duration_s` seconds.
+
+    The run may take at most `seconds_max` seconds on two cores.
+    """
 
     name: str
     nodes: int
@@ -61,9 +64,9 @@ class _Evictions:
 
 
 def measure_outage(outage: OutageWorkload) -> Measurement:
-    """Run the day once in this process. Raises IncompleteRunError.
+    """Run the day once in this process; raise IncompleteRunError if it did not evict as expected.
 
-    A day of a few nodes comes first, so that importing what a run needs is not measured.
+    A day of a few nodes runs before the measurement, so that imports are not measured.
     """
     _run_day(replace(outage, nodes=FEW_NODES), _Evictions(), _manifests(FEW_NODES))
     manifests = _manifests(outage.nodes)
@@ -104,7 +107,7 @@ def _world(outage: OutageWorkload, evictions: _Evictions) -> SimulatedWorld:
 
 @dataclass(frozen=True, slots=True)
 class _SetBehaviour:
-    """Sets the behaviour of the kubelets of the first zone."""
+    """Sets the behaviour of the kubelets in the first zone; None means normal behaviour."""
 
     behaviour: str | None
 
@@ -116,7 +119,7 @@ class _SetBehaviour:
 
 
 def _verify(outage: OutageWorkload, store: Store, evicted: int) -> None:
-    """Raise IncompleteRunError unless pods were evicted and all are ready at the end."""
+    """Raise IncompleteRunError unless pods were evicted and all pods are ready at the end."""
     ready = sum(_is_ready(pod) for pod in store.list(POD))
     expected = outage.nodes * PODS_PER_NODE
     if not evicted or ready != expected:

@@ -24,11 +24,11 @@ DEFAULT_NAMES: Final = tuple(
 
 
 class WorkloadFailedError(RuntimeError):
-    """A workload could not be measured; the message is one line."""
+    """Raised if a workload could not be measured; the message is one line."""
 
 
 def measure_apart(name: str) -> Json:
-    """Return the fields of `fairlead.bench.measurement.Measurement` for the workload called `name`.
+    """Run the workload `name` in its own process; return the fields of its Measurement.
 
     `name` is one of NAMES. Raises WorkloadFailedError if the run failed.
     """
@@ -42,7 +42,10 @@ def measure_apart(name: str) -> Json:
 
 
 def measure_here(name: str) -> Measurement:
-    """Run the workload called `name` in this process. Raises IncompleteRunError."""
+    """Run the workload `name` in this process.
+
+    Raises IncompleteRunError if the run did not do the work to be measured.
+    """
     if name in OUTAGE_WORKLOADS:
         return measure_outage(OUTAGE_WORKLOADS[name])
     if name in WHAT_IF_WORKLOADS:

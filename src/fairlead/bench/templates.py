@@ -45,7 +45,10 @@ def _node(i: int, zones: int, offered: Mapping[str, str]) -> Node:
 def pods(
     prefix: str, count: int, namespace: str = "bench", spec: Json | None = None, **metadata: Any
 ) -> Iterator[Pod]:
-    """Return `count` pods with `spec` (default 100m CPU and 500Mi) and further `metadata`."""
+    """Yield `count` pods with `spec`, which requests 100m CPU and 500Mi by default.
+
+    `metadata` contains further metadata by JSON names.
+    """
     spec = spec or requests("100m", "500Mi")
     for i in range(count):
         name = f"{prefix}-{i:05d}"
@@ -54,7 +57,7 @@ def pods(
 
 
 def requests(cpu: str, memory: str, **spec: Any) -> Json:
-    """Return a spec of one container that requests `cpu` and `memory`."""
+    """Return a pod spec with one container that requests `cpu` and `memory`; `spec` adds fields."""
     resources = {"requests": {"cpu": cpu, "memory": memory}}
     return {"containers": [{"name": "pause", "image": "pause", "resources": resources}], **spec}
 
@@ -65,7 +68,7 @@ def light(**spec: Any) -> Json:
 
 
 def affinity_term(color: str, topology_key: str, **more: Any) -> Json:
-    """Return a pod affinity term that selects pods by their `color`."""
+    """Return a pod affinity term for pods with the label `color`; `more` adds fields to it."""
     selector = {"matchLabels": {"color": color}}
     return {"labelSelector": selector, "topologyKey": topology_key, **more}
 
@@ -88,20 +91,20 @@ def namespaces(prefix: str, count: int, labels: Mapping[str, str]) -> list[Names
 
 
 def service(name: str, namespace: str, selector: Mapping[str, str]) -> Service:
-    """Return a Service that selects pods of `namespace`."""
+    """Return the Service `name` that selects pods of `namespace` by `selector`."""
     meta = {"name": name, "namespace": namespace}
     return decode_as(Service, {"metadata": meta, "spec": {"selector": dict(selector)}})
 
 
 def csi_nodes(count: int, limit: int) -> list[CSINode]:
-    """Return CSINodes of the first `count` nodes, each with a limit of `limit` volumes."""
+    """Return the CSINodes of the first `count` nodes; each node may have `limit` volumes."""
     spec = {"drivers": [{"name": CSI_DRIVER, "allocatable": {"count": limit}}]}
     metas = ({"name": f"node-{i:05d}"} for i in range(count))
     return [decode_as(CSINode, {"metadata": meta, "spec": spec}) for meta in metas]
 
 
 def claimed_volumes(prefix: str, count: int, namespace: str = "bench") -> Iterator[ApiObject]:
-    """Return `count` volumes of the CSI driver, each bound to a claim of the same name."""
+    """Yield `count` CSI volumes and their claims; a volume and its claim have the same name."""
     for i in range(count):
         name = f"{prefix}-{i:05d}"
         reference = {"namespace": namespace, "name": name, "uid": f"claim-{name}"}
@@ -129,7 +132,7 @@ def claimed_volumes(prefix: str, count: int, namespace: str = "bench") -> Iterat
 
 
 def claiming_pods(prefix: str, count: int, namespace: str = "bench") -> Iterator[Pod]:
-    """Return `count` pods, each with the claim of the same name."""
+    """Yield `count` pods; each pod uses the claim with its own name."""
     for i in range(count):
         name = f"{prefix}-{i:05d}"
         volume = {"name": "data", "persistentVolumeClaim": {"claimName": name}}

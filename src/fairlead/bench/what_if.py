@@ -1,14 +1,14 @@
-"""What-if benchmarks: `fairlead whatif` on a generated dump, from its start to its answer.
+"""What-if benchmarks: the time that `fairlead whatif` takes on a generated dump.
 
-The dump is what `kubectl get -A -o json` prints: nodes in three zones, 20 pods per node, and
-Deployments with their ReplicaSets, of 50 pods each. One more Deployment has a pod on every node;
-its pods exclude each other from a node. The questions:
+The dump has the form that `kubectl get -A -o json` prints: nodes in three zones, 20 pods per node,
+and Deployments with their ReplicaSets, of 50 pods each. One more Deployment has a pod on every
+node; its pods exclude each other from a node. The benchmarks are:
 
     Drain     a node is drained
     Zone      one of three zones fails for twenty minutes
-    Scale     the Deployment with a pod on every node gets 200 more, which stay pending
+    Scale     the Deployment with a pod on every node gets 200 more pods, which stay pending
 
-Each question runs in its own process, so that starting, parsing and printing are measured too.
+Each command runs in its own process, so that starting, parsing and printing are measured too.
 """
 
 from __future__ import annotations
@@ -63,7 +63,10 @@ WHAT_IF_WORKLOADS: Final = {one.name: one for n in (1_000, 5_000) for one in _wo
 
 
 def measure_what_if(workload: WhatIfWorkload) -> Measurement:
-    """Run `whatif` once in its own process and measure that process. Raises IncompleteRunError."""
+    """Run `whatif` once in its own process and measure that process.
+
+    Raises IncompleteRunError if the command fails.
+    """
     with TemporaryDirectory(prefix="fairlead-bench-") as folder:
         dump = Path(folder) / "dump.json"
         write_dump(dump, workload.nodes, workload.pods)
@@ -90,7 +93,7 @@ def measure_what_if(workload: WhatIfWorkload) -> Measurement:
 
 
 def write_dump(path: Path, nodes: int, pods: int) -> None:
-    """Write a dump of `nodes` nodes and `pods` pods, a multiple of `nodes`, to `path`."""
+    """Write a dump of `nodes` nodes and `pods` pods to `path`; `pods` is a multiple of `nodes`."""
     with path.open("w") as file:
         file.write('{\n    "apiVersion": "v1",\n    "items": [')
         separator = "\n"
@@ -138,7 +141,7 @@ def _meta(name: str, **more: object) -> Json:
 
 
 def _deployment(name: str, nodes: list[str]) -> Iterator[str]:
-    """Yield a Deployment, its ReplicaSet, and a pod on each of `nodes`."""
+    """Yield the JSON texts of a Deployment, its ReplicaSet, and a pod on each of `nodes`."""
     labels = {"app": name}
     count, owned = len(nodes), {**labels, "pod-template-hash": "5d8f"}
     spec = _pod_spec(name)

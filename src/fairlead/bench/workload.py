@@ -1,9 +1,9 @@
 """Workload: one benchmark, as data.
 
 objects     the initial objects
-initial     pods scheduled before the clock starts
-measured    pods created at once; their bindings are timed
-disturb     returns the stimuli of the i-th disturbance, after every `disturb_every` cycles
+initial     pods that are scheduled before the measurement
+measured    pods that are created together; the measurement is the time until they are bound
+disturb     returns the stimuli of the i-th disturbance, which follow each `disturb_every` cycles
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Disturb = Callable[[int], Iterable[Stimulus]]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The objects and pods of a workload."""
+    """The objects and pods of a workload; the module's docstring describes the fields."""
 
     objects: list[ApiObject]
     initial: list[Pod]
@@ -39,9 +39,10 @@ def _scheduler_engine() -> Engine:
 class Workload:
     """A benchmark workload; `threshold` is upstream's in pods/s, None if upstream has none.
 
-    `disturb_interval_s` is upstream's interval between disturbances. Without real time, there is
-    one disturbance per interval × threshold measured pods, which gives upstream's ratio. `engine`
-    creates the engine to measure. A workload that `is_long` runs only if it is named.
+    `disturb_interval_s` is upstream's interval between disturbances. There is no real time here, so
+    there is one disturbance per interval × threshold measured pods, which is the same ratio as
+    upstream's. `engine` creates the engine to measure. If `is_long` is set, the workload runs only
+    if it is requested by name.
     """
 
     name: str
@@ -53,7 +54,7 @@ class Workload:
 
     @property
     def disturb_every(self) -> int | None:
-        """The number of measured pods between two disturbances."""
+        """Number of measured pods between two disturbances, None without disturbances."""
         if self.disturb_interval_s is None or self.threshold is None:
             return None
         return max(1, round(self.disturb_interval_s * self.threshold))

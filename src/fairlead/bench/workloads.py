@@ -176,7 +176,7 @@ def _mixed_churn() -> Setting:
 
 
 def _recreate(i: int) -> Iterable[Stimulus]:
-    """Delete and recreate a node, an unschedulable high-priority pod and a Service."""
+    """Yield the `i`-th recreation of a node, an unschedulable high-priority pod and a Service."""
     node = nodes(1, start=90_000)[0]
     pod = next(pods("churn", 1, spec=requests("9", "500Mi", priority=10)))
     churned = (node, pod, service("churn", "bench", {"app": "churn"}))
@@ -186,7 +186,7 @@ def _recreate(i: int) -> Iterable[Stimulus]:
 
 
 def _csi_volumes() -> Setting:
-    """Return the setting in which every pod has its own volume, and nodes limit volumes."""
+    """Build 5,000 nodes with volume limits, and pods that each use their own volume."""
     objects: list[ApiObject] = [*nodes(5_000), *csi_nodes(5_000, limit=39)]
     objects += claimed_volumes("init", 5_000, _INIT)
     objects += claimed_volumes("pod", 5_000)

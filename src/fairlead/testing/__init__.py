@@ -1,9 +1,9 @@
-"""For tests of plugins, operators and clusters: builders, scenes, and whole local clusters.
+"""Tools for tests of plugins, operators and clusters: builders, scenes and local clusters.
 
-docs/testing.md and docs/python-api.md are the guides. Names are imported when they are first used,
-so that `import fairlead.testing` is cheap (pytest imports it in every run).
+docs/testing.md and docs/python-api.md are the guides. A name is imported from its module on first
+use, so that `import fairlead.testing` is cheap (pytest imports it in every run).
 
-Law: nothing here is needed to run Fairlead.
+Law: Fairlead runs without this package.
 """
 
 from __future__ import annotations

@@ -29,9 +29,10 @@ def make_task(  # noqa: PLR0913 - a builder takes what a case varies
     annotations: Mapping[str, str] | None = None,
     **pod: Any,
 ) -> Pod:
-    """Return a pod of a batch scheduler that requests `cpu` and `memory` (nothing with cpu 0).
+    """Return a pod of a batch scheduler that requests `cpu` and `memory` (nothing for `cpu` 0).
 
-    It belongs to `group` by kube-batch's annotation. `meta` is metadata by Python names.
+    Kube-batch's annotation makes it a member of `group`. `meta` has metadata by Python field names.
+    `pod` has further arguments of `make_pod`.
     """
     made = make_pod(
         name,
@@ -54,7 +55,7 @@ def make_group(
     status: Json | None = None,
     **spec: Any,
 ) -> PodGroup:
-    """Return a PodGroup; `spec` by JSON names."""
+    """Return a PodGroup; `spec` has further fields of its spec by JSON names."""
     own = {"minMember": min_member, **({"queue": queue} if queue else {}), **spec}
     meta = {"name": name, "namespace": namespace, "uid": f"uid-group-{name}"}
     body = {"apiVersion": api, "metadata": meta, "spec": own, "status": status or {}}
@@ -62,13 +63,13 @@ def make_group(
 
 
 def make_queue(name: str, weight: int = 1, *, state: str = "", **spec: Any) -> Queue:
-    """Return a Queue; `spec` by JSON names."""
+    """Return a Queue; `spec` has further fields of its spec by JSON names."""
     body = {"metadata": {"name": name}, "spec": {"weight": weight, **spec}}
     return decode_as(Queue, {**body, "status": {"state": state}})
 
 
 def make_priority_class(name: str, value: int, *, default: bool = False) -> PriorityClass:
-    """Return a PriorityClass."""
+    """Return a PriorityClass; `default` makes it the global default."""
     body = {"metadata": {"name": name}, "value": value, "globalDefault": default}
     return decode_as(PriorityClass, body)
 
@@ -83,9 +84,10 @@ def make_gang(
     priority_class: str = "",
     **task: Any,
 ) -> list[PodGroup | Pod]:
-    """Return a PodGroup and its pods `name-0`, …; `node` is one node for all, or one for each.
+    """Return a PodGroup and its pods `name-0`, `name-1`, ….
 
-    `min_member` defaults to all members.
+    `node` is one node for all pods, or a sequence with one node per pod. `min_member` defaults to
+    the number of members. `task` has further arguments of `make_task`.
     """
     nodes = [node] * members if isinstance(node, str) else list(node)
     pods = [make_task(f"{name}-{i}", name, node=nodes[i], **task) for i in range(members)]

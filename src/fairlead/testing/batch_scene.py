@@ -22,7 +22,7 @@ from fairlead.engine.state.cluster import Cluster
 
 
 class BatchScene:
-    """A cluster of `objects` and a batch scheduler; `outcome` is the one of the last session."""
+    """A cluster of `objects` and a batch scheduler; `outcome` describes the last session."""
 
     def __init__(
         self,
@@ -32,9 +32,10 @@ class BatchScene:
         actions: Iterable[Any] = (),
         seed: int = 0,
     ) -> None:
-        """`configuration` is the YAML text; `plugins` are classes, `actions` are instances.
+        """Build the cluster and the scheduler from `configuration`, a YAML text.
 
-        Raises ValueError for a configuration that names unknown plugins or actions.
+        `plugins` are classes, and `actions` are instances. `seed` decides between equal nodes.
+        Raises ValueError if the configuration cannot be used or names an unknown plugin or action.
         """
         own = Extensions(
             {getattr(plugin, "name"): plugin for plugin in plugins},  # noqa: B009 - any callable
@@ -49,7 +50,10 @@ class BatchScene:
         self._composition.jobs.apply(loaded)
 
     def run(self, now: Instant = 0) -> dict[str, str]:
-        """Run one session; return the node of each pod (`namespace/name`) that it binds."""
+        """Run one session; return the names of the nodes to which it binds pods.
+
+        The keys are `namespace/name` of the pods.
+        """
         self.outcome = run_session(self._composition, self.cluster, self._tie_break, now)
         binds = (command for command in self.outcome.commands if isinstance(command, Bind))
         return {bind.pod.key: bind.node for bind in binds}

@@ -1,7 +1,8 @@
-"""Builders for Nodes, Pods and PodDisruptionBudgets with defaults for everything.
+"""Builders for Nodes, Pods and PodDisruptionBudgets with defaults for all fields.
 
-A node has 4 cpu, 16Gi and 110 pods by default. A pod has one container and a uid made from its
-name. Other fields are given by JSON names in `spec` and `status`, which override the builder's.
+By default, a node has 4 cpu, 16Gi and 110 pods, and a pod has one container and a uid made from its
+name. The arguments `spec` and `status` contain other fields by JSON names. They override the fields
+that the builder sets.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ def make_node(
     devices: Mapping[str, str | int] | None = None,
     **allocatable: str | int,
 ) -> Node:
-    """Return a node; `allocatable` by resource name overrides or extends the defaults.
+    """Return a node; `allocatable` has amounts by resource name, which override the defaults.
 
-    `devices` does the same for names that are no Python identifiers (nvidia.com/gpu). `taints` are
-    `key=value:effect` or `key:effect`; `images` map names to bytes.
+    `devices` has amounts of resources whose names are not Python identifiers (nvidia.com/gpu). A
+    taint is `key=value:effect` or `key:effect`. `images` maps image names to sizes in bytes.
     """
     offered = {"cpu": "4", "memory": "16Gi", "pods": "110", **allocatable, **(devices or {})}
     found = [{"names": [image], "sizeBytes": size} for image, size in (images or {}).items()]
@@ -62,7 +63,10 @@ def make_pod(  # noqa: PLR0913 - a builder takes what a case varies
     spec: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
 ) -> Pod:
-    """Return a pod: Running on `node`, else Pending; `nominated` is its nominated node."""
+    """Return a pod with the phase Running on `node`, or with the phase Pending without a node.
+
+    `nominated` is the name of its nominated node.
+    """
     metadata: Json = {"name": name, "namespace": namespace, "labels": dict(labels or {})}
     metadata["uid"] = f"uid-{name}" if uid is None else uid
     if terminating:
@@ -94,7 +98,7 @@ def make_budget(
 ) -> PodDisruptionBudget:
     """Return a budget for pods with the labels `selector` that allows `allowed` disruptions.
 
-    `disrupted` are pods whose disruption its status already counts.
+    `disrupted` contains the names of pods whose disruption the budget's status already counts.
     """
     status = {
         "disruptionsAllowed": allowed,

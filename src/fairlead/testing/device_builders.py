@@ -1,7 +1,7 @@
 """Builders for dynamic resource allocation; see `fairlead.testing.builders`.
 
-By default a slice is the whole pool of the driver "gpu.example.com" on one node and has the node's
-name. A claim requests one device of the class "gpu".
+By default, a slice has the name of its node and contains the whole pool of the driver
+"gpu.example.com" on this node. A claim requests one device of the class "gpu".
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ def make_device_taint_rule(
     status: Mapping[str, Any] | None = None,
     **selector: str,
 ) -> DeviceTaintRule:
-    """Return a rule; `selector` has driver, pool and device, all devices without it."""
+    """Return a rule that taints devices.
+
+    `selector` has the driver, pool and device to taint. Without a selector, all devices are
+    tainted.
+    """
     taint = {"key": key, "effect": effect}
     taint |= {"timeAdded": time_added} if time_added else {}
     metadata = {"name": name, "uid": f"uid-{name}", "generation": generation}
@@ -38,7 +42,7 @@ def make_device_taint_rule(
 
 
 def wanting(*claims: str, templates: Iterable[str] = ()) -> Json:
-    """Return the spec of a pod with these claims and claim templates, for `make_pod`."""
+    """Return a pod spec, for `make_pod`, that uses `claims` and the claim templates `templates`."""
     named = [{"name": f"c{i}", "resourceClaimName": name} for i, name in enumerate(claims)]
     made = [
         {"name": f"t{i}", "resourceClaimTemplateName": name} for i, name in enumerate(templates)
@@ -47,7 +51,10 @@ def wanting(*claims: str, templates: Iterable[str] = ()) -> Json:
 
 
 def make_device(name: str, memory: str = "40Gi", **attributes: str | float | bool) -> Json:
-    """Return a device with memory capacity; texts, integers and booleans become attributes."""
+    """Return a device with the capacity `memory`.
+
+    `attributes` has attributes by name: texts, integers and booleans.
+    """
     return {
         "name": name,
         "attributes": {key: {_kind(value): value} for key, value in attributes.items()},
@@ -74,7 +81,7 @@ def make_slice(  # noqa: PLR0913 - a builder takes what a case varies
 ) -> ResourceSlice:
     """Return a slice of `node`, or of the nodes in `spec` if `node` is "".
 
-    Texts are device names.
+    A text in `devices` is the name of a device.
     """
     own: Json = {"driver": driver, "devices": [_device(one) for one in devices]}
     own["pool"] = {
@@ -95,7 +102,7 @@ def _device(one: Json | str) -> Json:
 def make_device_class(
     name: str = GPU, *expressions: str, config: Iterable[Json] = ()
 ) -> DeviceClass:
-    """Return a class of the devices that match all CEL `expressions`."""
+    """Return a DeviceClass of the devices that match all CEL `expressions`."""
     spec = {"selectors": [_selector(one) for one in expressions], "config": list(config)}
     return decode_as(DeviceClass, {"metadata": {"name": name}, "spec": spec})
 
@@ -111,14 +118,14 @@ def asking(
     of_class: str = GPU,
     **more: Any,
 ) -> Json:
-    """Return a request for `count` devices; `more` are fields of `exactly`."""
+    """Return a request for `count` devices; `more` has further fields of its field `exactly`."""
     wanted = {"deviceClassName": of_class, "allocationMode": "ExactCount", "count": count}
     wanted |= {"selectors": [_selector(one) for one in expressions]} | more
     return {"name": name, "exactly": wanted}
 
 
 def either(name: str, *alternatives: Json) -> Json:
-    """Return a request for the first available of `alternatives` (each from `asking`)."""
+    """Return a request for the first available of `alternatives`, which `asking` returns."""
     flat = [{"name": one["name"], **one["exactly"]} for one in alternatives]
     return {"name": name, "firstAvailable": flat}
 
@@ -133,7 +140,7 @@ def make_resource_claim(  # noqa: PLR0913 - a builder takes what a case varies
     made_for: str = "",
     terminating: bool = False,
 ) -> ResourceClaim:
-    """Return a claim; `made_for` is the uid of the pod that it was generated for."""
+    """Return a claim; `made_for` is the uid of the pod for which it was generated."""
     metadata: Json = {"name": name, "namespace": namespace, "uid": f"uid-{name}"}
     if made_for:
         metadata["ownerReferences"] = [{"kind": "Pod", "uid": made_for, "controller": True}]
@@ -149,7 +156,7 @@ def make_resource_claim(  # noqa: PLR0913 - a builder takes what a case varies
 
 
 def allocated(node: str, *devices: str, reserved_for: Iterable[str] = ()) -> Json:
-    """Return the status of a claim that is allocated `devices` of the pool of `node`."""
+    """Return the status of a claim to which `devices` of the pool of `node` are allocated."""
     results = [{"request": "r", "driver": DRIVER, "pool": node, "device": one} for one in devices]
     named = {"key": "metadata.name", "operator": "In", "values": [node]}
     return {

@@ -5,7 +5,8 @@
     scene.schedule(make_pod("web-1"))                    # "b", or "" if no node fits
     scene.evaluate(make_pod("web-2")).verdicts["a"]      # why not
 
-The plugins are placed as by `--plugin`, and checked and guarded as in a run.
+The plugins run at the position that the option `--plugin` gives them. They are checked, and their
+exceptions are handled, as in a run.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from fairlead.engine.state.pod_info import PodInfo
 class PluginScene:
     """A cluster and one scheduler profile, for testing plugins without an API server.
 
-    `cluster` is the scheduler's state; `served` is the profile with its plugins; `reports` is what
-    the scheduler reported.
+    `cluster` is the scheduler's state, `served` is the profile with its plugins, and `reports`
+    contains the scheduler's reports.
     """
 
     def __init__(
@@ -45,10 +46,11 @@ class PluginScene:
         profile: Profile | None = None,
         seed: int = 0,
     ) -> None:
-        """`plugins` are classes; `args` are their arguments by plugin name.
+        """Build the profile with `plugins` (classes) and the cluster with `nodes`.
 
-        Plugins that `profile` does not name run after its own. `seed` decides among equal nodes.
-        Raises ValueError (or its subclass ProfileError) for an unusable plugin.
+        `args` maps plugin names to arguments. Plugins that `profile` does not name run after the
+        plugins of the profile. `seed` decides between equal nodes. Raises ValueError (or its
+        subclass ProfileError) if a plugin cannot be used.
         """
         self.cluster = Cluster()
         self.nominator = Nominator()
@@ -65,11 +67,11 @@ class PluginScene:
         self.add(*nodes)
 
     def report(self, record: Record) -> None:
-        """Keep `record` (the scene is its own Reporter)."""
+        """Append `record` to `reports`; the scene is its own Reporter."""
         self.reports.append(record)
 
     def add(self, *objects: ApiObject) -> None:
-        """Add objects to the cluster, or update them."""
+        """Add objects to the cluster, or replace the objects of the same name."""
         for one in objects:
             self.cluster.apply(ObjectChanged(one))
 
@@ -83,9 +85,9 @@ class PluginScene:
         self.nominator.nominate(self.info(pod), node)
 
     def schedule(self, pod: Pod) -> str:
-        """Schedule `pod`; return its node, "" if none fits. The pod stays assumed on the node.
+        """Schedule `pod`; return the name of its node, or "" if no node fits.
 
-        Raises RuntimeError if the cycle fails with an error.
+        The pod stays assumed on the node. Raises RuntimeError if the cycle fails with an error.
         """
         decision = self.decide(pod)
         if isinstance(decision, Failure):
@@ -96,20 +98,23 @@ class PluginScene:
         return decision.node.name
 
     def decide(self, pod: Pod) -> Placement | Failure:
-        """Run one scheduling cycle without placing the pod."""
+        """Run one scheduling cycle for `pod`; return its result without placing the pod."""
         return settle(schedule_one(self.served, self.info(pod), self._tie_break))
 
     def make_room(self, pod: Pod) -> PostFilterResult | None:
-        """Return the result of the PostFilters for `pod`; None if it fits or nothing helps."""
+        """Return the result of the PostFilter plugins for `pod`.
+
+        Returns None if the pod fits on a node or no PostFilter plugin can help.
+        """
         decision = self.decide(pod)
         return decision.room if isinstance(decision, Failure) else None
 
     def evaluate(self, pod: Pod) -> Evaluation:
-        """Return the verdict and scores of every node."""
+        """Return the verdict and the scores of every node for `pod`."""
         return evaluate(self.served, self.info(pod))
 
     def info(self, pod: Pod) -> PodInfo:
-        """Return `pod` as plugins see it."""
+        """Return `pod` in the form in which plugins receive it."""
         return PodInfo(pod, self.cluster.shapes.shape_of(pod))
 
 

@@ -1,4 +1,4 @@
-"""The pytest plugin: the fixture `fairlead_cluster`, a fresh cluster for each test.
+"""The pytest plugin: the fixture `fairlead_cluster`, a new cluster for each test.
 
     def test_it(fairlead_cluster): ...
 
@@ -6,7 +6,7 @@
     def test_it_in_three_zones(fairlead_cluster): ...
 
 With `fairlead_cluster_scope = module` (or class, package, session) in pytest's configuration, the
-tests of a module share a cluster; each worker of pytest-xdist always has its own.
+tests of a module share a cluster. Each worker of pytest-xdist always has its own clusters.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker. Raises UsageError for an unknown scope."""
+    """Register the marker; raise UsageError if the configured scope is unknown."""
     config.addinivalue_line(
         "markers",
         f"{MARKER}(nodes=3, zones=1, speed=1.0, paused=False, without=()): settings of the cluster",
@@ -42,7 +42,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Raise UsageError for a marked test whose cluster is shared: its mark has no effect."""
+    """Raise UsageError if a single test has the marker but shares its cluster with other tests.
+
+    The marker of a test has no effect on a shared cluster.
+    """
     scope = config.getini(SCOPE)
     if scope == "function":
         return

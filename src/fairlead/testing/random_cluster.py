@@ -1,8 +1,8 @@
 """Random nodes, pods and budgets from a seed, for property tests of plugins and policies.
 
 The clusters are deliberately small and crowded (few labels, few zones, little capacity), so that
-most rules affect most pods. Names come from fixed pools, so an object drawn twice replaces the
-first one.
+most rules affect most pods. Names come from fixed lists. An object that is drawn with the name of
+an earlier object replaces the earlier object.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Chance:
     """A source of random choices; equal seeds give equal choices."""
 
     def __init__(self, seed: int) -> None:
-        """`seed` is any integer."""
+        """Start the sequence of random choices for `seed`, which is any integer."""
         self._tie_break = TieBreak(seed)
 
     def below(self, count: int) -> int:
@@ -53,7 +53,7 @@ class Chance:
 
 
 def any_node(chance: Chance, name: str) -> Node:
-    """Return a small node, possibly in a zone, possibly tainted or cordoned."""
+    """Return a small node that may be in a zone, tainted or cordoned."""
     labels = {HOSTNAME: name, "cores": chance.of(("2", "4", "many"))}
     if not chance.one_in(6):
         labels[ZONE] = chance.of(("z1", "z2"))
@@ -79,10 +79,11 @@ def any_node(chance: Chance, name: str) -> Node:
 
 
 def any_pod(chance: Chance, name: str, node: str = "", *, beyond_the_node: bool = True) -> Pod:
-    """Return a pod, placed on `node` if that is given.
+    """Return a pod, which is placed on `node` if that is given.
 
-    Each placed pod has a different host port, so that no two pods of a node share one. Without
-    `beyond_the_node` its rules depend only on the evaluated node, not on others.
+    Each placed pod has a different host port, so that no two pods of a node share a port. If
+    `beyond_the_node` is False, the pod's rules depend only on the evaluated node, not on other
+    nodes.
     """
     is_numbered = node and name in POD_NAMES
     port = _PORT + (POD_NAMES.index(name) if is_numbered else chance.below(2))
@@ -106,7 +107,7 @@ def any_pod(chance: Chance, name: str, node: str = "", *, beyond_the_node: bool 
 
 
 def any_requests(chance: Chance) -> dict[str, str | int]:
-    """Return the requests of a container: possibly none, zero, or more than any node has."""
+    """Return the requests of a container, which may be missing, 0, or more than any node has."""
     amounts: dict[str, str | int] = {}
     if not chance.one_in(4):
         amounts["cpu"] = chance.of(("0", "500m", "1", "1", "2", "5"))
@@ -118,13 +119,13 @@ def any_requests(chance: Chance) -> dict[str, str | int]:
 
 
 def any_budget(chance: Chance) -> PodDisruptionBudget:
-    """Return a budget for some of the pods, possibly exhausted."""
+    """Return a budget for some of the pods, which may allow no disruption."""
     selector = {"app": chance.of(_APPS)}
     return make_budget(chance.of(("b1", "b2")), selector, allowed=chance.below(3))
 
 
 def _any_spec(chance: Chance, *, beyond_the_node: bool) -> Json:
-    """Return scheduling rules of a pod; half of the time none, so that pods share shapes."""
+    """Return scheduling rules of a pod; half of the time {}, so that pods share shapes."""
     match chance.below(20 if beyond_the_node else 12):
         case 0 | 1:
             return {"nodeSelector": {"disk": "ssd"}}

@@ -1,4 +1,4 @@
-"""RefusedError: the API server refused a request of a test."""
+"""RefusedError: raised if the API server refuses a request of a test."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class RefusedError(Exception):
-    """The API server refused a request; `status` is its Status object."""
+    """Raised if the API server refuses a request; `status` is the Status object of the response."""
 
     def __init__(self, status: Json) -> None:
-        """Use the message of `status`."""
+        """Use the message of `status` as the error message."""
         super().__init__(status.get("message", "refused"))
         self.status = status
 

@@ -1,7 +1,7 @@
 """Builders for volumes, claims and CSI objects; see `fairlead.testing.builders`.
 
-By default a claim requests 1Gi, ReadWriteOnce, of the class "fast"; a volume matches it and is
-Available; a class waits for its first consumer and has a provisioner.
+By default, a claim requests 1Gi, ReadWriteOnce, of the class "fast". A volume satisfies such a
+claim and is Available. A class has a provisioner and waits for its first consumer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STAMP: Final = "2026-01-01T00:00:00Z"
 
 
 def claiming(*names: str) -> Json:
-    """Return the spec of a pod with these claims, for `make_pod`."""
+    """Return a pod spec, for `make_pod`, that uses the claims `names`."""
     volumes = [
         {"name": f"v{i}", "persistentVolumeClaim": {"claimName": name}}
         for i, name in enumerate(names)
@@ -51,7 +51,7 @@ def make_claim(  # noqa: PLR0913 - a builder takes what a case varies
     annotations: Mapping[str, str] | None = None,
     spec: Mapping[str, Any] | None = None,
 ) -> PersistentVolumeClaim:
-    """Return a claim for `volume`; `bound` completes the binding, `node` is its selected node.
+    """Return a claim for `volume`; `bound` completes the binding, and `node` is its selected node.
 
     `made_for` is the uid of the pod that owns it as an ephemeral volume.
     """
@@ -90,9 +90,9 @@ def make_volume(  # noqa: PLR0913 - a builder takes what a case varies
     handle: str = "",
     spec: Mapping[str, Any] | None = None,
 ) -> PersistentVolume:
-    """Return a volume; `claim` is `namespace/name` of its claim, `reach` the labels of its nodes.
+    """Return a volume; `claim` is `namespace/name` of its claim, `reach` has its nodes' labels.
 
-    `claim_uid` defaults to the uid that `make_claim` gives.
+    `claim_uid` defaults to the uid that `make_claim` sets.
     """
     metadata: Json = {"name": name, "uid": f"uid-{name}", "labels": dict(labels or {})}
     if terminating:
@@ -125,7 +125,7 @@ def make_storage_class(
     is_default: bool = False,
     reclaim: str = "Delete",
 ) -> StorageClass:
-    """Return a class that `waits` for the first consumer or binds immediately.
+    """Return a class that waits for the first consumer if `waits` is set, or binds immediately.
 
     `topologies` are its allowed topologies.
     """
@@ -153,7 +153,7 @@ def make_csi_node(
     topology_keys: Iterable[str] = (),
     **limits: int | None,
 ) -> CSINode:
-    """Return the CSI drivers of a node; `limits` are volume limits by driver, `_` meaning a dot."""
+    """Return a CSINode; `limits` has volume limits by driver, with `_` for each dot of the name."""
     drivers = [
         {
             "name": driver.replace("_", "."),
@@ -169,7 +169,7 @@ def make_csi_node(
 
 
 def make_csi_driver(name: str = DRIVER, *, tells_capacity: bool) -> CSIDriver:
-    """Return a CSI driver that publishes storage capacity, or not."""
+    """Return a CSI driver; `tells_capacity` says whether it publishes storage capacity."""
     return decode_as(
         CSIDriver, {"metadata": {"name": name}, "spec": {"storageCapacity": tells_capacity}}
     )
@@ -183,7 +183,7 @@ def make_capacity(
     topology: Mapping[str, Any] | None = None,
     of_class: str = FAST,
 ) -> CSIStorageCapacity:
-    """Return capacity of a class on the nodes that the label selector `topology` matches."""
+    """Return a class's storage capacity on the nodes that the label selector `topology` matches."""
     obj: Json = {"metadata": {"name": name, "namespace": "kube-system"}}
     obj["storageClassName"] = of_class
     said = {"capacity": capacity, "maximumVolumeSize": maximum, "nodeTopology": topology}

@@ -1,1 +1,1 @@
-"""A local cluster for tests: its thread, its clock, and expectations about it."""
+"""A local cluster for tests: the thread that runs it, its clock, and expectations about it."""

@@ -29,7 +29,7 @@ class ApiClient:
         self._cluster = thread.cluster
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        """Return an object, None if there is none."""
+        """Return the object of `kind` with this name, or None if it does not exist."""
 
         async def finding(_: Runner) -> Json | None:
             return self._cluster.store.find(kind, namespace if kind.namespaced else "", name)
@@ -37,7 +37,7 @@ class ApiClient:
         return self._thread.call(finding)
 
     def objects(self, kind: Kind, namespace: str | None) -> list[Json]:
-        """Return the objects of a kind in one namespace, or in all for None."""
+        """Return the objects of `kind` in `namespace`, or in all namespaces if that is None."""
 
         async def listing(_: Runner) -> list[Json]:
             return self._cluster.store.list(kind, namespace if kind.namespaced else None)
@@ -45,9 +45,9 @@ class ApiClient:
         return self._thread.call(listing)
 
     def kind(self, name: str) -> Kind:
-        """Return the kind with this name, plural, short name or `plural.group`.
+        """Return the kind with this kind name, plural, short name or `plural.group`.
 
-        Raises LookupError.
+        Raises LookupError if the cluster does not serve such a kind.
         """
         wanted = name.lower()
         for kind in self._cluster.server.registry.all_kinds():
@@ -57,7 +57,10 @@ class ApiClient:
         raise LookupError(f"there is no kind {name!r}")
 
     def kind_of(self, manifest: Json) -> Kind:
-        """Return the kind of an object. Raises LookupError if it is missing or not served."""
+        """Return the kind of the object `manifest`.
+
+        Raises LookupError if its apiVersion or kind is missing or not served.
+        """
         api_version, kind = manifest.get("apiVersion", ""), manifest.get("kind", "")
         if not (api_version and kind):
             shown = ", ".join(map(str, manifest)) or "nothing"
@@ -75,7 +78,10 @@ class ApiClient:
         content_type: str = "application/json",
         query: Mapping[str, str] = _NONE,
     ) -> Json:
-        """Send a request; return the JSON of the response. Raises RefusedError."""
+        """Send a request; return the JSON of the response.
+
+        Raises RefusedError if the server refuses the request.
+        """
         headers = {"content-type": content_type, "accept": "application/json"}
         sent = b"" if body is None else msgspec.json.encode(body)
         request = Request(method, path, tuple(query.items()), headers, sent, ADMIN)
@@ -94,7 +100,7 @@ class ApiClient:
 
 
 def path_of(kind: Kind, namespace: str, name: str) -> str:
-    """Return the URL path of an object."""
+    """Return the URL path of the object of `kind` with this name."""
     root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
     place = f"/namespaces/{namespace}" if kind.namespaced else ""
     return f"{root}{place}/{kind.plural}/{name}"

@@ -1,7 +1,7 @@
 """ClusterThread: runs a local cluster in its own thread, served over HTTPS on a free port.
 
-Clients can connect from any thread. `call` executes test code that uses the cluster object in the
-cluster's thread, between two requests.
+Clients can connect from any thread. `call` runs test code that uses the cluster object. It runs the
+code in the cluster's thread, between two requests.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __tracebackhide__ = hides_traceback
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """Address and credentials of the cluster; `authority` is its CA as PEM."""
+    """Address and credentials of the cluster; `authority` is the CA certificate as PEM."""
 
     url: str
     token: str
@@ -47,7 +47,7 @@ class ClusterAccess:
 
 
 class ClusterThread:
-    """A running cluster; created by `running`."""
+    """A running cluster and its thread; `running` creates it."""
 
     def __init__(
         self, cluster: LocalCluster, serve_options: ServeOptions, access: ClusterAccess
@@ -63,11 +63,14 @@ class ClusterThread:
 
     @property
     def runner(self) -> Runner:
-        """The driver of the cluster; use it only inside `call`."""
+        """Driver of the cluster; use it only inside `call`."""
         return self._ready.result()
 
     def start(self) -> None:
-        """Start the cluster and wait until it accepts clients. Raises its startup error."""
+        """Start the cluster and wait until it accepts clients.
+
+        Raises the exception of the cluster's thread if the start fails.
+        """
         self._thread.start()
         self._ready.result()
 
@@ -77,7 +80,7 @@ class ClusterThread:
         self._thread.join(STOP_SECONDS_MAX)
 
     def call(self, act: Callable[[Runner], Awaitable[Result]]) -> Result:
-        """Execute `act` in the cluster's thread; returns or raises what it does."""
+        """Call `act` in the cluster's thread; return its result or raise its exception."""
 
         async def acting() -> Result:
             return await act(self.runner)
@@ -103,7 +106,7 @@ class ClusterThread:
 
 @contextmanager
 def running(options: LocalOptions, clock: LocalClock, folder: Path) -> Iterator[ClusterThread]:
-    """Yield a fresh cluster for the block; its kubeconfig and keys are in `folder`."""
+    """Start a new cluster for the block; its kubeconfig and keys are in `folder`."""
     with socket() as listening:
         listening.bind((HOST, 0))
         listening.listen()

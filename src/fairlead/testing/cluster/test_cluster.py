@@ -6,8 +6,9 @@
         fairlead_cluster.fail_node(node)
         fairlead_cluster.expect_evicted_at("web-0", "5m50s", tolerance="5s")
 
-Any client can use the cluster at the same time (`kubeconfig`). An expectation advances the clock
-until it is met or its limit is reached (module wait); simulated minutes take milliseconds.
+Any other client can use the cluster at the same time, by its `kubeconfig`. An expectation advances
+the clock until the expectation is met or its time limit is reached (see the module `wait`).
+Simulated minutes take milliseconds.
 """
 
 from __future__ import annotations
@@ -52,12 +53,16 @@ Manifests = Mapping[str, Any] | Iterable[Mapping[str, Any]] | str | Path
 
 
 class TestCluster:
-    """A cluster with the verbs of a test. All times are on the cluster's clock."""
+    """A cluster with the methods that a test needs. All times are on the cluster's clock."""
 
     __test__ = False  # pytest must not collect this class
 
     def __init__(self, thread: ClusterThread) -> None:
-        """Use the fixture `fairlead_cluster`, or `fairlead.testing.start_cluster`."""
+        """Wrap the cluster of `thread`.
+
+        Tests get a TestCluster from the fixture `fairlead_cluster` or from
+        `fairlead.testing.start_cluster`.
+        """
         self._thread = thread
         self._clock = thread.cluster.clock
         self._client = ApiClient(thread)
@@ -71,11 +76,11 @@ class TestCluster:
 
     @property
     def now(self) -> datetime:
-        """The time on the cluster's clock."""
+        """Current time on the cluster's clock."""
         return datetime.fromtimestamp(self._clock.now() / 1e9, UTC)
 
     def advance(self, duration: Duration) -> datetime:
-        """Advance the clock; everything due in that time happens. Returns the new time."""
+        """Advance the clock by `duration` and process all due events; return the new time."""
         self._thread.call(lambda runner: runner.advance(_ns(duration)))
         return self.now
 
@@ -84,7 +89,7 @@ class TestCluster:
         self._steer(speed=None, paused=True)
 
     def resume(self, speed: float | None = None) -> None:
-        """Restart the clock; `speed` is in simulated seconds per real second."""
+        """Start the clock again; `speed` is in simulated seconds per real second."""
         self._steer(speed=speed, paused=False)
 
     def _steer(self, *, speed: float | None, paused: bool) -> None:
@@ -96,10 +101,10 @@ class TestCluster:
     # --- objects ---------------------------------------------------------------------------
 
     def apply(self, manifests: Manifests) -> Objects:
-        """Apply objects on the server; return the stored objects.
+        """Apply objects by server-side apply; return the stored objects.
 
         `manifests` is an object, several objects, YAML text, or the path of a YAML file. Raises
-        RefusedError, and LookupError for a kind that is not served.
+        RefusedError if the server refuses an object, and LookupError for a kind that is not served.
         """
         return [self._apply(manifest) for manifest in manifests_of(manifests)]
 
@@ -111,21 +116,27 @@ class TestCluster:
         return self._client.request("PATCH", path, manifest, "application/apply-patch+yaml", query)
 
     def get(self, kind: str, name: str, namespace: str = DEFAULT) -> Json | None:
-        """Return an object by kind (`pod`, `deploy`, `Widget`) and name, None if there is none."""
+        """Return the object with this kind (`pod`, `deploy`, `Widget`) and name, or None."""
         return self._client.find(self._client.kind(kind), namespace, name)
 
     def list(self, kind: str, namespace: str | None = DEFAULT) -> Objects:
-        """Return the objects of a kind; namespace None means all namespaces."""
+        """Return the objects of `kind` in `namespace`, or in all namespaces if that is None."""
         return self._client.objects(self._client.kind(kind), namespace)
 
     def delete(self, kind: str, name: str, namespace: str = DEFAULT) -> None:
-        """Delete an object; it may still exist while it terminates. Raises RefusedError."""
+        """Delete an object, which may still exist while it terminates.
+
+        Raises RefusedError if the server refuses the deletion.
+        """
         self.request("DELETE", path_of(self._client.kind(kind), namespace, name))
 
     def request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, **query: str
     ) -> Json:
-        """Send a request as the administrator; return its JSON. Raises RefusedError."""
+        """Send a request as the administrator; return the JSON of the response.
+
+        Raises RefusedError if the server refuses the request.
+        """
         return self._client.request(method, path, body, query=query)
 
     # --- failures ---------------------------------------------------------------------------
@@ -133,13 +144,16 @@ class TestCluster:
     def fail_node(self, name: str, how: str = "stopped") -> None:
         """Make a node fail; `how` is `stopped`, `paused`, `not-ready`, `slow 45s`...
 
-        Raises ValueError for an unknown behaviour, RefusedError if there is no such node.
+        Raises ValueError for an unknown behaviour, and RefusedError if the node does not exist.
         """
         parse_kubelet_behaviour(how)
         self._annotate(name, how)
 
     def fail_zone(self, zone: str, how: str = "stopped") -> Objects:
-        """Make all nodes of a zone fail and return them. Raises LookupError if there are none."""
+        """Make all nodes of a zone fail, and return these nodes.
+
+        Raises LookupError if the zone has no nodes.
+        """
         nodes = [
             node
             for node in self.list("node")
@@ -154,7 +168,7 @@ class TestCluster:
         return nodes
 
     def restore_node(self, name: str) -> None:
-        """Return a failed node to service. Raises RefusedError."""
+        """Return a failed node to service. Raises RefusedError if the node does not exist."""
         self._annotate(name, None)
 
     def _annotate(self, node: str, how: str | None) -> None:
@@ -165,7 +179,10 @@ class TestCluster:
     # --- clients ---------------------------------------------------------------------------
 
     def expect_watched(self, kind: str, *, patience_s: float = 10.0) -> None:
-        """Wait in real time until a client watches objects of a kind."""
+        """Wait until a client watches objects of `kind`, at most `patience_s` real seconds.
+
+        Raises AssertionError if no client does.
+        """
         found = self._client.kind(kind)
         if not self._waiter.until_watched(found, patience_s):
             raise AssertionError(
@@ -177,9 +194,10 @@ class TestCluster:
     def expect(
         self, check: Callable[[], Found], within: Duration = "1m", what: str = "what was expected"
     ) -> Found:
-        """Advance the clock until `check` returns a true value, and return it.
+        """Advance the clock until `check` returns a true value, and return that value.
 
-        Raises AssertionError: `what` did not happen.
+        Raises AssertionError if that takes longer than `within`; `what` describes the check in the
+        message.
         """
         found = self._waiter.wait(check, self._clock.now() + _ns(within))
         if not found:
@@ -189,7 +207,7 @@ class TestCluster:
     def expect_bound(
         self, pod: str, *, node: str = "", within: Duration = "1m", namespace: str = DEFAULT
     ) -> str:
-        """Expect the pod to be bound (to `node`, if given); return the name of its node."""
+        """Expect the pod to be bound, to `node` if that is given; return the name of its node."""
         at = self._expect_pod(pod, namespace, node_of, within, "was not bound")
         if node and at != node:
             raise AssertionError(f"{pod} was bound to {at}, not {node}")
@@ -217,7 +235,7 @@ class TestCluster:
     def expect_evicted_at(
         self, pod: str, after: Duration, *, tolerance: Duration = "1s", namespace: str = DEFAULT
     ) -> None:
-        """Expect `pod` to be evicted at `after` from now, plus or minus `tolerance`."""
+        """Expect `pod` to be evicted `after` from now, plus or minus `tolerance`."""
         began = self._clock.now()
         known = self.get("pod", pod, namespace)
         if known is None:
@@ -234,14 +252,14 @@ class TestCluster:
     def expect_gone(
         self, kind: str, name: str, *, within: Duration = "1m", namespace: str = DEFAULT
     ) -> None:
-        """Expect the object to be deleted."""
+        """Expect the object to disappear from the cluster."""
         limit = self._clock.now() + _ns(within)
         if not self._waiter.wait(lambda: self.get(kind, name, namespace) is None, limit):
             told = deletion_text(self.get(kind, name, namespace))
             raise self._failure(f"{kind} {name} was not gone within {within}: {told}")
 
     def expect_event(self, reason: str, about: str, *, within: Duration = "1m") -> Json:
-        """Expect an Event with `reason` about the object of that name, and return it."""
+        """Expect an Event with `reason` about the object named `about`; return the event."""
 
         def told() -> Objects:
             return [event for event in self.list("event", None) if _is_about(event, about)]
@@ -277,9 +295,10 @@ class TestCluster:
         return found
 
     def _failure(self, problem: str, but: tuple[str, str] | None = None) -> AssertionError:
-        """Return the error `problem`, followed by the pods without a node and the reasons.
+        """Return an error with `problem` and a list of the pods without a node, with reasons.
 
-        The pod with the namespace and name `but` is left out, because `problem` describes it.
+        The pod with the (namespace, name) `but` is not listed, because `problem` already describes
+        it.
         """
         waiting = [
             pod for pod in self.list("pod", None) if is_waiting(pod) and _identity(pod) != but
@@ -306,7 +325,10 @@ def _ns(duration: Duration) -> DurationNs:
 
 
 def manifests_of(given: Manifests) -> list[Json]:
-    """Return the objects; Lists are expanded. Raises TypeError for anything else."""
+    """Return the objects in `given`, with the items of Lists in place of the Lists.
+
+    Raises TypeError if `given` contains anything else.
+    """
     if isinstance(given, Path):
         return manifests_of(given.read_text())
     if isinstance(given, str):

@@ -1,8 +1,8 @@
 """Waits for a condition in a cluster by advancing its clock from one due event to the next.
 
-If clients watch the cluster, they get a moment of real time before each step to react to what has
-happened, and more before a long step: minutes must not pass while an operator computes. They get
-most when nothing is due any more, because then only they can make progress.
+If clients watch the cluster, they get a short real time before each step to react to changes.
+Before a long step they get more time, so that minutes do not pass while an operator computes. They
+get most time when no event is due, because then only the clients can make progress.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ class ConditionWaiter:
         self._cluster = thread.cluster
 
     def wait(self, check: Callable[[], Found], limit: Instant) -> Found:
-        """Advance the clock until `check` is true or `limit` is reached; return its last value."""
+        """Advance the clock until `check` returns a true value or `limit` is reached.
+
+        Returns the last value of `check`.
+        """
         while True:
             found = check()
             if found or self._cluster.clock.now() >= limit:
@@ -50,7 +53,7 @@ class ConditionWaiter:
             await runner.advance(max(0, then - runner.clock.now()))
 
     def until_watched(self, kind: Kind, patience_s: float) -> bool:
-        """Wait up to `patience_s` real seconds for a watch of `kind`; False if there is none."""
+        """Wait up to `patience_s` real seconds for a watch of `kind`; return whether one exists."""
         return self._thread.call(lambda _: self._watched(kind, patience_s))
 
     async def _watched(self, kind: Kind, patience_s: float) -> bool:
@@ -63,7 +66,7 @@ class ConditionWaiter:
         return False
 
     async def _change(self, patience_s: float) -> bool:
-        """Wait up to `patience_s` real seconds for a change of the store; False if none came."""
+        """Wait up to `patience_s` real seconds for a store change; return whether one happened."""
         if not self._cluster.server.watches.count():
             return False
         loop, before = asyncio.get_running_loop(), self._cluster.store.version
@@ -82,12 +85,12 @@ def _patience_s(runner: Runner, due: Instant | None, limit: Instant) -> float:
 
 
 def node_of(pod: Json) -> str:
-    """Return the node the pod is bound to, "" if none."""
+    """Return the name of the node to which the pod is bound, or "" if it is not bound."""
     return str(pod.get("spec", {}).get("nodeName", ""))
 
 
 def is_ready(pod: Json) -> bool:
-    """Return whether the pod runs and is ready."""
+    """Return whether the pod is running and ready."""
     conditions = {c["type"]: c["status"] for c in _conditions(pod)}
     return pod["status"].get("phase") == "Running" and conditions.get("Ready") == "True"
 
@@ -99,13 +102,16 @@ def is_waiting(pod: Json) -> bool:
 
 
 def why_unschedulable(pod: Json) -> str:
-    """Return the scheduler's message for an unschedulable pod, "" for others."""
+    """Return the scheduler's message if the pod is unschedulable, else ""."""
     said = (c for c in _conditions(pod) if c.get("reason") == "Unschedulable")
     return next((str(condition.get("message", "")) for condition in said), "")
 
 
 def is_evicted(pod: Json | None, uid: str) -> bool:
-    """Return whether the pod with `uid` is terminating, failed or gone; `pod` has its name now."""
+    """Return whether the pod with the uid `uid` is terminating, has failed or no longer exists.
+
+    `pod` is the pod that has its name now, or None.
+    """
     if pod is None or pod["metadata"]["uid"] != uid:
         return True
     return "deletionTimestamp" in pod["metadata"] or pod.get("status", {}).get("phase") == "Failed"
@@ -117,7 +123,7 @@ def status_text(pod: Json | None) -> str:
 
 
 def deletion_text(obj: Json | None) -> str:
-    """Return why an object still exists, in one line."""
+    """Return the reason why an object still exists, in one line."""
     meta = (obj or {}).get("metadata", {})
     if "deletionTimestamp" not in meta:
         return "it was not deleted"

@@ -1,8 +1,8 @@
-"""Auditor: stands between the world and the engine, and checks every command and every record.
+"""Auditor: sits between the world and the engine, and checks every command and every record.
 
-It has its own model of the cluster, built only from the stimuli that the engine received. So a
-decision that is wrong because of a cut watch breaks no law, but one that is wrong because of a
-defect in the engine's state does.
+It has its own model of the cluster, which is built only from the stimuli that the engine received.
+So a decision that is wrong because of a cut watch breaks no law. A decision that is wrong because
+of a defect in the engine's state breaks a law.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _RETRIES: Final = seconds(60)  # longer than five refusals with late answers
 
 
 class Auditor:
-    """An engine whose stimuli, commands and records are checked. Raises LawBrokenError.
+    """Wraps an engine and checks its commands and records. Raises LawBrokenError.
 
     `checked` counts the checks of each law.
     """
@@ -76,7 +76,7 @@ class Auditor:
     def __init__(
         self, checked: Counter[str], on_command: Callable[[Issued, Instant], None]
     ) -> None:
-        """`on_command` receives every command when it is issued."""
+        """Start with an empty model; `on_command` is called with every command and the time."""
         self._checked = checked
         self._on_command = on_command
         self._pods: dict[str, Pod] = {}
@@ -109,18 +109,18 @@ class Auditor:
     # --- CommandSource ----------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
-        """Pass `stimulus` on and check the commands."""
+        """Pass `stimulus` to the engine, and check the commands that the engine returns."""
         self.now = now
         self._learn(stimulus)
         return self._audited(self.engine.handle(stimulus, now))
 
     def next_deadline(self) -> Instant | None:
-        """Return the engine's next deadline; nothing is due while the process is suspended."""
+        """Return the engine's next deadline, which is not before the end of a suspension."""
         due = self.engine.next_deadline()
         return None if due is None else max(due, self.suspended_until)
 
     def handle_deadline(self, now: Instant) -> Sequence[Issued]:
-        """Do one unit of work and check the commands."""
+        """Let the engine handle its deadline, and check the commands that it returns."""
         self.now = now
         self._deadlines += 1
         issued = self._audited(self.engine.handle_deadline(now))
@@ -155,9 +155,10 @@ class Auditor:
         return issued
 
     def _adds_outage(self, node: str, taints: Sequence[Mapping[str, Any]]) -> bool:
-        """Return whether the list has an outage's taint that the node was not shown with.
+        """Return whether `taints` contains an outage taint that the node was not observed with.
 
-        A write that removes another taint repeats those that stay, and takes no turn.
+        Only such a write counts for the eviction rate: a write that removes one taint repeats the
+        taints that stay.
         """
         known = self._nodes.get(node)
         keys = {one.key for one in known.spec.taints if one.effect == "NoExecute"} if known else ()
@@ -166,7 +167,7 @@ class Auditor:
     # --- Reporter ---------------------------------------------------------------------------
 
     def report(self, record: Record) -> None:
-        """Check a record."""
+        """Check `record`, and update the model with it."""
         match record:
             case PodPlaced(pod, node):
                 self._placed[pod.uid] = node
@@ -244,7 +245,10 @@ class Auditor:
             self._by_node.setdefault(node, {})[uid] = None
 
     def _see_taints(self, node: Node, since: Instant) -> None:
-        """Extend the list of NoExecute taints since the node had none."""
+        """Record the NoExecute taints of `node` with the time of each taint.
+
+        Removed taints stay recorded until the node has no NoExecute taint.
+        """
         current = [one for one in node.spec.taints if one.effect == "NoExecute"]
         stretch = self._taints.setdefault(node.metadata.name, [])
         if not current:
@@ -300,10 +304,10 @@ class Auditor:
             self._check_room(bind.pod, bind.node, self.now)
 
     def _check_room(self, ref: ObjectRef, name: str, began: Instant) -> None:
-        """Check that what the newcomer requests fits on the node, and the number of pods.
+        """Check that the requests of the pod `ref` fit on the node `name`, and the number of pods.
 
-        An extender may take time to answer. Then what another scheduler placed since the newcomer's
-        cycle began at `began` does not count, nor does a node that changed.
+        If the pod's scheduling cycle began before now (an extender took time to answer), pods that
+        arrived after `began` are not counted. A node that changed after `began` is not checked.
         """
         node, newcomer = self._nodes.get(name), self._pods.get(ref.uid)
         if node is None or newcomer is None or self._changed_at[name] > began:
@@ -329,7 +333,7 @@ class Auditor:
             )
 
     def _pods_on(self, node: str) -> Iterator[Pod]:
-        """Yield every unfinished pod that is on the node, or on its way there."""
+        """Yield every unfinished pod that is on the node or has been placed there."""
         here = self._by_node.get(node, {})
         coming = [uid for uid, there in self._placed.items() if there == node and uid not in here]
         for uid in (*here, *coming):
@@ -348,7 +352,7 @@ class Auditor:
         )
 
     def _has_place(self, uid: str) -> bool:
-        """Return whether a pod is on a node or on its way there, or has succeeded."""
+        """Return whether a pod is on a node, has been placed on a node, or has succeeded."""
         pod = self._pods.get(uid)
         if pod is None or is_terminating(pod) or pod.status.phase == "Failed":
             return False
@@ -373,7 +377,7 @@ class Auditor:
         self._require(is_meant, Law.NO_CRASH, f"{record.pod.key}: {record.message!r}")
 
     def _check_rate(self, zone: str, sent: Sequence[Instant]) -> None:
-        """Check the turn that one of the writes `sent` took."""
+        """Check the time between a write in `sent` and the previous taint write in `zone`."""
         rate, last = self._rates.get(zone, 0.0), self._last_turn.get(zone)
         self._last_turn[zone] = sent[0]
         if last is None or not rate:
@@ -402,7 +406,10 @@ class Auditor:
         self._require(may, Law.TOLERATION, f"{deletion.target.key}: {deletion.why}, {stretch}")
 
     def validate(self) -> None:
-        """Compare the engine's sums with its pods, and its pods with the received stimuli."""
+        """Check the engine's sums against its pods, and its pods against the received stimuli.
+
+        Raises LawBrokenError if they differ.
+        """
         self._checked[Law.STATE.name] += 1
         table = self.engine.cluster.table
         try:
@@ -430,7 +437,7 @@ class Auditor:
 
 
 def _since(view: ApiObject, now: Instant) -> Instant:
-    """Return when a loaded object began to exist."""
+    """Return the creation time of a loaded object, or `now` if it has none."""
     created = view.metadata.creation_timestamp
     return min(now, parse_timestamp(created)) if created else now
 
@@ -441,7 +448,7 @@ def _is_of_outage(taint: Mapping[str, Any]) -> bool:
 
 
 def _tolerated_s(pod: Pod, key: str) -> int | None:
-    """Return for how many seconds a pod tolerates a NoExecute taint `key`; None for ever."""
+    """Return the seconds for which a pod tolerates a NoExecute taint `key`, or None for forever."""
     found = [one for one in pod.spec.tolerations if one.key in ("", key)]
     found = [one for one in found if one.effect in ("", "NoExecute")]
     if not found:

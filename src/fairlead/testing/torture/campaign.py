@@ -1,4 +1,4 @@
-"""Campaign: runs the scenarios of consecutive seeds until time is up or a law breaks."""
+"""Campaign: runs the scenarios of consecutive seeds until the time is over or a law is broken."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ REPEAT_EVERY = 20
 
 @dataclass(slots=True)
 class CampaignSummary:
-    """What a campaign did; `failed` is the first run with a broken law.
+    """The totals of a campaign; `failed` is the result of the first run that broke a law.
 
-    `seconds` is real time. `cluster_hours` is virtual time.
+    `seconds` is real time, and `virtual_ns` is virtual time in nanoseconds. `tally` counts events
+    by name, and `checked` counts the checks of each law.
     """
 
     runs: int = 0
@@ -34,16 +35,16 @@ class CampaignSummary:
 
     @property
     def cluster_hours(self) -> float:
-        """The virtual time of all runs, in hours."""
+        """Virtual time of all runs, in hours."""
         return to_seconds(self.virtual_ns) / 3_600
 
     @property
     def faults(self) -> int:
-        """The number of commands that got a fault."""
+        """Number of commands that got a fault."""
         return sum(count for name, count in self.tally.items() if name.startswith("fault "))
 
     def add(self, result: Result) -> None:
-        """Count a run."""
+        """Add the totals of one run."""
         self.runs += 1
         self.tally += result.tally
         self.checked += result.checked
@@ -53,7 +54,10 @@ class CampaignSummary:
 
 
 def run_seed(seed: int) -> Result:
-    """Run the scenario of `seed`; one in REPEAT_EVERY twice."""
+    """Run the scenario of `seed`.
+
+    If `seed` is a multiple of REPEAT_EVERY, run it twice and compare the commands.
+    """
     result = run(draw(seed))
     if seed % REPEAT_EVERY == 0 and result.failure is None:
         result.checked[Law.DETERMINISM.name] += 1
@@ -71,9 +75,10 @@ def torture(
     jobs: int = 1,
     on_run: Callable[[CampaignSummary], None] = lambda _: None,
 ) -> CampaignSummary:
-    """Run `seed` and the seeds after it for `hours` of real time, or `runs` of them.
+    """Run `seed` and the following seeds for `hours` of real time, or `runs` of them.
 
-    `jobs` processes work at once. The first broken law ends it, after the seeds before it.
+    `jobs` processes work in parallel. The campaign ends with the first seed, in order, that breaks
+    a law.
     """
     start, summary = perf_counter(), CampaignSummary()
     with closing(_results(seed, jobs)) as results:
@@ -88,7 +93,7 @@ def torture(
 
 
 def _results(seed: int, jobs: int) -> Generator[Result]:
-    """Yield the results of `seed` and all seeds after it, in order."""
+    """Yield the results of `seed` and all following seeds, in the order of the seeds."""
     seeds = _from(seed)
     if jobs == 1:
         yield from map(run_seed, seeds)

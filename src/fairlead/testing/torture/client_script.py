@@ -1,4 +1,4 @@
-"""ClientScript: the changes of a scenario, performed one by one as a client's requests."""
+"""ClientScript: the changes of a scenario, sent one by one as the requests of a client."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ from fairlead.testing.torture.scenario import (
 
 
 class ProcessKilledError(Exception):
-    """The process is killed: commands that were issued and not performed are lost."""
+    """Raised when the process is killed; commands that were issued but not performed are lost."""
 
     def __init__(self, at: Instant, down: DurationNs = 0) -> None:
-        """Killed at `at`; it starts again after `down`."""
+        """The process is killed at `at` and starts again after `down` nanoseconds."""
         super().__init__("the process is killed")
         self.at = at
         self.down = down
 
 
 class Target(Protocol):
-    """The control plane that a script acts on."""
+    """The control plane to which a script sends its changes."""
 
     store: Store
 
     def cut(
         self, kinds: Iterable[str], now: Instant, duration: DurationNs, *, compacted: bool
     ) -> None:
-        """Break watches."""
+        """Interrupt the watches of `kinds` for `duration`; see `FaultyWorld.cut`."""
         ...
 
 
 class ClientScript:
-    """The changes of a run that starts at `start`, in order; it survives restarts."""
+    """The changes of a run, in order of time; the script survives restarts of the process."""
 
     def __init__(
         self,
@@ -61,7 +61,10 @@ class ClientScript:
         tally: Counter[str],
         suspend: Callable[[Instant], None],
     ) -> None:
-        """`suspend` lets nothing happen until an instant; `tally` counts the changes."""
+        """Prepare the changes of a run that starts at `start`; `tally` counts them.
+
+        `suspend(until)` stops the process until that instant.
+        """
         self._changes = sorted(changes, key=lambda one: one.at_ms)
         self._next = 0
         self._start = start
@@ -69,15 +72,16 @@ class ClientScript:
         self._suspend = suspend
 
     def next_due(self) -> Instant | None:
-        """Return when the next change is due."""
+        """Return the time at which the next change is due, or None if no change is left."""
         if self._next == len(self._changes):
             return None
         return self._start + self._changes[self._next].at_ms * NANOSECONDS_PER_MILLISECOND
 
     def perform_next(self, target: Target, now: Instant) -> bool:
-        """Perform the next change if it is due; return whether there was one.
+        """Perform the next change if it is due; return whether a change was performed.
 
-        A change that the server refuses is over. Raises ProcessKilledError.
+        A change that the server refuses is not repeated. Raises ProcessKilledError if the change is
+        a restart.
         """
         due = self.next_due()
         if due is None or due > now:
@@ -102,7 +106,7 @@ class ClientScript:
 
 
 def change_name(change: Change) -> str:
-    """Return what a change does, as reports count it."""
+    """Return the name under which reports count a change."""
     match change:
         case Patch(kind="Node", patch=patch):
             return _node_change_name(patch)

@@ -1,4 +1,4 @@
-"""The engine's configuration for a scenario's options."""
+"""Builds the engine's configuration for a scenario's options."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def engine_config(
 ) -> EngineConfig:
     """Return the configuration of an engine that starts at `now`.
 
-    A plugin misbehaves until `is_calm`, and `tally` counts how often.
+    An unreliable plugin fails until `is_calm` returns true, and `tally` counts its failures.
     """
     kubelet = replace(
         OBSERVED.kubelet,
@@ -63,7 +63,7 @@ def engine_config(
 def _scheduler(
     options: ControlPlaneOptions, tally: Counter[str], is_calm: Callable[[], bool]
 ) -> SchedulerConfig:
-    """Return the default profile, with an unreliable plugin and an extender if asked for."""
+    """Return the default profile, with the unreliable plugin and the extender of `options`."""
     extenders = (CONFIGURATION,) if options.extender else ()
     if not options.plugin:
         return replace(OBSERVED.scheduler, extenders=extenders)
@@ -75,10 +75,10 @@ def _scheduler(
 
 
 def _autoscaler() -> ClusterAutoscalerConfig:
-    """Return a group of nodes for each zone, and delays that fit into a short run.
+    """Return a node group for each zone, and delays that fit into a short run.
 
-    The nodes of a group must be alike, else the autoscaler takes one of them as the template and
-    adds nodes that do not help; so the scenario's own nodes, which differ, belong to no group.
+    The nodes of a group must be equal. Otherwise the autoscaler uses one of them as the template
+    and adds nodes that do not help. So the scenario's own nodes, which differ, belong to no group.
     """
     options = parse_options({"scale-down-delay-after-add": "1m", "scale-down-unneeded-time": "2m"})
     groups = tuple(

@@ -1,8 +1,8 @@
-"""FinalState: what must hold once a cluster has come to rest.
+"""FinalState: properties that a cluster at rest must have.
 
-check      workloads have their pods, nothing waits without a reason, nothing is left over
-compare    a process that starts now sends no command: so the running process has forgotten
-           nothing, and every pending pod really fits on no node
+check      workloads have their pods, no object waits without a reason, no object is left over
+compare    a process that starts now sends no command; this proves that the running process has
+           forgotten nothing, and that every pending pod really fits on no node
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _VOLATILE: Final = ("Event", "Lease", "Node", "ConfigMap cluster-autoscaler-stat
 
 
 class FinalState:
-    """The contents of a store at rest. Raises LawBrokenError."""
+    """The contents of a store at rest. Raises LawBrokenError if a check fails."""
 
     def __init__(
         self,
@@ -37,9 +37,10 @@ class FinalState:
         now: Instant,
         unexpected_jobs: Collection[tuple[str, str]] = (),
     ) -> None:
-        """`checked` counts the checks of each law.
+        """Take the contents of `store`; `checked` counts the checks of each law.
 
-        `unexpected_jobs`, by namespace and name, are those that a CronJob reported as not its own.
+        `unexpected_jobs` contains the (namespace, name) of Jobs that a CronJob reported as
+        unexpected.
         """
         self._unexpected_jobs = unexpected_jobs
         self._checked = checked
@@ -56,7 +57,7 @@ class FinalState:
                 self._owned[owner["uid"]].append(pod)
 
     def check(self) -> None:
-        """Check everything."""
+        """Check all properties of the cluster."""
         for pod in self._pods:
             self._check_pod(pod)
         for node in self._nodes.values():
@@ -75,7 +76,7 @@ class FinalState:
             self._require(not _is_ending(namespace), namespace, "is still being deleted")
 
     def compare(self, store: Store) -> None:
-        """Compare with `store` after another process has run on it: nothing may have changed."""
+        """Check that no object has changed in `store` after another process has run on it."""
         then = contents(store)
         for key, obj in self._objects.items():
             if is_volatile(obj):
@@ -126,13 +127,12 @@ class FinalState:
     # --- workloads ----------------------------------------------------------------------------
 
     def _check_owners(self) -> None:
-        """Check that no object exists without its owner, except what waits to be deleted.
+        """Check that no object exists without its owner, except objects being deleted.
 
         A deleted NodeClaim stays until its Node is drained; another check finds the pods that block
         the drain. A deleted pod stays until the kubelet of its node confirms that it has ended. If
-        the node stopped for good, that is never, unless the Node is deleted or tainted as out of
-        service.
-        upstream: pkg/controller/podgc/gc_controller.go: gcTerminating, isPodTerminating
+        the node stopped forever, the pod stays until the Node is deleted or tainted as out of
+        service. upstream: pkg/controller/podgc/gc_controller.go: gcTerminating, isPodTerminating
         """
         uids = {obj["metadata"]["uid"] for obj in self._objects.values()}
         for obj in self._objects.values():
@@ -143,7 +143,7 @@ class FinalState:
                 self._require(is_owned, obj, "outlives its owner")
 
     def _waits_for_kubelet(self, obj: Json) -> bool:
-        """Return whether `obj` is a pod that was deleted, and its node is not ready."""
+        """Return whether `obj` is a pod that is being deleted and whose node is not ready."""
         node = self._nodes.get(obj["spec"].get("nodeName", "")) if obj["kind"] == POD.kind else None
         return node is not None and _is_ending(obj) and not _is_ready(node)
 
@@ -160,10 +160,11 @@ class FinalState:
             self._require(enough, one, f"has {len(alive)} pods, wants {wanted}")
 
     def _check_cron_jobs(self) -> None:
-        """Check that CronJobs list their unfinished Jobs and keep no more than their history.
+        """Check that CronJobs list their unfinished Jobs and respect their history limits.
 
-        A Job that was created when the process was killed, and whose status was not written before
-        the next run was due, is not listed, as upstream. An event reports it.
+        One kind of Job is not listed, as in upstream: the process was killed after it created the
+        Job, and the CronJob's status was not written before the next run was due. An event reports
+        such a Job.
         """
         for one in self._kinds["CronJob"]:
             uid, spec, status = one["metadata"]["uid"], one["spec"], one.get("status", {})
@@ -184,7 +185,10 @@ class FinalState:
                 self._require(kept <= most, one, f"keeps {kept} {limit} Jobs of {most}")
 
     def _check_claims(self) -> None:
-        """Claims of running pods are bound, both ways; released volumes are kept or deleted."""
+        """Check that claims of ready pods are bound, and that bound volumes refer to them.
+
+        A volume without a claim must have the reclaim policy Retain.
+        """
         claims = {
             (one["metadata"]["namespace"], one["metadata"]["name"]): one
             for one in self._kinds["PersistentVolumeClaim"]
@@ -214,10 +218,11 @@ class FinalState:
             self._require(is_claimed or is_kept, volume, "outlives its claim")
 
     def _check_node_claims(self) -> None:
-        """Check that NodeClaims have Nodes, and Nodes of NodePools have NodeClaims and pods.
+        """Check that NodeClaims have Nodes, and that Nodes of NodePools have NodeClaims and pods.
 
         A drain waits for pods that are protected by do-not-disrupt or a disruption budget. An empty
-        Node is kept while a pod is expected there: a pending pod, or one of a Node that is drained.
+        Node is kept while a pod may be placed on it: a pending pod, or a pod of a Node that is
+        being drained.
         """
         claims = {one["metadata"]["name"]: one for one in self._kinds["NodeClaim"]}
         for name, held in claims.items():
@@ -248,7 +253,7 @@ class FinalState:
             self._require(is_kept, node, "is empty, and Karpenter keeps it")
 
     def _movable_pods(self, node: str) -> list[Json]:
-        """Return the pods on `node` that no DaemonSet owns."""
+        """Return the unfinished pods on `node` that no DaemonSet owns."""
         here = [pod for pod in self._pods if pod["spec"].get("nodeName") == node]
         owners = (pod["metadata"].get("ownerReferences", ()) for pod in here)
         of_daemons = [any(one["kind"] == "DaemonSet" for one in refs) for refs in owners]
@@ -280,11 +285,11 @@ class FinalState:
             )
 
     def _check_budgets(self) -> None:
-        """Check that budgets count the ready pods that are not being deleted.
+        """Check that budgets count the pods that are Ready and not being deleted.
 
-        The phase does not count. If PodGC marks a pod of a missing node as Failed, its deletion is
-        refused, and the node returns, the Failed pod stays and is still Ready.
-        upstream: pkg/controller/disruption/disruption.go: countHealthyPods
+        The phase of a pod does not matter. For example, PodGC marks a pod of a missing node as
+        Failed, the deletion of the pod is refused, and the node returns. Then the Failed pod stays
+        and is still Ready. upstream: pkg/controller/disruption/disruption.go: countHealthyPods
         """
         for one in self._kinds["PodDisruptionBudget"]:
             labels = one["spec"].get("selector", {}).get("matchLabels", {})
@@ -357,13 +362,13 @@ class FinalState:
 
 
 def is_volatile(obj: Json) -> bool:
-    """Return whether `obj` changes in a cluster at rest: heartbeats, events and times."""
+    """Return whether `obj` may change in a cluster at rest, such as a heartbeat or an event."""
     kind = obj["kind"]
     return kind in _VOLATILE or f"{kind} {obj['metadata']['name']}" in _VOLATILE
 
 
 def contents(store: Store) -> dict[tuple[str, str, str], Json]:
-    """Return all objects of `store`, except events, by kind, namespace and name."""
+    """Return all objects of `store` except events, by (kind, namespace, name)."""
     return {
         (kind.kind, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]): obj
         for kind in store.storage.kinds()
@@ -373,7 +378,7 @@ def contents(store: Store) -> dict[tuple[str, str, str], Json]:
 
 
 def difference(old: object, new: object, path: str = "") -> str:
-    """Return the first path at which two values differ, with both."""
+    """Return the first path at which `old` and `new` differ, with both values."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted(old.keys() | new.keys()):
             if old.get(key) != new.get(key):
@@ -382,13 +387,13 @@ def difference(old: object, new: object, path: str = "") -> str:
 
 
 def _essence(obj: Json) -> Json:
-    """Return what a new process must not change.
+    """Return `obj` without the fields that a new process may change.
 
     A Karpenter that starts sees every pod as created, which sets lastPodEventTime of all NodeClaims
-    with pods; so they become Consolidatable again after consolidateAfter, at another time. That
-    condition is then the last one of its list, which is a map by type.
-    upstream: pkg/controllers/nodeclaim/podevents/controller.go: Register, whose predicate has no
-    CreateFunc; nodeclaim/disruption/consolidation.go: Reconcile
+    with pods. So these NodeClaims become Consolidatable again after consolidateAfter, at another
+    time. The condition Consolidatable is then the last entry of its list; the order of the list has
+    no meaning. upstream: pkg/controllers/nodeclaim/podevents/controller.go: Register, whose
+    predicate has no CreateFunc; nodeclaim/disruption/consolidation.go: Reconcile
     """
     meta = {
         key: value

@@ -15,16 +15,16 @@ _FINAL: Final = ("Succeeded", "Failed")
 
 
 class StoreHistory:
-    """All changes of a run, across restarts. Raises LawBrokenError."""
+    """Checks all changes of the store in a run, across restarts. Raises LawBrokenError."""
 
     def __init__(self, checked: Counter[str], *, has_webhooks: bool = False) -> None:
-        """`checked` counts the checks of each law."""
+        """Start before the first change; `checked` counts the checks of each law."""
         self._checked = checked
         self._has_webhooks = has_webhooks
         self._version = 0
 
     def see(self, change: StoredChange) -> None:
-        """Check one change."""
+        """Check that `change` is legal after the earlier changes."""
         self._require(change.version > self._version, change, f"version {change.version} is old")
         self._version = change.version
         old, new = change.previous, change.object
@@ -50,7 +50,7 @@ class StoreHistory:
         self._require(phase not in _FINAL or phase == then, change, f"{phase} became {then}")
 
     def _check_admitted(self, change: StoredChange) -> None:
-        """Check that a controller's pod has the mark of the webhook without which it must not be.
+        """Check that a pod of a controller has the mark of the required webhook.
 
         Pods without an owner were created by the client script, which calls no webhooks.
         """

@@ -1,8 +1,8 @@
-"""KarpenterAuditor: checks what Karpenter does against its NodePools, as the engine received them.
+"""KarpenterAuditor: checks Karpenter's commands against its NodePools, as the engine received them.
 
-    a disruption begins       within the budgets of its NodePool, and on no node of a protected pod
-    a pod is evicted          if it is not protected
-    a NodeClaim is created    within the limits of its NodePool
+    a disruption begins       it must respect the budgets of its NodePool and protected pods
+    a pod is evicted          it must not be protected
+    a NodeClaim is created    it must respect the limits of its NodePool
 
 A Node has the name of its NodeClaim. A protected pod has the annotation do-not-disrupt.
 """
@@ -38,7 +38,7 @@ from fairlead.testing.torture.law import Law, LawBrokenError
 
 
 class KarpenterAuditor:
-    """Checks the commands of Karpenter. Raises LawBrokenError."""
+    """Checks the commands of Karpenter. Raises LawBrokenError if a command breaks a law."""
 
     def __init__(
         self,
@@ -47,10 +47,10 @@ class KarpenterAuditor:
         pods: Mapping[str, Pod],
         pods_on: Callable[[str], Iterator[Pod]],
     ) -> None:
-        """`checked` counts the checks of each law.
+        """Start without NodePools; `checked` counts the checks of each law.
 
-        `nodes` by name, `pods` by uid and `pods_on` a node are the cluster as the engine received
-        it; their owner keeps them up to date.
+        `nodes` (by name), `pods` (by uid) and `pods_on` (by node) describe the cluster as the
+        engine received it. The caller keeps them up to date.
         """
         self._checked = checked
         self._nodes = nodes
@@ -64,7 +64,7 @@ class KarpenterAuditor:
     # --- what the engine received -----------------------------------------------------------
 
     def see(self, view: ApiObject) -> None:
-        """Learn a NodePool or a NodeClaim."""
+        """Store a NodePool or a NodeClaim; ignore other objects."""
         if not isinstance(view, Unstructured):
             return
         if view.kind == "NodePool":
@@ -75,7 +75,7 @@ class KarpenterAuditor:
                 self._ending.add(view.metadata.name)
 
     def forget(self, view: ApiObject) -> None:
-        """Forget an object that was deleted."""
+        """Remove a deleted object."""
         name = view.metadata.name
         if isinstance(view, Node):
             self._disrupted.discard(name)
@@ -86,7 +86,7 @@ class KarpenterAuditor:
             self.drop_claim(name)
 
     def drop_claim(self, name: str) -> None:
-        """Forget a NodeClaim that was deleted, or that the API server refused."""
+        """Remove a NodeClaim that was deleted or whose creation the API server refused."""
         self._claims.pop(name, None)
         self._ending.discard(name)
 
@@ -97,7 +97,7 @@ class KarpenterAuditor:
     # --- laws -------------------------------------------------------------------------------
 
     def check(self, issued: Sequence[Issued]) -> None:
-        """Check commands that were decided at once."""
+        """Check the commands that were issued together."""
         begun: list[str] = []
         for one in issued:
             if one.issuer.component is not Component.KARPENTER:
@@ -143,7 +143,7 @@ class KarpenterAuditor:
         return "" if node is None else node.metadata.labels.get(NODE_POOL, "")
 
     def _budgets_of(self, pool: str) -> list[Json]:
-        """Return the budgets for every reason."""
+        """Return the budgets of `pool` that apply to every disruption reason."""
         budgets = self._pools[pool]["disruption"]["budgets"]
         return [one for one in budgets if not one.get("reasons")]
 
@@ -176,5 +176,8 @@ def _is_protected(pod: Pod) -> bool:
 
 
 def _count(text: str, nodes: int) -> int:
-    """Return how many of `nodes` a budget allows; a percentage is rounded up."""
+    """Return the number of nodes that the budget `text` allows, out of `nodes`.
+
+    A percentage is rounded up.
+    """
     return -(-nodes * int(text[:-1]) // 100) if text.endswith("%") else int(text)

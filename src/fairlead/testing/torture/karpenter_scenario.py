@@ -1,8 +1,9 @@
-"""Karpenter in a tortured cluster: its instance types, its NodePools, and changes around them.
+"""Karpenter in a torture scenario: its instance types, its NodePools, and changes around them.
 
 A NodePool has a limit and budgets, and removes nodes that are empty or underused. Clients change
 limits and budgets, let nodes drift, protect pods with do-not-disrupt, and delete NodeClaims and
-Nodes. All is drawn from its own source of chances, so a seed's other objects do not depend on it.
+Nodes. These objects and changes have their own random source, so the other objects of a seed do not
+depend on them.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ _BUDGETS: Final[tuple[list[Json], ...]] = (
 
 
 def karpenter_config(zones: tuple[str, ...]) -> KarpenterConfig:
-    """Return machines of 2 to 16 cores in each of `zones`, on demand and as spot instances."""
+    """Return the configuration with machines of 2 to 16 cores in each of `zones`.
+
+    Each machine type is offered on demand and as a spot instance.
+    """
     types = tuple(_instance_type(name, cores, zones) for name, cores in CORES.items())
     return KarpenterConfig(pools=(), types=types, serves_resources=True)
 
@@ -102,13 +106,14 @@ def _pool(chance: Chance, name: str) -> Json:
 def karpenter_changes(
     seed: int, chaos_ms: int, namespaces: tuple[str, ...], workloads: int
 ) -> Iterator[Change]:
-    """Yield the changes of the scenario of `seed`; at the end of chaos, nodes expire no more.
+    """Yield Karpenter's changes in the scenario of `seed`.
 
-    Else one may expire at any time while the final state is checked: a NodeClaim of 01:36:11 is
-    replaced at 02:06:11, 371 s after the end of the hour without changes. Those that exist keep
-    their `expireAfter` of half an hour, and so are replaced before.
+    The last changes, at the end of chaos, stop the expiry of new NodeClaims. Otherwise a NodeClaim
+    might expire while the final state is checked: a NodeClaim created at 01:36:11 is replaced at
+    02:06:11, 371 s after the end of the hour without changes. Existing NodeClaims keep their
+    `expireAfter` of half an hour and are replaced earlier.
 
-    `workloads` is the number of Deployments that it creates at most, named `deploy-1` and so on.
+    `workloads` is the maximum number of Deployments in the scenario, named `deploy-1` and so on.
     """
     for one in node_pools(seed):
         if one["spec"]["template"]["spec"]["expireAfter"] != "Never":

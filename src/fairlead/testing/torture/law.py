@@ -1,4 +1,4 @@
-"""What must hold in every run, and the error for a run in which it does not."""
+"""The properties that must hold in every run, and the error for a run that breaks one of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Law(StrEnum):
-    """A property that is checked; the value is its sentence."""
+    """A property that is checked; the value is a sentence that states it."""
 
     NO_CRASH = "no controller raises"
     NO_LIVELOCK = "every instant ends"
@@ -31,10 +31,10 @@ class Law(StrEnum):
 
 
 class LawBrokenError(Exception):
-    """A law does not hold; `message` says where."""
+    """Raised if a law does not hold; `message` contains the evidence."""
 
     def __init__(self, law: Law, message: str) -> None:
-        """Store the law and the evidence."""
+        """Store the broken law and the evidence."""
         super().__init__(f"{law}: {message}")
         self.law = law
         self.message = message

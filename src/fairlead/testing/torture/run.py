@@ -2,8 +2,8 @@
 
 1. chaos   changes happen and commands get faults; every command and record is checked
 2. calm    no changes and no faults; the cluster must come to rest
-3. rest    the final state is checked, then a new process starts from the store and must find
-           nothing to do
+3. rest    the final state is checked; then a new process starts from the store and must not
+           change any object
 """
 
 from __future__ import annotations
@@ -56,7 +56,11 @@ _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken law: where, when (ns after the start), and the traceback of a crash."""
+    """A broken law, with the evidence.
+
+    `at` is the time in nanoseconds after the start. `trace` is the traceback if an exception was
+    raised.
+    """
 
     law: Law
     message: str
@@ -66,7 +70,11 @@ class Violation:
 
 @dataclass(slots=True)
 class Result:
-    """What happened in a run; `digest` differs if any command does."""
+    """The result of a run; `digest` differs if any command differs.
+
+    `tally` counts events by name, and `checked` counts the checks of each law. `faults` are the
+    injected faults.
+    """
 
     scenario: TortureScenario
     failure: Violation | None = None
@@ -82,7 +90,10 @@ def _same(engine: Engine) -> Engine:
 
 
 def run(scenario: TortureScenario, replaced: Callable[[Engine], Engine] = _same) -> Result:
-    """Run `scenario` and return what happened; `replaced` may return another engine to run."""
+    """Run `scenario` and return the result.
+
+    `replaced` receives the engine and may return another engine to run.
+    """
     return _Run(scenario, replaced).run()
 
 
@@ -145,7 +156,7 @@ class _Run:
         self._store.subscribe(self._see)
 
     def _start(self, now: Instant) -> None:
-        """Start a process on the store."""
+        """Start a process that works on the current store."""
         options = self._scenario.options
         self._auditor = Auditor(self.result.checked, self._note)
         self._auditor.suspended_until = self._suspended_until
@@ -188,7 +199,7 @@ class _Run:
                 self._restart()
 
     def _restart(self) -> None:
-        """Start a new process from a copy of what was stored."""
+        """Start a new process that works on a copy of the stored objects."""
         self.result.tally["starts"] += 1
         old = self._store.storage
         storage = CompactStorage()
@@ -212,7 +223,7 @@ class _Run:
         result.digest = crc32(_ENCODER.encode(issued.command), stamp)
 
     def _see(self, change: StoredChange) -> None:
-        """Check a change; note it if the cluster should be at rest."""
+        """Check a change; record it if the cluster should be at rest."""
         self._history.see(change)
         self._completed += _completes_pod(change)
         if self._auditor.now >= self._rest_from and not is_volatile(change.object):
@@ -223,11 +234,11 @@ class _Run:
     # --- the end -----------------------------------------------------------------------------
 
     def _come_to_rest(self) -> None:
-        """Wait until nothing has changed for REST.
+        """Wait until no object has changed for REST.
 
-        Jobs may wait for each other for hours: up to WORKING_RESTS_MAX, time does not count against
-        the limit while pods complete. A scenario that was shrunk may have lost the changes that
-        suspend its CronJobs.
+        Jobs may wait for each other for hours. So a wait does not count against the limit RESTS_MAX
+        if pods completed in it, up to WORKING_RESTS_MAX waits in total. A scenario that was shrunk
+        may have lost the changes that suspend its CronJobs.
         """
         rests = 0
         for _ in range(WORKING_RESTS_MAX):
@@ -253,7 +264,7 @@ class _Run:
 
 
 def _completes_pod(change: StoredChange) -> bool:
-    """Return whether a pod has succeeded with this change."""
+    """Return whether `change` sets the phase of a pod to Succeeded."""
     if change.kind is not POD or _phase(change.object) != "Succeeded":
         return False
     return change.previous is not None and _phase(change.previous) != "Succeeded"

@@ -1,7 +1,7 @@
-"""TortureScenario: everything that determines one torture run, as a value and as a YAML file.
+"""TortureScenario: all inputs of one torture run, as a value and as a YAML file.
 
-A scenario drawn from a seed has `faults` None: `FaultPlan` draws them while it runs. The scenario
-that a failure prints lists the faults that were injected, so that it can be made smaller.
+A scenario that is drawn from a seed has `faults` None: `FaultPlan` draws them during the run. The
+scenario that a failure prints lists the injected faults, so that it can be made smaller.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fairlead.api.json import Json
 
 
 class FaultKind(StrEnum):
-    """What happens to a command in place of being performed once, at once, with its answer."""
+    """The kind of a fault: how the handling of a command differs from the normal handling."""
 
     REFUSED = "refused"  # the server refuses it
     LATE = "late"  # it is performed after a delay
@@ -32,10 +32,10 @@ class FaultKind(StrEnum):
 
 
 class Fault(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A fault of the `nth` command (from 1) of its type to its target.
+    """A fault of the `nth` command (from 1) of its type for its target.
 
-    `command` is the type (`Bind`), `target` the kind and key (`Pod default/web-1`). `reason` is
-    that of a refusal, `delay_ms` that of a late command or answer.
+    `command` is the type (`Bind`), and `target` is the kind and key (`Pod default/web-1`). `reason`
+    is the reason of a refusal. `delay_ms` is the delay of a late command or answer.
     """
 
     command: str
@@ -54,7 +54,7 @@ class Create(Struct, frozen=True, tag_field="do", tag="create"):
 
 
 class Patch(Struct, frozen=True, tag_field="do", tag="patch", omit_defaults=True):
-    """A client sends a JSON merge patch, of the status if `is_status`."""
+    """A client sends a JSON merge patch; if `is_status` is set, it patches the status."""
 
     at_ms: int
     kind: str
@@ -75,9 +75,9 @@ class Delete(Struct, frozen=True, tag_field="do", tag="delete", omit_defaults=Tr
 
 
 class DeletePod(Struct, frozen=True, tag_field="do", tag="delete-pod", omit_defaults=True):
-    """A client deletes a pod: of those there are, sorted by name, the `nth` modulo their number.
+    """A client deletes a pod: number `nth` modulo the number of pods, in the order of names.
 
-    With `evicts` it sends an eviction, which disruption budgets may refuse.
+    If `evicts` is set, the client sends an eviction, which disruption budgets may refuse.
     """
 
     at_ms: int
@@ -87,9 +87,9 @@ class DeletePod(Struct, frozen=True, tag_field="do", tag="delete-pod", omit_defa
 
 
 class DeleteAny(Struct, frozen=True, tag_field="do", tag="delete-any", omit_defaults=True):
-    """A client deletes a cluster-scoped object: of those of `kind`, the `nth` modulo their number.
+    """A client deletes a cluster-scoped object of `kind`: `nth` modulo their number selects it.
 
-    With `has_label`, only objects with that label count.
+    If `has_label` is set, only objects with this label are counted.
     """
 
     at_ms: int
@@ -99,23 +99,24 @@ class DeleteAny(Struct, frozen=True, tag_field="do", tag="delete-any", omit_defa
 
 
 class Restart(Struct, frozen=True, tag_field="do", tag="restart", omit_defaults=True):
-    """The process is killed and starts again from the store, after `down_ms`."""
+    """The process is killed, and starts again from the store after `down_ms`."""
 
     at_ms: int
     down_ms: int = 0
 
 
 class ClockJump(Struct, frozen=True, tag_field="do", tag="clock-jump"):
-    """The clock jumps forward by `by_ms`, and nothing happens in between."""
+    """The clock jumps forward by `by_ms`, and the process does nothing in between."""
 
     at_ms: int
     by_ms: int
 
 
 class WatchCut(Struct, frozen=True, tag_field="do", tag="watch-cut", omit_defaults=True):
-    """The watches of `kinds` break for `for_ms`: what they miss arrives afterwards.
+    """The watches of `kinds` break for `for_ms`; the missed changes arrive afterwards.
 
-    With `is_compacted` the versions in between are lost: a new list shows only the last ones.
+    If `is_compacted` is set, the intermediate versions are lost: a new list shows only the last
+    versions.
     """
 
     at_ms: int
@@ -128,13 +129,13 @@ Change = Create | Patch | Delete | DeletePod | DeleteAny | Restart | ClockJump |
 
 
 class ControlPlaneOptions(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """The configuration under test.
+    """The options of the configuration under test.
 
-    `batch` is the name of a shipped batch configuration, `autoscaler` is `cluster-autoscaler`,
+    `batch` is the name of a shipped batch configuration. `autoscaler` is `cluster-autoscaler`,
     `karpenter` or empty. `plugin` is `raises` or `waits`: a scheduler plugin that fails one call in
     40, or makes one pod in 40 wait for a permission that never comes. `extender` adds a scheduler
-    extender that answers one call in 25 wrongly, `webhooks` admission webhooks that answer one call
-    in 12 wrongly, late or not at all.
+    extender that answers one call in 25 wrongly. `webhooks` adds admission webhooks that answer one
+    call in 12 wrongly, late or not at all.
     """
 
     batch: str = "fairlead"
@@ -147,11 +148,11 @@ class ControlPlaneOptions(Struct, frozen=True, omit_defaults=True, kw_only=True)
 
 
 class TortureScenario(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One run: a cluster, what happens to it, and its configuration.
+    """One run: the objects of a cluster, the changes and faults, and the configuration.
 
-    `objects` exist at the start. Changes and faults happen during the first `chaos_ms`; afterwards
-    the cluster has `calm_ms` to settle. One command in `fault_every` gets a fault while `faults`
-    is None.
+    `objects` exist at the start. Changes and faults happen during the first `chaos_ms`. Afterwards
+    the cluster has `calm_ms` to settle. If `faults` is None, one command in `fault_every` gets a
+    fault.
     """
 
     seed: int
@@ -165,13 +166,16 @@ class TortureScenario(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 def to_yaml(scenario: TortureScenario) -> str:
-    """Return `scenario` as the text of a file."""
+    """Return `scenario` as YAML text."""
     text: str = yaml.safe_dump(msgspec.to_builtins(scenario), sort_keys=False, width=100)
     return text
 
 
 def from_yaml(text: str) -> TortureScenario:
-    """Return the scenario in `text`. Raises ValueError with what is wrong and where."""
+    """Return the scenario in the YAML `text`.
+
+    Raises ValueError if the text is invalid; the message contains the problem and its position.
+    """
     try:
         raw: Mapping[str, Any] = yaml.safe_load(text)
     except yaml.YAMLError as cause:

@@ -1,6 +1,6 @@
-"""Draws scenarios from seeds: 20 nodes, about 200 pods, and 100 changes or more an hour.
+"""Draws scenarios from seeds: 20 nodes, about 200 pods, and at least 100 changes per hour.
 
-The cluster is crowded, so that preemption, gangs, queues and quotas have work all the time.
+The cluster is crowded, so that preemption, gangs, queues and quotas are always in use.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _CUT: Final = ("Pod", "Node", "ReplicaSet", "PodGroup", "PodDisruptionBudget", "
 
 
 def draw(seed: int, *, chaos_ms: int = CHAOS_MS, nodes: int = NODES) -> TortureScenario:
-    """Return the scenario of `seed`."""
+    """Return the scenario of `seed`, with `nodes` nodes and changes during `chaos_ms`."""
     return _Draw(seed, chaos_ms, nodes).scenario()
 
 
@@ -191,7 +191,10 @@ class _Draw:
         return [one, *self._around(name, namespace)]
 
     def _claim_volumes(self, stateful_set: Json) -> None:
-        """Give each pod a volume of its own, which mostly goes with the pod or the StatefulSet."""
+        """Add a claim template to `stateful_set`, with a random retention policy.
+
+        The policy mostly deletes the claims together with their pod or the StatefulSet.
+        """
         chance, spec = self.chance, stateful_set["spec"]
         claim = {
             "storageClassName": chance.of(STORAGE_CLASSES),
@@ -236,7 +239,7 @@ class _Draw:
         return one
 
     def _around(self, name: str, namespace: str) -> list[Json]:
-        """Return a Service and a disruption budget, each for half of the workloads."""
+        """Return a Service and a disruption budget for a workload, each with probability 1/2."""
         found = []
         if self.chance.one_in(2):
             service = _named("v1", "Service", name, namespace)
@@ -267,7 +270,7 @@ class _Draw:
         return one
 
     def _cron_job(self) -> Json:
-        """Return a CronJob of every few minutes, whose Jobs may last longer than that."""
+        """Return a CronJob that runs every few minutes; a Job may last longer than that."""
         chance, name = self.chance, self._next("cron")
         one = _named("batch/v1", "CronJob", name, chance.of(NAMESPACES))
         job = self._job()["spec"]
@@ -328,7 +331,7 @@ class _Draw:
     # --- changes ------------------------------------------------------------------------------
 
     def _any_change(self, at: int) -> None:
-        """Add one change, or two if the second one takes the first back."""
+        """Add one random change, with a second change if the first one is to be undone later."""
         change = self.chance.of(_CHANGES)
         change(self, at, self.chance.of(self.nodes), self.chance.of(NAMESPACES))
 
@@ -343,7 +346,7 @@ class _Draw:
         self.changes.append(Delete(at, kind, name, namespace, policy))
 
     def update(self, at: int, _node: str, namespace: str) -> None:
-        """Change the pod template, so that pods are replaced."""
+        """Change a workload's pod template, which replaces its pods, or a CronJob's schedule."""
         kind, name = self._any_name()
         if kind == "CronJob":
             schedule = {"spec": {"schedule": f"*/{1 + self.chance.below(10)} * * * *"}}
@@ -407,7 +410,7 @@ class _Draw:
         self.changes.append(WatchCut(at, kinds, length, self.chance.one_in(2)))
 
     def jump(self, at: int, _node: str, _namespace: str) -> None:
-        """Let the clock jump."""
+        """Add a jump of the clock."""
         length = self.chance.of((1_000, 30_000, 90_000, 900_000))
         self.changes.append(ClockJump(at, length))
 
@@ -427,7 +430,7 @@ class _Draw:
         self.changes.append(Patch(at, kind, name, {"spec": spec}, namespace))
 
     def fail(self, at: int, node: str, _namespace: str) -> None:
-        """Make a kubelet misbehave, mostly for a while."""
+        """Make a kubelet misbehave, in most cases only for a while."""
         how = self.chance.of(
             (
                 "stopped",
@@ -454,7 +457,7 @@ class _Draw:
         self.changes.append(Patch(at, "Node", node, status, is_status=True))
 
     def drain(self, at: int, node: str, _namespace: str) -> None:
-        """Drain a node, for a while or for good."""
+        """Drain a node; half of the time, return it to service later."""
         request = {"metadata": {"annotations": {DRAIN: "requested"}}}
         self.changes.append(Patch(at, "Node", node, request))
         if self.chance.one_in(2):
@@ -462,7 +465,7 @@ class _Draw:
             self.changes.append(Patch(at + 1 + self.chance.below(600_000), "Node", node, back))
 
     def quota(self, at: int, _node: str, namespace: str) -> None:
-        """Set the limit of a namespace."""
+        """Set the pod quota of a namespace, and change it immediately afterwards."""
         quota = _named("v1", "ResourceQuota", "quota", namespace)
         quota["spec"] = {"hard": {"pods": str(10 + self.chance.below(60))}}
         self.changes.append(Create(at, quota))
@@ -470,7 +473,7 @@ class _Draw:
         self.changes.append(Patch(at + 1, "ResourceQuota", "quota", patch, namespace))
 
     def _calm_down(self) -> None:
-        """Bring most nodes back, so that what waits can run."""
+        """At the end of chaos, repair most nodes, suspend all CronJobs and remove some quotas."""
         at = self.chaos_ms
         for node in self.nodes:
             how = "stopped" if self.chance.one_in(8) else "running"

@@ -1,7 +1,7 @@
-"""Makes a failing scenario smaller: removes whatever is not needed for the same failure.
+"""Makes a failing scenario smaller: removes the parts that the failure does not need.
 
-Changes, faults and objects are removed in chunks, from all of them down to single ones, as long as
-the same law breaks in the same way (delta debugging; Zeller, Hildebrandt, 2002).
+Changes, faults and objects are removed in chunks, from all of them down to single ones. A removal
+is kept if the same law breaks in the same way (delta debugging; Zeller, Hildebrandt, 2002).
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ class Shrinker:
     """Shrinks one failing run."""
 
     def __init__(self, failed: Result, *, is_over: Callable[[], bool] = lambda: False) -> None:
-        """`failed` has a failure; shrinking ends early when `is_over`."""
+        """Prepare to shrink `failed`, which has a failure.
+
+        Shrinking ends early when `is_over` returns true.
+        """
         assert failed.failure is not None
         self.result = failed
         self.runs = 0
@@ -34,7 +37,7 @@ class Shrinker:
     def shrink(self) -> Result:
         """Return the smallest failing run that was found.
 
-        If the failure does not come again with its faults listed, it is the original run.
+        If the failure does not happen again with its faults listed, return the original run.
         """
         if not self._accepts(replace(self.result.scenario, faults=self.result.faults)):
             return self.result
@@ -49,7 +52,7 @@ class Shrinker:
         return sum(len(getattr(self.result.scenario, part) or ()) for part in _PARTS)
 
     def _shrink_part(self, part: str) -> None:
-        """Remove chunks of one part, of half its size at first."""
+        """Remove chunks of one part: first the whole part, then smaller and smaller chunks."""
         chunk = max(1, len(self._part(part)))
         while True:
             start = 0
@@ -67,14 +70,14 @@ class Shrinker:
         return items
 
     def _shorten(self) -> None:
-        """End the changes and faults after the last change."""
+        """End the run's chaos soon after the last change."""
         scenario = self.result.scenario
         last = max((one.at_ms for one in scenario.changes), default=0)
         if last + 60_000 < scenario.chaos_ms:
             self._accepts(replace(scenario, chaos_ms=last + 60_000))
 
     def _accepts(self, scenario: TortureScenario) -> bool:
-        """Run `scenario`; keep it if it fails in the same way."""
+        """Run `scenario`; keep it and return True if it fails in the same way."""
         self.runs += 1
         result = run(scenario)
         if result.failure is None or shape_of(result.failure) != self._shape:

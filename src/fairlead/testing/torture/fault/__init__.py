@@ -1,1 +1,1 @@
-"""Faults: the world, extenders, webhooks and plugins that fail as a scenario demands."""
+"""Faults: the world, extenders, webhooks and plugins that fail as a scenario says."""

@@ -1,8 +1,8 @@
-"""FaultPlan: which command gets which fault.
+"""FaultPlan: decides which command gets which fault.
 
-A fault depends on the seed, the command's type and target, and how many commands of that type the
-target had before. So most faults stay the same when something else is removed from the scenario,
-which helps to shrink failures.
+A fault depends on the seed, on the command's type and target, and on the number of earlier commands
+of that type for the target. So most faults stay the same when another part of the scenario is
+removed, which helps to shrink failures.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ _DELAYS_MS: Final = (0, 1, 40, 700, 3_000, 12_000)
 
 
 class FaultPlan:
-    """Gives faults to commands; `injected` lists those that it gave."""
+    """Chooses faults for commands; `injected` lists the chosen faults."""
 
     def __init__(self, scenario: TortureScenario) -> None:
-        """Use the faults of `scenario`, or draw them from its seed if it has none."""
+        """Use the faults of `scenario`; if it lists none, draw them from its seed."""
         listed = scenario.faults or ()
         self._listed = {(one.command, one.target, one.nth): one for one in listed}
         self._draws = scenario.faults is None
@@ -60,7 +60,7 @@ class FaultPlan:
         self.injected: list[Fault] = []
 
     def next_fault(self, command: Command) -> Fault | None:
-        """Return the fault of `command`, which is about to be performed; None for most."""
+        """Return the fault for `command`, which is about to be performed, or None for no fault."""
         if isinstance(command, RecordEvent):
             return None
         name, ref = type(command).__name__, target_of(command)
@@ -94,7 +94,7 @@ class FaultPlan:
 
 
 def target_of(command: Command) -> ObjectRef:
-    """Return the object that `command` is about."""
+    """Return the object that `command` changes or concerns."""
     if isinstance(command, Bind | EvictPod | CallExtender):
         return command.pod
     if isinstance(command, DeleteCollection):

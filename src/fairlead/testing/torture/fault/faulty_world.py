@@ -1,11 +1,13 @@
-"""FaultyWorld: stands between the engine and its world, and injects faults into both directions.
+"""FaultyWorld: sits between the engine and its world, and injects faults in both directions.
 
     engine ──command──▶ fault? ──▶ LocalWorld ──changes, outcomes──▶ cut watch? ──▶ engine
 
-The changes of a scenario happen here too, as those of clients that write to the same store. A
-command that needs an admission webhook is performed when it answers, at once if the command has a
-fault. As in every world, the outcome of a command is reported after its effects, so outcomes wait
-behind the changes of a kind whose watch is cut, for at most HOLD_MAX.
+The changes of a scenario are also performed here, as changes of clients that write to the same
+store. A command that needs an admission webhook is performed when the webhook answers; if the
+command has a fault, it is performed immediately.
+
+As in every world, the outcome of a command is reported after its effects. So outcomes wait behind
+the changes of a kind whose watch is cut, for at most HOLD_MAX.
 """
 
 from __future__ import annotations
@@ -47,11 +49,11 @@ INJECTED: Final = "injected fault"
 
 
 class EndlessInstantError(Exception):
-    """More commands at one instant than a cluster of this size can need."""
+    """Raised if there are more commands at one instant than a cluster of this size can need."""
 
 
 class FaultyWorld:
-    """A World with faults, around `world`."""
+    """A World that adds faults to `world`."""
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class FaultyWorld:
         calm_at: Instant,
         webhooks: InProcessWebhooks | None = None,
     ) -> None:
-        """Inject the faults of `plan` until `calm_at`, and run `script`.
+        """Inject the faults of `plan` until `calm_at`, and perform the changes of `script`.
 
         `tally` counts commands and faults. `webhooks` answers the calls of admission webhooks.
         """
@@ -87,7 +89,7 @@ class FaultyWorld:
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
-        """Perform a command, with its fault if it has one."""
+        """Perform a command, or inject its fault."""
         self._count(issued, now)
         fault = self._plan.next_fault(issued.command) if now < self._calm_at else None
         if fault is None:
@@ -98,7 +100,7 @@ class FaultyWorld:
         return self._inject(fault, issued, now)
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return the stimuli that have reached the engine by now."""
+        """Return the stimuli that the engine receives at `now`."""
         while True:
             self._collect(now)
             if self._ready:
@@ -115,7 +117,7 @@ class FaultyWorld:
                 return []
 
     def next_event(self) -> Instant | None:
-        """Return when the next change, late command or held outcome is due."""
+        """Return the time of the next change, late command or held outcome."""
         dues = (self._late.next_due(), self._script.next_due())
         due = min((one for one in dues if one is not None), default=None)
         return None if due is None else max(due, self.suspended_until)
@@ -173,7 +175,7 @@ class FaultyWorld:
                 self._ready.append(one)
 
     def _overtake(self, fault: Fault, issued: Issued, now: Instant) -> None:
-        """Change or delete the target of a command, as a client that was a moment faster."""
+        """Change or delete the target of a command just before it, as another client could."""
         ref, store = target_of(issued.command), self.store
         kind = find_kind(ref.kind)
         if kind is None or not ref.name:
@@ -190,7 +192,7 @@ class FaultyWorld:
     # --- webhooks ----------------------------------------------------------------------------
 
     def _call_webhooks(self, now: Instant) -> None:
-        """Let the commands wait that need a webhook, until it answers."""
+        """Call the webhooks of pending commands; each command waits for the delay of the answer."""
         pending = self._world.gateway.pending
         while self._webhooks is not None and pending:
             waiting = pending.popleft()
@@ -206,14 +208,17 @@ class FaultyWorld:
     def cut(
         self, kinds: Iterable[str], now: Instant, duration: DurationNs, *, compacted: bool
     ) -> None:
-        """Show no changes of `kinds` for `duration`; if `compacted`, only the last ones then."""
+        """Hold back the changes of `kinds` for `duration`.
+
+        If `compacted` is set, only the last version of each object is shown afterwards.
+        """
         self._collect(now)
         for kind in kinds:
             self._cut[kind] = self._cut.get(kind, False) or compacted
             self._late.add(now + duration, partial(self._restore, kind))
 
     def _restore(self, kind: str, now: Instant) -> None:
-        """Show what the watch of `kind` has missed."""
+        """Report the changes and outcomes that were held back while the watch of `kind` was cut."""
         del now
         if kind not in self._cut:
             return
@@ -228,14 +233,14 @@ class FaultyWorld:
         self._ready += [one for one in missed if is_outcome(one)]
 
     def _give_up(self, now: Instant) -> None:
-        """Report the outcomes that were held for too long."""
+        """Report the outcomes that were held back for longer than HOLD_MAX."""
         for due, one in self._held:
             if due <= now and is_outcome(one):
                 self._ready.append(one)
         self._held = [(due, one) for due, one in self._held if due > now or not is_outcome(one)]
 
     def _collect(self, now: Instant) -> None:
-        """Take what the world reports; keep back what a cut watch would have shown."""
+        """Take the stimuli from the world, and hold back those of kinds whose watch is cut."""
         arrived = [*self._ready, *self._world.poll(now)]
         self._ready = []
         if not self._cut:
@@ -250,7 +255,7 @@ class FaultyWorld:
                 self._ready.append(one)
 
     def _learn(self, stimulus: Stimulus) -> None:
-        """Note which objects the engine knows."""
+        """Record which objects the engine has received."""
         match stimulus:
             case ObjectChanged(view):
                 self._known.add(view.metadata.uid)
@@ -274,7 +279,7 @@ class FaultyWorld:
 
 
 def is_outcome(stimulus: Stimulus) -> bool:
-    """Return whether `stimulus` is the answer to a command."""
+    """Return whether `stimulus` is the outcome of a command."""
     return isinstance(
         stimulus,
         CommandSucceeded | CommandFailed | CollectionDeleted | OwnersLookedUp | ExtenderAnswered,
@@ -282,7 +287,7 @@ def is_outcome(stimulus: Stimulus) -> bool:
 
 
 def _kind_of(stimulus: Stimulus) -> str:
-    """Return the kind of the object that changed, or that a command was about."""
+    """Return the kind of the changed object, or of the object that a command concerned."""
     match stimulus:
         case ObjectChanged(view) | ObjectDeleted(view):
             return type(view).__name__
@@ -293,9 +298,9 @@ def _kind_of(stimulus: Stimulus) -> str:
 
 
 def _relisted(changes: Iterable[Stimulus], known: Collection[str]) -> Iterator[Stimulus]:
-    """Yield the differences that a new list shows, deletions first.
+    """Yield the differences that a new list of objects shows, deletions first.
 
-    `known` are the uids of the objects that were there before.
+    `known` contains the uids of the objects that existed before `changes`.
     """
     last: dict[str, ObjectChanged | ObjectDeleted] = {}
     for one in changes:
@@ -309,5 +314,5 @@ def _relisted(changes: Iterable[Stimulus], known: Collection[str]) -> Iterator[S
 
 
 def _keeps_cluster(kind: Kind) -> bool:
-    """Return whether objects of `kind` are not deleted by faults: only the scenario does that."""
+    """Return whether faults must not delete objects of `kind`; only scenarios delete them."""
     return kind.kind in ("Node", "Namespace", "Lease", "ResourceQuota")

@@ -1,6 +1,6 @@
-"""InProcessExtender: an extender that answers without a network, and at times with nonsense.
+"""InProcessExtender: an extender that answers without a network, sometimes wrongly.
 
-Its honest answers depend on the request only: it keeps every node, and prefers nodes by a hash of
+Its correct answers depend only on the request. It keeps every node, and scores nodes by a hash of
 their names. Refused, late and lost answers are faults of the commands that call it.
 """
 
@@ -27,16 +27,19 @@ _EVERY: Final = 25  # calls
 
 
 class InProcessExtender:
-    """Until `is_calm`, one answer in _EVERY is wrong: an error, another status, or not JSON."""
+    """Answers calls; one answer in _EVERY is wrong until `is_calm` returns true.
+
+    A wrong answer contains an error, has another HTTP status, or is not JSON.
+    """
 
     def __init__(self, tally: Counter[str], is_calm: Callable[[], bool]) -> None:
-        """`tally` counts the wrong answers."""
+        """Start without calls; `tally` counts the wrong answers."""
         self._tally = tally
         self._is_calm = is_calm
         self._calls = 0
 
     def call(self, call: CallExtender, body: bytes) -> ExtenderAnswered:
-        """Return an answer to `call`."""
+        """Return a correct or wrong answer to `call`."""
         del body  # the names of the nodes are in the call
         self._calls += 1
         if self._calls % _EVERY == 0 and not self._is_calm():

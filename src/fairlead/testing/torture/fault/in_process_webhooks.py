@@ -1,12 +1,12 @@
-"""InProcessWebhooks: admission webhooks that answer without a network, at times late or wrongly.
+"""InProcessWebhooks: admission webhooks that answer without a network, sometimes late or wrongly.
 
     mark      mutating, pods when they are created: adds an annotation        failurePolicy Fail
     guard     validating, workloads and bindings when they are created        failurePolicy Fail
     watch     validating, pods when they are created, changed or deleted      failurePolicy Ignore
 
-An honest answer admits the object. It takes up to a third of a second, so other changes happen
-between a request and its write. Only commands of controllers go through webhooks here, as a client
-script has no user.
+A correct answer admits the object. It takes up to a third of a second, so other changes happen
+between a request and its write. Only commands of controllers call webhooks here. The changes of a
+client script do not, because a script has no user.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MUTATES: Final = "mark"
 
 
 def configurations() -> tuple[Json, ...]:
-    """Return the objects that register the webhooks."""
+    """Return the webhook configurations that register the webhooks."""
     pods = {"apiGroups": [""], "apiVersions": ["*"], "resources": ["pods"]}
     bindings = {**pods, "resources": ["pods/binding"], "operations": ["CREATE"]}
     workloads = {"apiGroups": ["apps", "batch"], "apiVersions": ["*"], "resources": ["*"]}
@@ -71,17 +71,17 @@ def _webhook(name: str, rules: list[Json], failure_policy: str) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class DelayedAnswer:
-    """An answer and the time that it takes."""
+    """A webhook's answer, and the time in nanoseconds after which it arrives."""
 
     answer: WebhookAnswer
     delay: DurationNs
 
 
 class InProcessWebhooks:
-    """Until `is_calm`, one answer in _EVERY is wrong (`_wrong`)."""
+    """Answers webhook calls; one answer in _EVERY is wrong until `is_calm` returns true."""
 
     def __init__(self, tally: Counter[str], is_calm: Callable[[], bool]) -> None:
-        """`tally` counts the calls and the wrong answers."""
+        """Start without calls; `tally` counts the calls and the wrong answers."""
         self._tally = tally
         self._is_calm = is_calm
         self._calls = 0
@@ -103,7 +103,7 @@ def _delay_of(call: WebhookCall) -> DurationNs:
 
 
 def _honest(call: WebhookCall) -> WebhookAnswer:
-    """Admit the object; `mark` adds its annotation."""
+    """Return an answer that admits the object; the answer of `mark` adds an annotation."""
     review: Json = msgspec.json.decode(call.body)
     response: Json = {"uid": review["request"]["uid"], "allowed": True}
     if call.url == f"{_URL}{_MUTATES}":
@@ -115,7 +115,10 @@ def _honest(call: WebhookCall) -> WebhookAnswer:
 
 
 def _wrong(call: WebhookCall, number: int) -> DelayedAnswer:
-    """Return a timeout, a closed connection, an error, text, another uid, or a refusal, in turn."""
+    """Return the next kind of wrong answer.
+
+    The kinds are a timeout, a closed connection, an error, text, another uid, and a refusal.
+    """
     review: Json = msgspec.json.decode(call.body)
     match number % 6:
         case 0:

@@ -1,4 +1,4 @@
-"""UnreliablePlugin: a scheduler plugin that fails, or stalls the pods that it must permit."""
+"""UnreliablePlugin: a scheduler plugin that raises exceptions or makes pods wait."""
 
 from __future__ import annotations
 
@@ -23,34 +23,37 @@ _PATIENCE: Final = seconds(30)
 
 
 class UnreliablePlugin:
-    """Until `is_calm`, fails one call in _EVERY, or lets one pod in _EVERY wait forever."""
+    """Raises in one call of _EVERY, or makes one pod of _EVERY wait, until `is_calm` returns true.
+
+    A waiting pod waits for a permission that never comes. `filter` raises more seldom.
+    """
 
     name: ClassVar[str] = NAME
     locality: ClassVar[Locality] = Locality.CLUSTER
 
     def __init__(self, behaviour: str, tally: Counter[str], is_calm: Callable[[], bool]) -> None:
-        """`behaviour` is RAISES or WAITS; `tally` counts the failures and the stalled pods."""
+        """Raise if `behaviour` is RAISES; make pods wait if it is WAITS. `tally` counts both."""
         self._raises = behaviour == RAISES
         self._tally = tally
         self._is_calm = is_calm
         self._calls = 0
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Accept every node."""
+        """Accept every node, or raise."""
         self._maybe_fail("filter", _FILTER_EVERY)
         return None
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Record nothing."""
+        """Accept the pod without recording anything, or raise."""
         self._maybe_fail("reserve")
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        """Revert nothing."""
+        """Do nothing, or raise."""
         self._maybe_fail("unreserve")
 
     def permit(self, state: CycleState, pod: PodInfo, node: str) -> Status | Wait | None:
-        """Permit the pod, or let it wait for a permission that never comes."""
+        """Permit the pod, make it wait for a permission that never comes, or raise."""
         self._maybe_fail("permit")
         if not self._raises and self._is_turn(_EVERY):
             self._tally["plugin stalls"] += 1
@@ -58,12 +61,12 @@ class UnreliablePlugin:
         return None
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Prepare nothing."""
+        """Accept the pod without preparing anything, or raise."""
         self._maybe_fail("pre_bind")
         return None
 
     def post_bind(self, pod: PodInfo, node: str) -> None:
-        """Observe the binding."""
+        """Do nothing, or raise."""
         self._maybe_fail("post_bind")
 
     def _maybe_fail(self, point: str, every: int = _EVERY) -> None:
