@@ -207,7 +207,7 @@ class ClusterAutoscaler:
     def _result(self, record: LoopRecord) -> tuple[object, ...]:
         """Return the parts of a loop's result that show whether the loop changed something.
 
-        If they equal those of the previous loop, the loop has changed nothing.
+        If the result equals the result of the previous loop, the loop has changed nothing.
         """
         planner, registry = self.autoscaler.planner, self.autoscaler.context.registry
         unneeded = tuple((name, one.since) for name, one in planner.unneeded.by_name.items())

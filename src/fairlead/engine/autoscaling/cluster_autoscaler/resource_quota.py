@@ -73,7 +73,7 @@ class QuotaTracker:
         resources: NodeResources,
         nodes: Iterable[tuple[Node, str | None]],
     ) -> None:
-        """Subtract the resources of all `nodes` from `limits`, except those of virtual kubelets.
+        """Subtract the resources of `nodes` from `limits`; virtual kubelets do not count.
 
         `nodes` are pairs (node, group id); the group id is None for a node that already exists.
         """

@@ -24,7 +24,7 @@ class KarpenterContext:
     """The state that all parts of Karpenter share.
 
     `types_of` returns the instance types of a NodePool. `served` is None if NodePools and
-    NodeClaims are not custom resources of the API server. `changed` tells all parts that the
+    NodeClaims are not custom resources of the API server. `changed` notifies all parts that the
     cluster has changed. `commands` collects the commands of all parts.
     """
 

@@ -179,7 +179,7 @@ class Karpenter:
             self._change(now)
 
     def _see_taints(self, node: Node, now: Instant) -> None:
-        """Let a pass run for the pods on a Node that is being disrupted or deleted."""
+        """Trigger a pass for the pods on a Node while it has the disruption taint."""
         # upstream: provisioning/controller.go:NodeController.Reconcile
         if any(taint.key == DISRUPTED_TAINT for taint in node.spec.taints):
             self._batcher.add(node.metadata.name, now)
@@ -187,7 +187,7 @@ class Karpenter:
             self._discard_trigger(node.metadata.name, now)
 
     def _discard_trigger(self, trigger: str, now: Instant) -> None:
-        """Remove a trigger of passes; without triggers, passes renew no nominations."""
+        """Remove a trigger; if no trigger is left, let the held nominations end."""
         if self._batcher.discard(trigger):
             self.cluster.release_nominations(self._batcher.renewed(now))
             self._disruption.change(now)

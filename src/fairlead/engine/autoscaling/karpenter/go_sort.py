@@ -151,7 +151,7 @@ class _Sort:
     def _partition_equal(self, a: int, b: int, pivot: int) -> int:
         """Move the elements equal to the pivot to the front of [a, b).
 
-        Return the index after them.
+        Return the index after these elements.
         """
         keys = self.keys
         self.swap(a, pivot)

@@ -43,7 +43,7 @@ class KarpenterOptions:
 
     @property
     def respects_preferences(self) -> bool:
-        """Whether preferences of pods are respected until relaxation removes them."""
+        """Whether the pass respects preferences of pods until relaxation removes them."""
         return self.preference_policy == RESPECT
 
     @property

@@ -126,7 +126,7 @@ class RateLimitedQueue:
         return name in self._due
 
     def requeue_each_pass(self, name: str) -> None:
-        """Make `name` wait with the time of the last pass, whatever its state is."""
+        """Make `name` wait with the time of the last pass, in any state of `name`."""
         if name in self._waiting and self._due[name] is None:
             return
         self.remove(name)

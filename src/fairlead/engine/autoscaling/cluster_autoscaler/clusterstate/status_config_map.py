@@ -76,7 +76,7 @@ class StatusConfigMap:
     def lost(self, *, exists: bool) -> None:
         """Write again in the next loop, because a write failed.
 
-        `exists` tells whether the ConfigMap exists now.
+        `exists` is set if the ConfigMap exists now.
         """
         self.exists = exists
         self._written = None

@@ -118,7 +118,7 @@ class _Packing:
                 return
 
     def pack_by_arithmetic(self, pods: Sequence[PodInfo]) -> None:
-        """Do the same as `pack`, but simulate one new node and assume the same for the others.
+        """Do the same as `pack`, but simulate only one new node; all new nodes are equal.
 
         upstream: binpacking_estimator.go: tryFastPath
         """

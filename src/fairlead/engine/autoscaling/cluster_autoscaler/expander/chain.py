@@ -27,8 +27,8 @@ _BY_SIZE: Mapping[str, Filter] = {
 class Choice:
     """The result of a chain of expanders.
 
-    `options` are the options before filtering, `equals` are those that passed all filters, and
-    `best` is the chosen one of `equals` (None if no option passed).
+    `options` are the options before filtering, `equals` are the options that passed all filters,
+    and `best` is the chosen one of `equals` (None if no option passed).
     """
 
     options: tuple[Option, ...]

@@ -98,7 +98,7 @@ class ScaleDownPlanner:
     ) -> None:
         """Find the `candidates` that are unneeded because their pods fit `destinations`.
 
-        Nodes that are being deleted are excluded from both.
+        Nodes that are being deleted count neither as candidates nor as destinations.
         upstream: planner.go: UpdateClusterState, categorizeNodes
         """
         if self._latest is not None:

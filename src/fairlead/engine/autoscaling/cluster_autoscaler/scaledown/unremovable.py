@@ -103,6 +103,6 @@ class UnremovableNodes:
     def next_expiry(self) -> Instant | None:
         """Return the time at which the first failed simulation expires.
 
-        Returns None if none is recorded.
+        Returns None if no failed simulation is recorded.
         """
         return min(self._until.values(), default=None)

@@ -98,7 +98,7 @@ def node_utilization(
 def _share(
     info: NodeInfo, pods: Iterable[PodInfo], resource: str, rules: UtilizationRules, now: Instant
 ) -> float:
-    """Return requested / allocatable of `resource`, both without the requests of ignored pods.
+    """Return requested / allocatable of `resource`, without the requests of ignored pods.
 
     Raises UtilizationError.
     """

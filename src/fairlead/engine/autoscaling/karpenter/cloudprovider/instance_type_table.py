@@ -100,7 +100,7 @@ class InstanceTypeTable:
     def column(self, resource: str) -> int | None:
         """Return the column of `resource` in `allocatable` and `capacity`.
 
-        Returns None if no type has it.
+        Returns None if no type has the resource.
         """
         return self._resources.get(resource)
 
@@ -164,7 +164,7 @@ class InstanceTypeTable:
     def largest_capacity(self, options: Mask, resource: str) -> int:
         """Return the largest capacity of `resource` among the types in the mask `options`.
 
-        Returns 0 if none has it.
+        Returns 0 if no type has the resource.
         """
         column = self._resources.get(resource)
         if column is None or not options.any():

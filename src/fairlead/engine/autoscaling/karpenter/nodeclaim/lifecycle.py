@@ -379,7 +379,7 @@ class NodeClaimLifecycle:
     # --- termination -----------------------------------------------------------------------------
 
     def delete(self, claim: NodeClaim, reason: str, now: Instant) -> None:
-        """Start the removal of a NodeClaim: taint its node, then drain it. `reason` is recorded."""
+        """Start the removal of a NodeClaim: taint and drain its node. `reason` is recorded."""
         if claim.metadata.deletion_timestamp:
             return
         meta = replace(claim.metadata, deletion_timestamp=format_timestamp(now))

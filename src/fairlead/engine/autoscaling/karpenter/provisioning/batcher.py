@@ -1,4 +1,4 @@
-"""When provisioning passes run: the batch window and what triggers it.
+"""Batcher: decides when provisioning passes run, by a batch window and its triggers.
 
     trigger          pod that is provisionable, or Node with the taint karpenter.sh/disrupted
     window           opens at a new trigger; closes after an idle second, or ten seconds in all
@@ -33,12 +33,12 @@ class Batcher:
 
     @property
     def has_triggers(self) -> bool:
-        """Whether upstream would repeat passes."""
+        """Whether triggers are left, so that upstream would repeat passes every 10 s."""
         return bool(self._triggers)
 
     @property
     def is_open(self) -> bool:
-        """Whether new triggers wait for a pass."""
+        """Whether the window is open: new triggers are waiting for a pass."""
         return self._window is not None
 
     def add(self, trigger: str, now: Instant) -> None:
@@ -52,7 +52,7 @@ class Batcher:
             self._window = first, now
 
     def discard(self, trigger: str) -> bool:
-        """Remove a trigger, and return whether it was the last one; an open window stays open."""
+        """Remove a trigger; return whether no trigger is left. An open window stays open."""
         if trigger not in self._triggers:
             return False
         self._triggers.remove(trigger)
@@ -64,7 +64,7 @@ class Batcher:
             self._retry_at = now + _RETRIGGER_NS
 
     def due(self) -> Instant | None:
-        """Return the instant of the next pass, None if no pass is due."""
+        """Return the time of the next pass; None if no pass is scheduled."""
         if self._window is None:
             return self._retry_at
         first, last = self._window
@@ -72,14 +72,14 @@ class Batcher:
         return min(last + seconds(options.batch_idle_s), first + seconds(options.batch_max_s))
 
     def start_pass(self, now: Instant) -> None:
-        """Close the window, because a pass runs."""
+        """Close the window and record that a pass runs at `now`."""
         self._window = self._retry_at = None
         self._last_pass = now
 
     def renewed(self, now: Instant) -> Instant:
-        """Return the instant of the last pass, counting those that upstream repeats every 10 s.
+        """Return the time of upstream's last pass, which repeats passes every 10 s.
 
-        `now` is the instant at which the triggers or the cluster have changed.
+        `now` is the time at which the triggers or the cluster have changed.
         """
         since = now if self._last_pass is None else self._last_pass
         return now - (now - since) % _RETRIGGER_NS

@@ -44,7 +44,7 @@ class NodeClaimTemplate:
 
     @property
     def taints(self) -> tuple[Taint, ...]:
-        """The taints of the pool's nodes, without startup taints, which do not reject pods."""
+        """The taints of the pool's nodes, without the startup taints, which reject no pods."""
         return self.pool.spec.template.spec.taints
 
 

@@ -266,7 +266,7 @@ class KarpenterCluster:
         self._joined.hold_nominations(keys)
 
     def release_nominations(self, renewed: Instant) -> None:
-        """Let the held protection end one nomination window after `renewed`."""
+        """Let the protection of held nodes end one nomination window after `renewed`."""
         self.version += 1
         self._joined.release_nominations(renewed)
 

@@ -93,7 +93,7 @@ class JoinedNodes:
         self._stale.update(self._held)
 
     def release_nominations(self, renewed: Instant) -> None:
-        """Let the held nominations end one nomination window after `renewed`."""
+        """Let the nominations of held nodes end one nomination window after `renewed`."""
         held, self._held = self._held, set()
         for key in held:
             self.nominate(key, renewed)

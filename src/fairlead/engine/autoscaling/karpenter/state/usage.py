@@ -73,7 +73,7 @@ class PodsOnNode:
 
     @cached_property
     def annotated(self) -> tuple[Pod, ...]:
-        """The pods with the annotation do-not-disrupt, whatever its value."""
+        """The pods that have the annotation do-not-disrupt, with any value."""
         return tuple(pod for pod in self.pods if DO_NOT_DISRUPT in pod.metadata.annotations)
 
     @cached_property

@@ -157,7 +157,7 @@ class Consolidation:
     def compute(
         self, candidates: Sequence[DisruptionCandidate], now: Instant
     ) -> DisruptionCommand | str:
-        """Return the command that removes exactly `candidates`, or upstream's reason against it."""
+        """Return the command that removes exactly `candidates`, or the reason to keep them."""
         rejection = (self._search or self._new_search(now)).reason(candidates, self._cheaper)
         if rejection is not None:
             return rejection
@@ -235,7 +235,7 @@ class Consolidation:
 
 
 def cheaper_than(request: NodeClaimRequest, price: float) -> NodeClaimRequest | str:
-    """Return `request` with only the types whose launch surely costs less than `price`.
+    """Return `request` with only the types that surely launch for less than `price`.
 
     If no such type remains, or too few for minValues, return upstream's reason instead.
     """

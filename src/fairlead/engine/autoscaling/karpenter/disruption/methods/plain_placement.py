@@ -131,7 +131,7 @@ class PlainPlacement:
         self._common_orders: dict[Size | None, list[PodOrder]] = {}
 
     def place(self, own: Sequence[PlainPods], leaving: set[str]) -> Placed:
-        """Place the common pods and `own` on all nodes except those with keys in `leaving`."""
+        """Place the common pods and `own` on all nodes whose keys are not in `leaving`."""
         sizes = self._sizes(own)
         if sizes is None:
             return self._place_each(self.pods(own, None), leaving)

@@ -5,7 +5,7 @@ pods that take part are plain (no spread constraints, affinity to pods, volumes,
 preferences), a pass consists of two independent parts:
 
     1. each pod, in the order of the queue, goes to the first existing node with room for it
-    2. the pods that are left share new NodeClaims, whatever the existing nodes are
+    2. the pods that are left share new NodeClaims; the existing nodes do not matter
 
 Part 2 depends only on the sequence of specs that are left. So its result is kept for all candidates
 that leave the same sequence. If a running pod would go to a node that has not initialized, the

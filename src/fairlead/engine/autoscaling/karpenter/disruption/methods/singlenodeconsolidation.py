@@ -61,7 +61,7 @@ class SingleNodeConsolidation:
         return [one for turn in rounds for one in turn if one is not None]
 
     def decide(self, candidate: DisruptionCandidate, now: Instant) -> DisruptionCommand | str:
-        """Return the command that removes `candidate`, or upstream's reason against it."""
+        """Return the command that removes `candidate`, or upstream's reason to keep it."""
         return self._consolidation.compute((candidate,), now)
 
     def first(

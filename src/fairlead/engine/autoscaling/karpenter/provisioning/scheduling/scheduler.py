@@ -258,7 +258,7 @@ class ProvisioningScheduler:
     def _possible_claims(
         self, pod: PendingPod, claims: list[InFlightNodeClaim]
     ) -> Iterable[InFlightNodeClaim]:
-        """Return the NodeClaims that may fit the pod, judged by free resources and hosts."""
+        """Return the NodeClaims that may fit the pod, by their free resources and hosts."""
         fitting = self._room.fitting(pod.facts.requests)
         found = [one for one in claims if fitting[one.number]]
         for group in pod.groups:
@@ -368,7 +368,7 @@ class ClaimRoom:
 def _on_possible_hosts(
     pod: PendingPod, group: TopologyGroup, claims: list[InFlightNodeClaim]
 ) -> list[InFlightNodeClaim]:
-    """Return the NodeClaims on whose hosts the term of `group` allows the pod."""
+    """Return the NodeClaims with hosts on which the term of `group` allows the pod."""
     occupied, counts = group.occupied, group.counts
     if group.kind == ANTI_AFFINITY:
         return [one for one in claims if one.host not in occupied]
