@@ -1,4 +1,4 @@
-"""Candidate: a node on which the pod would fit without its victims, and how candidates compare."""
+"""Candidate: a node that the pod would fit after preemption. CandidateRule: compares candidates."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node on which the pod would fit without `victims`.
+    """A node on which the pod would fit if `victims` were removed.
 
-    `victims` are in descending importance and never empty; `pdb_violations` is the number of
+    `victims` are sorted by descending importance and never empty. `pdb_violations` is the number of
     victims whose removal violates a disruption budget.
     """
 
@@ -24,27 +24,27 @@ class Candidate:
 
     @property
     def highest_priority(self) -> int:
-        """Highest priority among the victims."""
+        """The highest priority among the victims."""
         return max(victim.priority for victim in self.victims)
 
     @property
     def priority_sum(self) -> int:
-        """Sum over the victims of priority + 2^31; at equal priorities fewer victims cost less."""
+        """The sum of priority + 2^31 over the victims; the offset makes fewer victims cost less."""
         return sum(victim.priority + (1 << 31) for victim in self.victims)
 
     @property
     def start(self) -> Instant:
-        """Earliest start time among the victims of the highest priority."""
+        """The earliest start time among the victims that have the highest priority."""
         highest = self.highest_priority
         return min(victim.start for victim in self.victims if victim.priority == highest)
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateRule:
-    """One of the ordered rules: only the candidates with the lowest `cost` remain.
+    """One of the ordered rules; each keeps only the candidates with the lowest `cost`.
 
-    `name` is shown to users when the rule decides. A cost is an integer of at most 64 bits and
-    depends on the candidate alone.
+    `name` is shown to users if this rule decides. A cost is an integer of at most 64 bits and
+    depends only on the candidate.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """ClusterEvent: a change that may make an unschedulable pod schedulable.
 
 A rejected pod is retried after an event that is relevant to a plugin that rejected it. A plugin
-declares its relevant events with `events` (kinds of events; all kinds if absent) and
-`is_woken_by(pod, event)`. For a plugin with neither, every event is relevant.
+declares its relevant events with `events` (kinds of events; if missing, all kinds) and
+`is_woken_by(pod, event)`. If a plugin has neither, every event is relevant.
 upstream: framework/types.go: ActionType; pkg/scheduler/scheduler.go: buildQueueingHintMap
 """
 
@@ -34,8 +34,8 @@ from fairlead.engine.state.pod_info import PodInfo
 class EventKind(Enum):
     """The kind of a ClusterEvent.
 
-    ASSIGNED events concern pods on nodes, POD events the waiting pod itself. UNSCHEDULED_POD_ADD
-    and POD_GROUP_ADD occur with the feature gate GenericWorkload only.
+    ASSIGNED events concern pods on nodes; POD events concern the waiting pod itself.
+    UNSCHEDULED_POD_ADD and POD_GROUP_ADD occur only with the feature gate GenericWorkload.
     """
 
     ASSIGNED_POD_ADD = auto()
@@ -91,9 +91,9 @@ class EventKind(Enum):
 
 
 class ClusterEvent(Struct, frozen=True):
-    """One change; `old` and `new` are the versions before and after it, if they exist.
+    """One change; `old` and `new` are the versions before and after it, None where there is none.
 
-    `priority_max` limits the event to pods of at most that priority
+    If `priority_max` is set, the event concerns only pods with at most that priority
     (eventhandlers.go: getLEPriorityPreCheck).
     """
 
@@ -105,28 +105,29 @@ class ClusterEvent(Struct, frozen=True):
 
 @runtime_checkable
 class EventListener(Protocol):
-    """A plugin that declares which kinds of events may make its rejected pods schedulable."""
+    """Protocol for a plugin that declares the kinds of events that are relevant to it."""
 
     @property
     def events(self) -> frozenset[EventKind]:
-        """The kinds of events to receive."""
+        """The kinds of events that may make pods schedulable that this plugin rejected."""
         ...
 
 
 @runtime_checkable
 class QueueingHint(Protocol):
-    """A plugin that examines each event (upstream: QueueingHintFn)."""
+    """Protocol for a plugin that examines each event (upstream: QueueingHintFn)."""
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return True if `event` may make `pod`, which this plugin rejected, schedulable."""
+        """Return whether `event` may make `pod` schedulable, which this plugin rejected."""
         ...
 
 
 def is_registered_for(plugin: object, kind: EventKind) -> bool:
-    """Return True if events of `kind` are relevant to `plugin`.
+    """Return whether events of `kind` are relevant to `plugin`.
 
-    A plugin that receives node additions but not taint changes receives every taint change too,
-    because another plugin's taint check may have hidden nodes from it (buildQueueingHintMap).
+    If a plugin declares node additions but not taint changes, taint changes are relevant as well,
+    because the taint check of another plugin may have hidden a new node from it
+    (buildQueueingHintMap).
     """
     events = _events_of(plugin)
     if kind is EventKind.FLUSH or events is None or kind in events:
@@ -143,7 +144,10 @@ def _events_of(plugin: object) -> frozenset[EventKind] | None:
 
 
 def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
-    """Return True unless `plugin` can tell that `event` does not make `pod` schedulable."""
+    """Return whether `event` may make `pod` schedulable, which `plugin` rejected.
+
+    If the plugin does not examine the event, or fails, the result is True for every relevant event.
+    """
     if not is_registered_for(plugin, event.kind):
         return False
     events = _events_of(plugin)
@@ -158,7 +162,7 @@ def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def node_events(old: Node | None, new: Node | None) -> Iterator[ClusterEvent]:
-    """Yield the events for a change of a node; none for a heartbeat without other changes."""
+    """Yield the events for a change of a node; a heartbeat without other changes yields none."""
     if old is None or new is None:
         if new is not None:
             yield ClusterEvent(EventKind.NODE_ADD, None, new)
@@ -248,7 +252,7 @@ def _scaled_down(old: PodInfo, new: PodInfo) -> bool:
 
 
 def assigned_pod_events(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
-    """Yield the events for a change of a pod on a node; none for a deletion request."""
+    """Yield the events for a change of a pod that has a node; a deletion request yields none."""
     if old.labels != new.labels:
         yield ClusterEvent(EventKind.ASSIGNED_POD_LABEL, old, new)
     if old.shape is not new.shape and _scaled_down(old, new):
@@ -256,7 +260,7 @@ def assigned_pod_events(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
 
 
 def waiting_pod_events(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
-    """Yield the events for a change of a waiting pod; they concern that pod alone."""
+    """Yield the events for a change of a waiting pod; they concern only that pod."""
     if old.labels != new.labels:
         yield ClusterEvent(EventKind.POD_LABEL, old, new)
     if old.shape is not new.shape:

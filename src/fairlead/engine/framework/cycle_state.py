@@ -9,7 +9,7 @@ Value = TypeVar("Value")
 
 @runtime_checkable
 class Cloneable(Protocol):
-    """State of a plugin that AddPod and RemovePod change; a dry run changes a copy of it."""
+    """Protocol for plugin state that add_pod and remove_pod change; a dry run changes a copy."""
 
     def clone(self) -> Cloneable:
         """Return an independent copy."""
@@ -44,13 +44,13 @@ class CycleState:
         return value
 
     def find(self, kind: type[Value]) -> Value | None:
-        """Return the value stored under `kind`, None if there is none."""
+        """Return the value stored under `kind`, or None."""
         value = self._values.get(kind)
         assert value is None or isinstance(value, kind)
         return value
 
     def clone(self) -> CycleState:
-        """Return a copy on which AddPod and RemovePod do not affect the original."""
+        """Return a copy; add_pod and remove_pod on the copy do not affect the original."""
         copy = CycleState()
         copy.skipped_filters = self.skipped_filters.copy()
         copy.skipped_scores = self.skipped_scores.copy()

@@ -1,4 +1,4 @@
-"""Diagnosis: why no node fits, and the text that users read about it.
+"""Diagnosis: the reasons why no node fits a pod, and the message for users.
 
 upstream: pkg/scheduler/framework/types.go: Diagnosis, FitError.Error
 """
@@ -21,13 +21,13 @@ _RESTRICTED_BY: Final = "node(s) didn't satisfy plugin(s) {plugins}"
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The verdicts of a failed scheduling cycle, for every node.
+    """The verdicts of a failed scheduling cycle on every node.
 
-    `rows` are the rows of nodes, ascending. `codes[i]` is the index in `statuses` of the verdict on
-    the node in row `rows[i]`, negative if it has none. Nodes in other rows, or with a negative
-    code, were excluded by the plugins `restricting`, whose PreFilter limits the nodes by name.
-    `pre_filter` is set if the pod was rejected as a whole, and then applies to every node.
-    `unnamed` are plugins that rejected nodes without appearing in a status.
+    `rows` are node rows, ascending. `statuses[codes[i]]` is the verdict on the node at `rows[i]`; a
+    negative code means that there is no verdict. Nodes without a verdict and nodes in other rows
+    were excluded by the plugins `restricting`, whose PreFilter limits the nodes by name.
+    `pre_filter` is set if the pod was rejected as a whole, and is then the verdict on every node.
+    `unnamed` are plugins that rejected nodes but appear in no status.
     """
 
     table: NodeTable
@@ -39,7 +39,7 @@ class Diagnosis:
     unnamed: tuple[str, ...] = ()
 
     def counts(self) -> Iterator[tuple[Status, int]]:
-        """Yield each distinct verdict with its number of nodes."""
+        """Yield (verdict, number of nodes) for each distinct rejection."""
         if self.pre_filter is not None:
             yield self.pre_filter, self.table.count
             return
@@ -51,7 +51,7 @@ class Diagnosis:
             yield restricted_by(self.restricting), rest
 
     def status_of(self, row: int) -> Status:
-        """Return the verdict for the node in `row`."""
+        """Return the verdict on the node at `row`."""
         if self.pre_filter is not None:
             return self.pre_filter
         at = int(np.searchsorted(self.rows, row))
@@ -60,7 +60,7 @@ class Diagnosis:
         return restricted_by(self.restricting)
 
     def rows_with(self, code: Code) -> npt.NDArray[np.int64]:
-        """Return the rows whose verdict has `code`, ascending."""
+        """Return the rows of nodes whose verdict has `code`, ascending."""
         if self.pre_filter is not None:
             alive = np.flatnonzero(self.table.alive)
             return alive if self.pre_filter.code is code else alive[:0]
@@ -74,15 +74,15 @@ class Diagnosis:
 
 
 def restricted_by(plugins: Sequence[str]) -> Status:
-    """Return the verdict for nodes that a PreFilter excluded by name (schedule_one.go)."""
+    """Return the verdict on nodes that a PreFilter excluded by name (schedule_one.go)."""
     return unresolvable(_RESTRICTED_BY.format(plugins=f"[{' '.join(plugins)}]"))
 
 
 def fit_error(diagnosis: Diagnosis, post_filter_message: str) -> str:
     """Return the text of the FailedScheduling event.
 
-    Counted reasons are sorted as strings, so "10 x" comes before "2 y". A node that fails for
-    several reasons counts in each.
+    Entries such as "10 x" and "2 y" are sorted as strings, so "10 x" comes before "2 y". A node
+    that was rejected for several reasons is counted for each of them.
     """
     nodes = diagnosis.table.count
     if not nodes:

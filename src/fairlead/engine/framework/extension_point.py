@@ -1,7 +1,7 @@
 """METHODS: all methods that a plugin can have, in the order in which the framework calls them.
 
-`plugin_check`, `guard` and `meter` read this table. Extension points have upstream's names, as in
-its metrics.
+`plugin_check`, `guard` and `meter` use this table. Extension points have the same names as in
+upstream's metrics.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Kind = TypeVar("Kind", bound=Plugin)
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """The method `name` of `protocol`, called at the extension point `point`.
+    """The method `name` of `protocol`, which is called at the extension point `point`.
 
-    A class with at least one method whose `enters` is set is a plugin; methods without it only
-    refine other methods. For each group in `beside`, the plugin must also have one of the group's
-    methods.
+    A class is a plugin if it has at least one method with `enters` set; other methods only refine
+    these methods. If a plugin has this method, it must also have a method of each group in
+    `beside`.
     """
 
     name: str
@@ -86,8 +86,8 @@ ATTRIBUTES: Final = ("events", "locality", "normalization")
 def wrap_methods(plugin: Kind, wrap: Callable[[Method, Ask], Ask]) -> Kind:
     """Return `plugin` with each of its methods replaced by `wrap(method, call)`.
 
-    The result implements the same Protocols as the original, so callers cannot tell the
-    difference. Plugins that are not wrapped cost nothing extra.
+    The result implements the same Protocols as the original, so callers can treat it as the
+    original. Plugins that are not wrapped have no additional cost.
     """
     namespace: dict[str, Any] = {"name": plugin.name, "__slots__": ()}
     for attribute in ATTRIBUTES:

@@ -1,4 +1,4 @@
-"""PluginFault: an error in a user's plugin, with its place in the source."""
+"""PluginFault: an error in a user's plugin, with its location in the source code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _TEXT_MAX: Final = 300
 
 
 class PluginFault(Exception):  # noqa: N818 - a fault of the plugin, not an error of ours
-    """An error in a user's plugin; `str()` names plugin, method, cause and source line."""
+    """Raised for an error in a user's plugin; names plugin, method, cause and source line."""
 
     def __init__(self, plugin: str, text: str) -> None:
         """Store the plugin's name and `text`, the complete description of the error."""
@@ -18,7 +18,7 @@ class PluginFault(Exception):  # noqa: N818 - a fault of the plugin, not an erro
 
 
 def fault_in(plugin: str, method: str, what: str) -> PluginFault:
-    """Return the fault `what` of the plugin's `method`."""
+    """Return the fault with the text `what` for the plugin's `method`."""
     return PluginFault(plugin, f"plugin {plugin!r} failed in {method}: {what}")
 
 
@@ -30,7 +30,7 @@ def fault_of(plugin: str, method: str, cause: Exception) -> PluginFault:
 
 
 def describe(cause: Exception) -> str:
-    """Return type and text of `cause`, shortened; works even if its own `__str__` raises."""
+    """Return type and text of `cause`, shortened; works even if its `__str__` raises."""
     try:
         text = str(cause)
     except Exception:  # noqa: BLE001 - whatever a user's exception does, it is described
@@ -40,7 +40,7 @@ def describe(cause: Exception) -> str:
 
 
 def _place(trace: TracebackType | None) -> str:
-    """Return where the exception was raised, such as ` (cost.py:12)`."""
+    """Return the place at which the exception was raised, such as ` (cost.py:12)`."""
     if trace is None:
         return ""
     while trace.tb_next is not None:

@@ -1,9 +1,9 @@
-"""Feasibility: a profile's verdict for every node, for one pod.
+"""Feasibility: a profile's verdict on every node, for one pod.
 
     PreFilter and Filter plugins that depend on the node alone          cached in the shape's plan
     plugins that depend on more (affinity, spread, volumes)             called for the nodes left
 
-Nominated pods are not counted here.
+Nominated pods are not taken into account here.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class Feasibility(Struct, eq=False):
-    """The verdicts on one pod for every node.
+    """The verdicts on every node for one pod.
 
-    `codes[i]` is the index in `statuses` of the verdict on row `plan.rows[i]` (0: fits, negative:
-    no node). It is the plan's own array unless an uncached plugin changed a verdict. `rejected` is
-    set if PreFilter rejected the pod as a whole. `unnamed` are plugins that rejected nodes but
-    appear in no status.
+    `statuses[codes[i]]` is the verdict on the node at row `plan.rows[i]`. Code 0 means that the pod
+    fits; a negative code means that the row has no node or the node is excluded. `codes` is the
+    plan's own array unless an uncached plugin changed a verdict. `rejected` is set if PreFilter
+    rejected the pod as a whole. `restricting` are the plugins whose PreFilter limits the nodes by
+    name. `unnamed` are plugins that rejected nodes but appear in no status.
     """
 
     plan: ShapePlan
@@ -43,12 +44,12 @@ class Feasibility(Struct, eq=False):
 
     @property
     def statuses(self) -> list[Status]:
-        """The statuses that `codes` refers to: the plan's, then those of this cycle."""
+        """The statuses to which `codes` refers: those of the plan, then those of this cycle."""
         return self._verdicts or self.plan.statuses
 
     @property
     def is_cached(self) -> bool:
-        """True if the cached codes and totals of the plan apply to the pod unchanged."""
+        """Whether the cached codes and totals of the plan apply to the pod unchanged."""
         return self.codes is self.plan.codes
 
     def positions(self) -> Rows:
@@ -70,7 +71,7 @@ class Feasibility(Struct, eq=False):
         return len(self.codes) - int(np.count_nonzero(self.codes))
 
     def is_feasible(self, node: NodeInfo) -> bool:
-        """Return True if the pod fits `node`."""
+        """Return whether the pod fits `node`."""
         at = self.plan.position(node.row)
         return self.rejected is None and at is not None and self.codes[at] == 0
 
@@ -80,7 +81,7 @@ class Feasibility(Struct, eq=False):
         return [table.at(row) for row in self.plan.rows[self.positions()].tolist()]
 
     def without(self, gone: Rows) -> None:
-        """Remove the nodes at the positions `gone`, whether or not the pod fits them."""
+        """Exclude the nodes at the positions `gone`, whether or not the pod fits them."""
         self.codes = self.codes.copy()
         self.codes[gone] = DEAD
 
@@ -89,9 +90,9 @@ class Feasibility(Struct, eq=False):
         self.judge(positions, {})
 
     def judge(self, positions: Rows, verdicts: Mapping[int, Status]) -> None:
-        """Limit the feasible nodes to `positions`; `verdicts` gives reasons for other positions.
+        """Limit the feasible nodes to `positions`; set `verdicts` at other positions.
 
-        A node that was feasible and has no entry in `verdicts` ends up without a verdict.
+        A node that was feasible and is in neither has no verdict afterwards.
         """
         codes = self.codes.copy()
         codes[codes == 0] = DEAD
@@ -104,7 +105,7 @@ class Feasibility(Struct, eq=False):
         self.codes = codes
 
     def error(self) -> Status | None:
-        """Return the first ERROR among the verdicts: a failing plugin fails the whole cycle."""
+        """Return the first ERROR verdict, None if there is none; an error fails the whole cycle."""
         if self.rejected is not None:
             return self.rejected if self.rejected.code is Code.ERROR else None
         if not self.plan.has_errors:
@@ -113,7 +114,7 @@ class Feasibility(Struct, eq=False):
         return next((status for status in verdicts if status.code is Code.ERROR), None)
 
     def diagnosis(self) -> Diagnosis:
-        """Return the verdicts as a Diagnosis, for the failure handler and PostFilter."""
+        """Return the verdicts as a Diagnosis, for failure messages and PostFilter."""
         plan = self.plan
         return Diagnosis(
             table=plan.table,
@@ -137,7 +138,7 @@ def filter_nodes(plans: PlanCache, pod: PodInfo) -> Feasibility:
 
 
 def _pre_filter(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
-    """Run the uncached PreFilters in configured order; stop at the first rejection."""
+    """Run the uncached PreFilter plugins in configured order; stop at the first rejection."""
     plan, framework = found.plan, plans.framework
     split = plan.split
     plugins = split.pre_filters if plan.rejected else split.cluster_pre_filters
@@ -154,7 +155,7 @@ def _pre_filter(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
 
 
 def _restrict(found: Feasibility, plugin: str, names: Iterable[str]) -> None:
-    """Exclude every node not in `names` from this cycle."""
+    """Exclude all nodes that are not in `names` from this cycle."""
     plan = found.plan
     nodes = (plan.table.find(name) for name in names)
     kept = np.isin(plan.rows, [node.row for node in nodes if node is not None])
@@ -163,10 +164,10 @@ def _restrict(found: Feasibility, plugin: str, names: Iterable[str]) -> None:
 
 
 def _filter_by_cluster(pod: PodInfo, found: Feasibility) -> None:
-    """Run the Filters that depend on more than the node, only for nodes that are still feasible.
+    """Run the Filter plugins that depend on more than the node, on nodes that are still feasible.
 
-    If every row is feasible, they get all rows at once, so that plugins that cache by the row
-    array can reuse their verdicts.
+    If all rows are feasible, the plugins get the array of all rows. Plugins that cache verdicts for
+    that array can then reuse them.
     """
     skipped, plan = found.state.skipped_filters, found.plan
     for point in plan.split.cluster_filters:

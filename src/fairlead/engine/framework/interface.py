@@ -1,17 +1,18 @@
 """The extension points, as small Protocols (kube-scheduler/framework/interface.go).
 
-A plugin is a class with a `name` and the methods of its extension points; the runtime detects them.
-One scheduling cycle calls them in this order:
+A plugin is a class with a `name` and the methods of its extension points; the runtime detects the
+methods. One scheduling cycle calls them in this order:
 
     PreEnqueue (once, before queueing) · QueueSort
     PreFilter → Filter → PostFilter (only if no node is left)
     PreScore → Score → normalisation
     Reserve → Permit → PreBind → Bind → PostBind
 
-Filter and Score come in two forms. Per node: `filter(state, pod, node)`, `score(...)`. Over
-columns: `filter_columns(state, pod, table, rows)`, `score_columns(...)`, which must return the same
-answers for all `rows` at once. A plugin needs one of the two; built-in plugins have both, because
-single rows are cheaper per node and whole tables cheaper over columns.
+Filter and Score have two forms. The form for one node is `filter(state, pod, node)` and
+`score(...)`. The form over columns is `filter_columns(state, pod, table, rows)` and
+`score_columns(...)`, which must return the same results for all `rows`. A plugin needs only one
+form. Built-in plugins have both, because the first is cheaper for single rows and the second for
+whole tables.
 """
 
 from __future__ import annotations
@@ -52,11 +53,12 @@ SCORE_MAX = 100
 
 
 class Locality(Enum):
-    """What a Filter or Score result depends on besides the pod's shape; decides what is cached.
+    """The data on which a Filter or Score result depends besides the pod's shape.
 
-    NODE: the Node object alone. ROW: also the pods on that node. CLUSTER: anything; the plugin is
-    called in every cycle. A plugin sets its attribute `locality`; the default is CLUSTER. NODE and
-    ROW plugins must read nothing of the pod but its shape.
+    NODE: only the Node object. ROW: also the pods on that node. CLUSTER: anything. Results of NODE
+    and ROW plugins are cached; a CLUSTER plugin is called in every cycle. A plugin sets its
+    attribute `locality`; the default is CLUSTER. NODE and ROW plugins must not read anything of the
+    pod except its shape.
     """
 
     NODE = "node"
@@ -65,10 +67,11 @@ class Locality(Enum):
 
 
 class Normalization(Enum):
-    """How raw scores of the feasible nodes become 0..100 (helper/normalize_score.go).
+    """The rule that scales the raw scores of the feasible nodes to 0..100.
 
-    NONE: they already are. SCALED: 100 × raw ÷ max, 0 if max is 0. REVERSED: 100 minus that,
-    100 if max is 0. A plugin with any other rule implements `normalize_scores`.
+    NONE: scores are already in this range. SCALED: 100 × raw ÷ max, or 0 if max is 0. REVERSED: 100
+    minus the SCALED score. A plugin with any other rule implements `normalize_scores`.
+    upstream: helper/normalize_score.go
     """
 
     NONE = "none"
@@ -77,9 +80,9 @@ class Normalization(Enum):
 
 
 class Verdicts(Struct, frozen=True):
-    """Filter results for many rows: `codes[i]` is 0 if row i fits, else an index in `statuses`.
+    """Filter results for many rows: `codes[i]` is 0 if row i fits, else an index into `statuses`.
 
-    `statuses[0]` is never read.
+    `statuses[0]` is not used.
     """
 
     codes: npt.NDArray[np.int32]
@@ -98,87 +101,90 @@ class Plugin(Protocol):
 
     @property
     def name(self) -> str:
-        """The name used in configuration and messages."""
+        """The plugin's name in configuration and messages."""
         ...
 
 
 @runtime_checkable
 class PreEnqueuePlugin(Plugin, Protocol):
-    """Can keep a pod out of the queue."""
+    """A plugin that can keep a pod out of the queue."""
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """Return None to let the pod into the queue, else the rejection."""
+        """Return None if the pod may enter the queue, else a rejection."""
         ...
 
 
 @runtime_checkable
 class QueueSortPlugin(Plugin, Protocol):
-    """Orders the active queue."""
+    """A plugin that orders the active queue."""
 
     def sort_key(self, pod: PodInfo, timestamp: int) -> tuple[int, ...]:
-        """Return the key by which the queue is ordered, the smallest first.
+        """Return the sort key of `pod` in the queue; the pod with the smallest key comes first.
 
-        `timestamp` is when the pod entered the queue (ns).
+        `timestamp` is the time at which the pod entered the queue (ns).
         """
         ...
 
 
 @runtime_checkable
 class PreFilterPlugin(Plugin, Protocol):
-    """Examines the pod once per cycle."""
+    """A plugin that examines the pod once per scheduling cycle."""
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterResult | Status | None:
-        """Return SKIP if the plugin's Filter need not run; a rejection ends the cycle."""
+        """Return None to go on, SKIP if Filter need not run, or a rejection, which ends the cycle.
+
+        A PreFilterResult limits the nodes.
+        """
         ...
 
 
 @runtime_checkable
 class ShapeRelevance(Plugin, Protocol):
-    """A plugin that can tell from the shape of a pod that it skips the pod."""
+    """A plugin that can tell from the shape of a pod whether it skips the pod."""
 
     def concerns(self, shape: Shape) -> bool:
         """Return False if PreFilter and PreScore would return SKIP for `shape`.
 
-        If it returns False, neither is called.
+        These methods are then not called.
         """
         ...
 
 
 @runtime_checkable
 class PreFilterExtensions(Plugin, Protocol):
-    """Keeps a PreFilter's data correct while a dry run moves pods."""
+    """A PreFilter plugin that updates its data when a dry run adds or removes pods."""
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """Update the data as if `added` were on `node`."""
+        """Update the data in `state` as if `added` were on `node`."""
         ...
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """Update the data as if `removed` were no longer on `node`."""
+        """Update the data in `state` as if `removed` were no longer on `node`."""
         ...
 
 
 @runtime_checkable
 class FilterPlugin(Plugin, Protocol):
-    """Decides whether a pod fits a node."""
+    """A plugin that decides whether a pod fits a node."""
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Return None if the pod fits, else the rejection."""
+        """Return None if the pod fits the node, else a rejection."""
         ...
 
 
 @runtime_checkable
 class ColumnFilterPlugin(Plugin, Protocol):
-    """Decides for many nodes at once whether a pod fits."""
+    """A plugin that decides for many nodes together whether a pod fits them."""
 
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return one code per entry of `rows`."""
+        """Return one verdict code per entry of `rows`."""
         ...
 
 
 class Shortlist(Protocol):
-    """Preemption candidates that a PostFilter passes to the extenders before it chooses one."""
+    """The preemption candidates that a PostFilter passes to the extenders before it chooses one."""
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -186,7 +192,7 @@ class Shortlist(Protocol):
         ...
 
     def choose(self, candidates: Sequence[Candidate] | Status) -> PostFilterResult:
-        """Return the result of choosing among `candidates`, or the error if an extender failed."""
+        """Choose one of `candidates`; return an error if it is a failed extender's status."""
         ...
 
 
@@ -194,12 +200,14 @@ class Shortlist(Protocol):
 class PostFilterResult:
     """The result of a PostFilter.
 
-    `status` SUCCESS means that the PostFilter makes room for the pod. `nominated_node` is the node
-    where it does so; "" clears an earlier nomination, None leaves it unchanged. `victims` are the
-    pods to remove, least important last; `pdb_violations` counts those that violate a budget;
-    `rule`, `candidates` and `equals` describe how the node was picked. If `shortlist` is set, no
-    node is picked yet and only the code SUCCESS is meaningful. `commands` are sent with every
-    status.
+    - `status`: SUCCESS if the PostFilter makes room for the pod
+    - `nominated_node`: the node on which it makes room; "" clears an earlier nomination, and None
+      keeps it
+    - `victims`: the pods to remove, the least important last
+    - `pdb_violations`: the number of victims whose removal violates a disruption budget
+    - `rule`, `candidates` and `equals`: how the node was chosen
+    - `shortlist`: if set, no node is chosen yet, and `status` is the only other meaningful field
+    - `commands`: commands that are sent whatever the status is
     """
 
     status: Status
@@ -215,36 +223,36 @@ class PostFilterResult:
 
 @runtime_checkable
 class PostFilterPlugin(Plugin, Protocol):
-    """Tries to make room if no node fits; the first plugin that succeeds ends the search."""
+    """A plugin that tries to make room if no node fits; the first success ends the search."""
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> PostFilterResult:
-        """Make room for `pod`; return the result. `diagnosis` has the rejection of each node."""
+        """Try to make room for `pod`; `diagnosis` has the rejection of each node."""
         ...
 
 
 @runtime_checkable
 class PreScorePlugin(Plugin, Protocol):
-    """Examines the pod and the feasible nodes once before scoring."""
+    """A plugin that examines the pod and the feasible nodes once, before scoring."""
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Return SKIP if the plugin's Score need not run; an ERROR fails the cycle."""
+        """Return None to go on, or SKIP if Score need not run; an ERROR fails the cycle."""
         ...
 
 
 @runtime_checkable
 class ScorePlugin(Plugin, Protocol):
-    """Rates a node; higher is better."""
+    """A plugin that scores a node; higher is better."""
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return the raw score."""
+        """Return the raw score of the node."""
         ...
 
 
 @runtime_checkable
 class ColumnScorePlugin(Plugin, Protocol):
-    """Rates many nodes at once."""
+    """A plugin that scores many nodes together."""
 
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
@@ -255,10 +263,10 @@ class ColumnScorePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class ScoreRelevance(Protocol):
-    """A Score plugin that can tell in advance that it gives all nodes the same score."""
+    """A Score plugin that can tell in advance whether it gives all nodes the same score."""
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True if the plugin would give every node the same score or return SKIP."""
+        """Return True if the plugin would give all nodes the same score or return SKIP."""
         ...
 
 
@@ -267,7 +275,7 @@ class ScoreEpoch(Protocol):
     """A Score plugin of Locality NODE whose scores also depend on the set of all nodes."""
 
     def epoch(self) -> object:
-        """Return a value that changes whenever the score of an unchanged node may change."""
+        """Return a value that changes if scores of unchanged nodes may have changed."""
         ...
 
 
@@ -276,34 +284,34 @@ class ScoreNormalizer(Protocol):
     """A Score plugin with its own normalisation."""
 
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
-        """Return the raw scores of the feasible nodes, normalised to 0..100."""
+        """Scale the raw scores of the feasible nodes to 0..100."""
         ...
 
 
 @runtime_checkable
 class ReservePlugin(Plugin, Protocol):
-    """Records a placement before the pod is bound."""
+    """A plugin that records a placement before the pod is bound."""
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Record the placement; `unreserve` reverts it.
+        """Record the placement of `pod` on `node`; `unreserve` reverts it.
 
-        A rejecting plugin must undo its own changes.
+        If a plugin rejects the placement, it must first revert its own changes.
         """
         ...
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        """Revert `reserve`; also called if `reserve` was not reached."""
+        """Revert `reserve`; this is also called if `reserve` was not called."""
         ...
 
 
 @runtime_checkable
 class PermitPlugin(Plugin, Protocol):
-    """Can delay or reject the binding of a placed pod."""
+    """A plugin that can delay or reject the binding of a placed pod."""
 
     def permit(self, state: CycleState, pod: PodInfo, node: str) -> Status | Wait | None:
-        """Return None to go on, `Wait` to hold the pod until `allow`, or a rejection.
+        """Return None to allow the binding, `Wait` to hold the pod until `allow`, or a rejection.
 
-        A rejection undoes the placement.
+        A rejection reverts the placement.
         """
         ...
 
@@ -315,9 +323,9 @@ PreparationCommand = CreateObject | DeleteObject | PatchObject | PatchStatus | R
 class Preparation:
     """A PreBind result: commands to perform before the pod can be bound.
 
-    `commands` are sent at once, and each must succeed, except events. Then the plugin's
-    `is_prepared` is called every `interval` until it returns None, for at most `timeout` (both ns),
-    after which the placement fails with `on_timeout`.
+    All `commands` are sent immediately, and each must succeed, except events. Then the plugin's
+    `is_prepared` is called every `interval` until it returns None. After `timeout` (both in ns),
+    the placement fails with the message `on_timeout`.
     """
 
     commands: tuple[PreparationCommand, ...]
@@ -328,35 +336,35 @@ class Preparation:
 
 @runtime_checkable
 class PreBindPlugin(Plugin, Protocol):
-    """Prepares the node for the pod."""
+    """A plugin that prepares the binding, for example by writing volume bindings."""
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
-        """Return None to go on, or a Preparation; a rejection undoes the placement."""
+        """Return None to go on, a Preparation, or a rejection, which reverts the placement."""
         ...
 
 
 @runtime_checkable
 class Preparer(PreBindPlugin, Protocol):
-    """A PreBind plugin whose preparations take time."""
+    """A PreBind plugin with preparations that take time."""
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Return None if the pod may be bound, WAIT to be called again, else a rejection."""
+        """Return None if the pod may be bound, WAIT to be called again, or a rejection."""
         ...
 
 
 @runtime_checkable
 class BindPlugin(Plugin, Protocol):
-    """Provides the command that binds a pod."""
+    """A plugin that provides the command that binds a pod."""
 
     def bind(self, pod: PodInfo, node: str) -> Bind | None:
-        """Return the command that binds `pod` to `node`; None leaves it to the next Bind plugin."""
+        """Return the command that binds `pod` to `node`, None to let the next Bind plugin do it."""
         ...
 
 
 @runtime_checkable
 class PostBindPlugin(Plugin, Protocol):
-    """Acts after every successful binding."""
+    """A plugin that acts after every successful binding."""
 
     def post_bind(self, pod: PodInfo, node: str) -> None:
-        """React to the binding; it cannot be rejected any more."""
+        """React to the binding of `pod` to `node`, which can no longer be rejected."""
         ...

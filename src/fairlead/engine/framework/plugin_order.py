@@ -62,7 +62,7 @@ class PluginOrder:
     """The built plugins of `profile` in order; `add` inserts plugins that are built later."""
 
     def __init__(self, profile: Profile, plugins: Sequence[tuple[Plugin, int]]) -> None:
-        """Arrange `plugins`, with their score weights, in the order of the profile."""
+        """Arrange `plugins`, (plugin, score weight) pairs, in the order of the profile."""
         self._profile = profile
         self._plugins = [plugin for plugin, _ in plugins]
         everywhere = {name for name, _ in profile.plugins}
@@ -79,9 +79,10 @@ class PluginOrder:
         self._plugins.insert(next(place, len(self._plugins)), plugin)
 
     def at(self, point: str) -> list[Plugin]:
-        """Return the plugins to call at `point`.
+        """Return the plugins to call at the extension point `point`, in order.
 
-        Raises PointError if the profile contradicts itself.
+        Raises PointError if the profile enables a plugin twice at this point, or enables a plugin
+        that does not implement it.
         """
         parties = [plugin for plugin in self._plugins if isinstance(plugin, _FORMS[point])]
         settings = self._profile.points.get(point)
@@ -97,12 +98,12 @@ class PluginOrder:
         return [by_name[name] for name in names if name in by_name]
 
     def scorers(self) -> list[tuple[Plugin, int]]:
-        """Return the Score plugins with their weights, all of them above 0."""
+        """Return the Score plugins with their weights; plugins with weight 0 are left out."""
         scorers = ((plugin, self._weights[plugin.name]) for plugin in self.at("Score"))
         return [(plugin, weight) for plugin, weight in scorers if weight]
 
     def queue_sort(self) -> Plugin:
-        """Return the one plugin that orders the queue."""
+        """Return the plugin that orders the queue; raises PointError if not exactly one does."""
         found = self.at("QueueSort")
         if len(found) != 1:
             name = self._profile.scheduler_name

@@ -1,7 +1,8 @@
-"""FilterPoint and ScorePoint: call a plugin per node or over columns, whichever form it has.
+"""FilterPoint and ScorePoint: call a plugin for one node or over columns, in whichever form it has.
 
-Both hold the two forms as plain callables. If a plugin has one form only, the other is derived
-from it. They are resolved once, because looking up a plugin's methods costs more than calling it.
+Both classes hold the two forms as plain callables. If a plugin has only one form, the other form is
+derived from it. The callables are resolved once, because looking up a plugin's methods costs more
+than calling them.
 """
 
 from __future__ import annotations
@@ -46,24 +47,27 @@ ScoreShapes = Callable[[ShapeColumns, NodeTable, int], Scores | None]
 
 @runtime_checkable
 class ShapeFilterPlugin(Plugin, Protocol):
-    """A built-in Filter of Locality ROW that can also decide about one node for many shapes."""
+    """A built-in Filter of Locality ROW that can also evaluate one node for many shapes."""
 
     def filter_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Mask | None:
-        """Return, for every shape, whether it fits; None if all fit. Agrees with `filter`."""
+        """Return, for each of `shapes`, whether the node at `row` fits; None if it fits all.
+
+        The result must agree with `filter`.
+        """
         ...
 
 
 @runtime_checkable
 class ShapeScorePlugin(Plugin, Protocol):
-    """A built-in Score of Locality ROW that can also rate one node for many shapes."""
+    """A built-in Score of Locality ROW that can also score one node for many shapes."""
 
     def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
-        """Return what `score` returns for every shape; None if `score` must be called instead."""
+        """Return the node's score for each of `shapes`; None if `score` must be called instead."""
         ...
 
 
 def locality_of(plugin: object) -> Locality:
-    """Return what the plugin's results depend on; CLUSTER unless it has a `locality`."""
+    """Return the plugin's `locality`, CLUSTER if it has no such attribute."""
     found = getattr(plugin, "locality", Locality.CLUSTER)
     assert isinstance(found, Locality)
     return found
@@ -73,7 +77,7 @@ def locality_of(plugin: object) -> Locality:
 class FilterPoint:
     """The Filter of one plugin, callable for one node (`one`) and over columns (`many`).
 
-    Both raise what the plugin raises.
+    Exceptions of the plugin are not caught.
     """
 
     name: str
@@ -88,7 +92,7 @@ class FilterPoint:
 class ScorePoint:
     """The Score of one plugin, callable for one node (`one`) and over columns (`many`).
 
-    `normalize` turns raw scores into 0..100.
+    `normalize` scales raw scores to 0..100.
     """
 
     name: str
@@ -104,7 +108,7 @@ class ScorePoint:
 
 
 def filter_point(plugin: Plugin, table: NodeTable) -> FilterPoint:
-    """Return a FilterPoint for `plugin`, which has at least one form of Filter."""
+    """Return a FilterPoint for `plugin`, which must have at least one form of Filter."""
     many = plugin.filter_columns if isinstance(plugin, ColumnFilterPlugin) else None
     if isinstance(plugin, FilterPlugin):
         one: FilterOne = plugin.filter
@@ -122,7 +126,7 @@ def filter_point(plugin: Plugin, table: NodeTable) -> FilterPoint:
 
 
 def score_point(plugin: Plugin, weight: int, table: NodeTable) -> ScorePoint:
-    """Return a ScorePoint for `plugin`, which has at least one form of Score."""
+    """Return a ScorePoint for `plugin`, which must have at least one form of Score."""
     many = plugin.score_columns if isinstance(plugin, ColumnScorePlugin) else None
     if isinstance(plugin, ScorePlugin):
         one: ScoreOne = plugin.score
@@ -202,7 +206,7 @@ def _default_normalize(
 
 
 def normalized(kind: Normalization, raw: Scores) -> Scores:
-    """Return the raw scores of the feasible nodes, normalised to 0..100.
+    """Return the raw scores of the feasible nodes, scaled to 0..100 by the rule `kind`.
 
     upstream: plugins/helper/normalize_score.go: DefaultNormalizeScore
     """
@@ -214,7 +218,7 @@ def normalized(kind: Normalization, raw: Scores) -> Scores:
 
 
 def is_in_range(scores: Scores) -> bool:
-    """Return True if all normalised scores are within 0..100."""
+    """Return whether all normalised scores are within 0..100."""
     if not len(scores):
         return True
     return bool(np.minimum.reduce(scores) >= 0 and np.maximum.reduce(scores) <= SCORE_MAX)
@@ -230,7 +234,7 @@ def invalid_score(plugin: Plugin, score: int) -> Status:
 
 
 def out_of_range(plugin: Plugin, scores: Scores) -> Status | None:
-    """Return the ERROR status for the first of `scores` outside 0..100, None if there is none."""
+    """Return the ERROR status for the first score outside 0..100, None if all are inside."""
     if is_in_range(scores):
         return None
     wrong = (scores < 0) | (scores > SCORE_MAX)
@@ -238,7 +242,7 @@ def out_of_range(plugin: Plugin, scores: Scores) -> Status | None:
 
 
 def crashed(plugin: Plugin, cause: Exception) -> Status:
-    """Return the ERROR status of a plugin that raised an exception; it names the plugin."""
+    """Return the ERROR status for a plugin that raised an exception; it names the plugin."""
     if isinstance(cause, PluginFault):
         return error(str(cause)).by(cause.plugin)
     return error(f"plugin {plugin.name!r} failed: {describe(cause)}").by(plugin.name)

@@ -4,7 +4,7 @@
           │ one failed                   │ rejected, or timed out
           └──────────────────────────────┴──▶ the placement fails
 
-All plugins of a pod prepare concurrently, and the pod is bound once the last one is done. Two pods
+All plugins of a pod prepare concurrently. The pod is bound when the last plugin is done. Two pods
 may send equal commands for the same object, so outcomes are matched by the identity of the command,
 not by its content.
 upstream: framework/runtime/framework.go: RunPreBindPlugins
@@ -29,7 +29,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class PodPreparation:
-    """A pod that `plugin` prepares for `node`."""
+    """A placed pod with the preparation that `plugin` requires."""
 
     pod: PodInfo
     node: str
@@ -40,7 +40,11 @@ class PodPreparation:
 
 @dataclass(slots=True, eq=False)
 class _Work:
-    """One plugin's preparation of a pod; `since` is when the last of its commands succeeded."""
+    """A plugin's preparation of a pod in progress.
+
+    `unanswered` is the number of commands without an outcome. `since` is the time at which the last
+    command succeeded.
+    """
 
     preparing: PodPreparation
     unanswered: int
@@ -56,7 +60,7 @@ class PreparationResult:
 
 
 class PreparingPods:
-    """The pods being prepared; the preparations in progress (`works`) are keyed by `PodInfo.id`."""
+    """The pods being prepared; `works` maps `PodInfo.id` to the preparations in progress."""
 
     def __init__(self) -> None:
         """Start without pods."""
@@ -65,11 +69,11 @@ class PreparingPods:
         self._checks: TimerQueue[_Work] = TimerQueue()
 
     def __contains__(self, pod: PodInfo) -> bool:
-        """Return True if `pod` is being prepared."""
+        """Return whether `pod` is being prepared."""
         return pod.id in self.works
 
     def begin(self, works: list[PodPreparation], now: Instant) -> list[PreparationCommand]:
-        """Start to prepare a pod; return the commands to send, in order."""
+        """Start the preparations `works` of a pod; return the commands to send, in order."""
         commands: list[PreparationCommand] = []
         for preparing in works:
             sent = preparing.preparation.commands
@@ -83,7 +87,7 @@ class PreparingPods:
         return commands
 
     def forget(self, pod: PodInfo) -> None:
-        """Stop preparing the pod."""
+        """Drop all preparations of `pod`."""
         for work in self.works.pop(pod.id, ()):
             for command in work.preparing.preparation.commands:
                 self._asked.pop(id(command), None)
@@ -93,7 +97,7 @@ class PreparingPods:
     def answer(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> PreparationResult | None:
-        """Handle the outcome of a command; return the preparation if it ended, else None."""
+        """Handle the outcome of a command; return the result if it ends the pod's preparation."""
         _, work = self._asked.pop(id(outcome.command), (None, None))
         if work is None:
             return None
@@ -105,11 +109,11 @@ class PreparingPods:
         return None
 
     def next_check(self) -> Instant | None:
-        """Return when to call `check` next; it may have nothing to do then."""
+        """Return the next time at which to call `check`, None if no check is due."""
         return self._checks.next_due()
 
     def check(self, now: Instant) -> Iterator[PreparationResult]:
-        """Poll every plugin that is due; return the preparations that end."""
+        """Call `is_prepared` of every plugin that is due; yield the preparations that end."""
         for work in self._checks.pop_due(now):
             if work in self.works.get(work.preparing.pod.id, ()):
                 ended = self._check(work, now)
@@ -147,7 +151,7 @@ class PreparingPods:
 
 
 def pre_bind_refusal(plugin: str, status: Status) -> Status:
-    """Return a PreBind plugin's rejection for the report; an error names its plugin."""
+    """Return the status for a pod that a PreBind plugin rejected; an error names the plugin."""
     if status.is_rejected:
         return status.by(plugin)
     return error(f'running PreBind plugin "{plugin}": {status.message}').by(plugin)

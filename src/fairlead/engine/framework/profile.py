@@ -1,7 +1,8 @@
 """Profile: the plugins for the pods of one schedulerName, with their order and weights.
 
-A plugin that is enabled everywhere (multiPoint) runs at each point it implements. For one point a
-profile may disable plugins, reorder them, or enable further ones. The resulting order is
+A plugin that is enabled everywhere (multiPoint) runs at each extension point that it implements. At
+a single point, a profile may disable plugins, reorder them, or enable further plugins. The
+resulting order at that point is:
 
     1  plugins enabled everywhere that are named here again, in the order named here
     2  the other plugins enabled everywhere, in their own order, without those disabled here
@@ -49,10 +50,11 @@ ALL: Final = "*"
 class Profile:
     """The plugins and settings for the pods of one schedulerName.
 
-    `plugins` are (name, score weight) in order; `args` holds pluginConfig by plugin name. Each
-    plugin runs at every extension point it implements, and scores if its weight is not 0. `points`
-    overrides single points (`Filter`, `Score`, …). `node_percentage` ends the search for nodes once
-    enough are feasible (0: upstream's adaptive percentage; None: examine all nodes).
+    `plugins` are (name, score weight) pairs in order, and `args` is pluginConfig by plugin name.
+    Each plugin runs at every extension point that it implements, and scores if its weight is not 0.
+    `points` overrides single extension points (`Filter`, `Score`, …). `node_percentage` ends the
+    search for nodes once this percentage of all nodes was found feasible. 0 means upstream's
+    adaptive percentage, and None means that all nodes are evaluated.
     """
 
     scheduler_name: str = DEFAULT_SCHEDULER
@@ -63,21 +65,25 @@ class Profile:
 
     @property
     def needed(self) -> tuple[tuple[str, int], ...]:
-        """The entries of `plugins`, plus those enabled at single points only (without a weight)."""
+        """The entries of `plugins`, then those enabled only at single points, with weight 0."""
         known = dict(self.plugins)
         at_points = (name for point in self.points.values() for name, _ in point.enabled)
         return *self.plugins, *((name, 0) for name in dict.fromkeys(at_points) if name not in known)
 
 
 class PointError(ValueError):
-    """A profile names a plugin at a point that the plugin does not implement."""
+    """Raised if a profile's plugins at an extension point are invalid.
+
+    For example, the profile enables a plugin twice, or enables a plugin that does not implement the
+    point.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class PointPlugins:
     """The plugins that a profile enables and disables at one extension point.
 
-    `enabled` are (name, score weight) in order; `disabled` are names, or ALL.
+    `enabled` are (name, score weight) pairs in order; `disabled` are names, or contain ALL.
     """
 
     enabled: tuple[tuple[str, int], ...] = ()
@@ -88,8 +94,9 @@ class PointPlugins:
     ) -> list[str]:
         """Return the names of the plugins to call at `point`, in order.
 
-        `everywhere` are the plugins enabled at all points; `extends` returns True for plugins that
-        implement `point`. Raises PointError.
+        `everywhere` are the plugins enabled at all points. `extends` returns whether a plugin
+        implements `point`. Raises PointError if `enabled` repeats a plugin or has one that does not
+        implement `point`.
         """
         named = [name for name, _ in self.enabled]
         for place, name in enumerate(named):

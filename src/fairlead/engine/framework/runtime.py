@@ -1,8 +1,8 @@
 """Framework: the plugins of one profile, called for one node at a time.
 
-`engine.framework.plan` evaluates whole tables. This module evaluates single nodes (dry runs, nodes
-with nominated pods) and contains the code that both share. An exception in a plugin becomes an
-ERROR status that names the plugin, never a crash.
+`engine.framework.plan` evaluates whole tables. This module evaluates single nodes, in dry runs and
+on nodes with nominated pods, and contains code that both modules use. If a plugin raises an
+exception, it becomes an ERROR status that names the plugin.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _GOING_ON: Final = (Code.SUCCESS, Code.SKIP)
 
 
 class Handle(Protocol):
-    """Read access to the engine, passed to a plugin's factory along with its arguments."""
+    """The read access to the engine that a plugin's factory gets in addition to its arguments."""
 
     @property
     def cluster(self) -> Cluster:
-        """The state of the cluster; plugins only read it."""
+        """The state of the cluster; plugins must not change it."""
         ...
 
     @property
@@ -59,23 +59,23 @@ class Handle(Protocol):
 
     @property
     def waiting_pods(self) -> WaitingPods:
-        """Placed pods held by Permit plugins; plugins may allow and reject them."""
+        """The placed pods that Permit plugins hold; plugins may allow and reject them."""
         ...
 
     def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
-        """Start a trial for `pod`: move pods hypothetically, then run the Filters."""
+        """Start a trial for `pod`, which moves pods hypothetically and then runs the Filters."""
         ...
 
 
 class Framework:
-    """The plugins of `profile`, by extension point, in configured order."""
+    """The plugins of `profile` by extension point, in configured order."""
 
     def __init__(
         self, profile: Profile, plugins: Sequence[tuple[Plugin, int]], handle: Handle
     ) -> None:
-        """Resolve the methods of `plugins`, the built plugins with their score weights.
+        """Store `plugins`, (plugin, score weight) pairs, by extension point.
 
-        Raises PointError if the profile names a plugin at a point that it does not implement.
+        Raises PointError if the profile enables a plugin at a point that it does not implement.
         """
         self.profile = profile
         self.cluster = handle.cluster
@@ -101,7 +101,7 @@ class Framework:
         self._by_name: dict[str, Plugin] = {plugin.name: plugin for plugin, _ in plugins}
 
     def add_post_filter(self, plugin: PostFilterPlugin) -> None:
-        """Add a PostFilter that needs the built framework, at its place in the profile."""
+        """Insert a PostFilter that needs the built framework at its place in the profile."""
         self._order.add(plugin)
         self.post_filters = self._post_filters()
         self._by_name[plugin.name] = plugin
@@ -110,25 +110,25 @@ class Framework:
         return [p for p in self._order.at("PostFilter") if isinstance(p, PostFilterPlugin)]
 
     def weights(self) -> dict[str, int]:
-        """Return the weight of each Score plugin, keyed by name."""
+        """Return the weight of each Score plugin by name."""
         return {point.name: point.weight for point in self.scorers}
 
     def filter_names(self, among: Collection[str]) -> list[str]:
-        """Return the Filter plugins in `among`, in configured order."""
+        """Return the names in `among` that are Filter plugins, in configured order."""
         return [point.name for point in self.filters if point.name in among]
 
     def score_names(self, among: Collection[str]) -> list[str]:
-        """Return the Score plugins in `among`, in configured order."""
+        """Return the names in `among` that are Score plugins, in configured order."""
         return [point.name for point in self.scorers if point.name in among]
 
     def find(self, name: str) -> Plugin | None:
-        """Return the plugin called `name`, None if the profile has none."""
+        """Return the plugin `name`, None if the profile does not have it."""
         return self._by_name.get(name)
 
     # --- whole pod -------------------------------------------------------------------------
 
     def run_pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """Return the first rejection, None if the pod may be queued."""
+        """Run PreEnqueue; return the first rejection, None if the pod may be queued."""
         for plugin in self.pre_enqueue:
             try:
                 status = plugin.pre_enqueue(pod)
@@ -141,7 +141,7 @@ class Framework:
     def run_pre_filter(
         self, state: CycleState, pod: PodInfo, plugin: PreFilterPlugin
     ) -> PreFilterResult | Status | None:
-        """Run one PreFilter; records SKIP in `state` and puts the plugin's name on a rejection."""
+        """Run one PreFilter plugin; record SKIP in `state`, and name the plugin in a rejection."""
         try:
             answer = plugin.pre_filter(state, pod)
         except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
@@ -158,7 +158,7 @@ class Framework:
     def run_pre_score(
         self, state: CycleState, pod: PodInfo, name: str, rows: object
     ) -> Status | None:
-        """Run one PreScore; records SKIP in `state`.
+        """Run one PreScore plugin; record SKIP in `state`.
 
         Returns the error that fails the cycle, or None. Any status except success and SKIP is an
         error (framework.go: RunPreScorePlugins).
@@ -182,7 +182,7 @@ class Framework:
         return trial(self, self.cluster.table, state, pod)
 
     def run_filters(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Return the first rejection of `pod` on `node`, None if it fits.
+        """Return the first rejection of `pod` on `node`, None if the pod fits.
 
         upstream: framework/runtime/framework.go: RunFilterPlugins
         """
@@ -201,11 +201,11 @@ class Framework:
     def run_filters_with_nominated(
         self, state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """Return the first rejection of `pod` on `node`, with the node's nominated pods counted.
+        """Run the Filters on `node`, both with and without the pods nominated to it.
 
-        The pod must fit both with and without the nominated pods: they may never arrive, so it must
-        not depend on affinity to them.
-        upstream: RunFilterPluginsWithNominatedPods
+        Returns the first rejection, None if the pod fits in both cases. Nominated pods may never
+        arrive, so `pod` must not depend on affinity to them. upstream:
+        RunFilterPluginsWithNominatedPods
         """
         rivals = self.nominator.competing_pods_on(node.name, pod)
         if rivals:
@@ -228,7 +228,7 @@ class Framework:
             return self.run_filters(supposed, pod, node)
 
     def tracks_moved_pods(self, state: CycleState) -> bool:
-        """Return True if a plugin must be informed of the pods that a dry run adds and removes."""
+        """Return whether a plugin needs run_add_pod and run_remove_pod for moved pods."""
         return any(plugin.name not in state.skipped_filters for plugin in self._extensions)
 
     def run_add_pod(
@@ -236,7 +236,7 @@ class Framework:
     ) -> Status | None:
         """Update the PreFilter data in `state` as if `added` were on `node`.
 
-        Returns the ERROR status of a plugin that failed; `state` is unusable after that.
+        Returns an ERROR status if a plugin failed; `state` must not be used after that.
         """
         for plugin in self._extensions:
             if plugin.name not in state.skipped_filters:
@@ -249,9 +249,9 @@ class Framework:
     def run_remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """Update the PreFilter data in `state` as if `removed` were gone.
+        """Update the PreFilter data in `state` as if `removed` were no longer on `node`.
 
-        Returns as `run_add_pod` does.
+        Returns an ERROR status if a plugin failed; `state` must not be used after that.
         """
         for plugin in self._extensions:
             if plugin.name not in state.skipped_filters:
@@ -263,7 +263,7 @@ class Framework:
 
 
 def attempt(plugin: Plugin, ask: Callable[[], Answer]) -> Answer | Status:
-    """Call `ask` and return its result, or an ERROR status naming `plugin` if it raises."""
+    """Return the result of `ask`; if it raises, return an ERROR status that names `plugin`."""
     try:
         return ask()
     except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler

@@ -5,8 +5,8 @@
         trial.verdict(target)       # None if the pod would fit now
                                     # leaving the block reverts everything
 
-A trial moves pods on any number of nodes. The plugins' PreFilter data is updated (AddPod,
-RemovePod), so that a verdict for one node takes into account the pods removed from another.
+A trial can move pods on several nodes. It updates the plugins' PreFilter data (AddPod, RemovePod),
+so a verdict on one node takes into account the pods removed from another node.
 upstream: as in default_preemption.go: SelectVictimsOnNode
 """
 
@@ -31,27 +31,27 @@ class TrialFilters(Protocol):
     def run_filters_with_nominated(
         self, state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """Return the first rejection of `pod` on `node`, None if it fits."""
+        """Return the first rejection of `pod` on `node`, None if the pod fits."""
         ...
 
     def run_add_pod(
         self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """Add `added` to the PreFilter data in `state`; return the status of a failed plugin."""
+        """Add `added` to the PreFilter data in `state`; return an error if a plugin failed."""
         ...
 
     def run_remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """Remove `removed` from the PreFilter data in `state`."""
+        """Remove `removed` from the PreFilter data in `state`; return an error if that fails."""
         ...
 
 
 class Trial:
-    """Moves pods hypothetically and runs the Filters; created by `handle.trial`.
+    """Moves pods hypothetically and runs the Filters; `handle.trial` creates it.
 
     Raises PluginFault if a plugin cannot update its PreFilter data, because every later verdict
-    would be wrong. A plugin need not catch it.
+    would be wrong. A plugin that runs a trial need not catch PluginFault.
     """
 
     def __init__(
@@ -69,12 +69,12 @@ class Trial:
         _demand(self._asking.run_add_pod(self._state, self._pod, other, node))
 
     def remove(self, other: PodInfo, node: NodeInfo) -> None:
-        """Assume that `other`, which is on `node`, is gone."""
+        """Assume that `other` is no longer on `node`."""
         self._hypothesis.remove_pod(node, other)
         _demand(self._asking.run_remove_pod(self._state, self._pod, other, node))
 
     def verdict(self, node: NodeInfo) -> Status | None:
-        """Return why the pod does not fit `node` under the assumptions; None if it fits."""
+        """Return the rejection of the pod on `node` under the assumptions, None if it fits."""
         return self._asking.run_filters_with_nominated(self._state, self._pod, node)
 
 
@@ -87,6 +87,6 @@ def _demand(failure: Status | None) -> None:
 def trial(
     asking: TrialFilters, table: NodeTable, state: CycleState, pod: PodInfo
 ) -> Iterator[Trial]:
-    """Yield a trial that starts from a copy of `state` and is reverted at the end of the block."""
+    """Yield a trial that starts from a copy of `state`; it is reverted at the end of the block."""
     with fork(table) as hypothesis:
         yield Trial(asking, state.clone(), pod, hypothesis)

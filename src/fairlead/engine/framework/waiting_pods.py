@@ -1,7 +1,7 @@
 """WaitingPods: placed pods that a Permit plugin does not yet allow to be bound.
 
-A pod waits until every plugin that returned `Wait` has allowed it, any plugin rejects it, or one of
-the timeouts expires. A plugin can allow or reject other waiting pods, as gang plugins do; the
+A pod waits until every plugin that returned `Wait` has allowed it, or any plugin rejects it, or one
+of the timeouts expires. A plugin can allow or reject other waiting pods, as gang plugins do. The
 scheduler acts on these decisions before it does anything else.
 upstream: pkg/scheduler/framework/runtime/waiting_pods_map.go
 """
@@ -18,16 +18,20 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A Permit result: wait up to `timeout` (ns, at most 15 minutes) for this plugin's `allow`."""
+    """A Permit result: hold the pod until this plugin allows it.
+
+    The pod is rejected after `timeout` (ns); it is limited to 15 minutes.
+    """
 
     timeout: DurationNs
 
 
 @dataclass(slots=True)
 class WaitingPod:
-    """A pod held by Permit; `pending` maps each plugin that has not allowed it yet to its timeout.
+    """A pod that Permit holds.
 
-    `since` is the start of the wait; a `rejection` ends it.
+    `pending` maps each plugin that has not allowed the pod yet to its timeout. `since` is the start
+    of the wait. If `rejection` is set, the wait is over.
     """
 
     pod: PodInfo
@@ -38,12 +42,12 @@ class WaitingPod:
 
     @property
     def deadline(self) -> Instant:
-        """When the first of the pending timeouts expires."""
+        """The time at which the first of the pending timeouts expires."""
         return self.since + min(self.pending.values())
 
     @property
     def is_decided(self) -> bool:
-        """True if the wait is over, allowed or rejected."""
+        """Whether the wait is over: the pod was allowed by all plugins, or rejected."""
         return self.rejection is not None or not self.pending
 
     def expire(self, now: Instant) -> None:
@@ -57,7 +61,7 @@ class WaitingPod:
 
 
 class WaitingPods:
-    """The waiting pods: `pods` maps `PodInfo.id` to them, in order of their placement."""
+    """The waiting pods; `pods` maps `PodInfo.id` to each pod, in order of placement."""
 
     def __init__(self) -> None:
         """Start without pods."""
@@ -72,37 +76,37 @@ class WaitingPods:
         return list(self.pods.values())
 
     def find(self, pod_id: str) -> WaitingPod | None:
-        """Return the waiting pod with that id."""
+        """Return the waiting pod with the ID `pod_id`, or None."""
         return self.pods.get(pod_id)
 
     def add(self, waiting: WaitingPod) -> None:
-        """Add a waiting pod; undone by `remove`."""
+        """Add a waiting pod; `remove` undoes this."""
         self.pods[waiting.pod.id] = waiting
 
     def remove(self, pod_id: str) -> None:
-        """Remove the pod, allowed, rejected or deleted."""
+        """Remove a pod that was allowed, rejected or deleted."""
         self.pods.pop(pod_id, None)
 
     def allow(self, pod_id: str, plugin: str) -> None:
-        """Record that `plugin` allows binding the pod."""
+        """Record that `plugin` allows the binding of the pod."""
         waiting = self.pods.get(pod_id)
         if waiting is not None:
             waiting.pending.pop(plugin, None)
 
     def reject(self, pod_id: str, plugin: str, reason: str) -> None:
-        """Record that `plugin` rejects the pod."""
+        """Record that `plugin` rejects the pod for `reason`; an earlier rejection stays."""
         waiting = self.pods.get(pod_id)
         if waiting is not None and waiting.rejection is None:
             waiting.rejection = unschedulable(reason).by(plugin)
 
     def next_deadline(self) -> Instant | None:
-        """Return when the next wait ends; 0 if a wait is already over."""
+        """Return the time at which the next wait ends, 0 if a wait is already over, or None."""
         if any(waiting.is_decided for waiting in self.pods.values()):
             return 0
         return min((waiting.deadline for waiting in self.pods.values()), default=None)
 
     def decided(self, now: Instant) -> WaitingPod | None:
-        """Return the first pod whose wait is over, allowed or rejected."""
+        """Return the first pod whose wait is over, because it was allowed or rejected, or None."""
         for waiting in self.pods.values():
             waiting.expire(now)
             if waiting.is_decided:

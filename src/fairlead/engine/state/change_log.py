@@ -1,7 +1,7 @@
 """ChangeLog: a bounded log of changes that several readers follow independently.
 
-Each reader keeps its own position. A reader whose position is older than the log's start gets None
-and must recompute everything.
+Each reader stores its own position. If the log no longer contains the entries after that position,
+the reader gets None and must recompute everything.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _LENGTH_MAX: Final = 1 << 16
 
 
 class ChangeLog(Generic[Item]):
-    """An append-only log (of rows, of node names) with a moving start.
+    """An append-only log of changed items, such as rows or node names, without its oldest entries.
 
     `position` is the position after the newest entry; only `append` changes it.
     """
@@ -34,9 +34,9 @@ class ChangeLog(Generic[Item]):
             self._start += half
 
     def since(self, position: int) -> list[Item] | None:
-        """Return the changes after `position`, oldest first, possibly repeated.
+        """Return the items that changed after `position`, oldest change first; items may repeat.
 
-        Returns None if the log no longer reaches back that far.
+        Returns None if the log no longer contains all changes after `position`.
         """
         if position < self._start:
             return None

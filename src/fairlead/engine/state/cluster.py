@@ -7,8 +7,8 @@
                                  +--forget--> (unknown)   +-- apply(bound by another scheduler)
 
 `apply` is the only entry point for observed changes. `assume` and `forget` record a scheduling
-decision that the world has not confirmed yet. `changes` holds what the last stimulus changed, for
-controllers that react to differences.
+decision that the world has not confirmed yet. `changes` holds the changes of the last stimulus, for
+controllers that react to them.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from fairlead.engine.state.volumes.assumed_volumes import AssumedVolumes
 
 
 class PodChange(Struct, frozen=True):
-    """Previous and current version of a pod; None if it did not exist or was deleted.
+    """A change of a pod: its previous and current version, None if it did or does not exist.
 
-    A finished pod (Succeeded, Failed) does not exist for the scheduler
-    (scheduler.go: newPodInformer).
+    To the scheduler, a finished pod (Succeeded, Failed) counts as deleted (scheduler.go:
+    newPodInformer).
     """
 
     old: PodInfo | None
@@ -50,21 +50,21 @@ class PodChange(Struct, frozen=True):
 
 
 class NodeChange(Struct, frozen=True):
-    """Previous and current version of a node."""
+    """A change of a node: its previous and current version, None if it did or does not exist."""
 
     old: Node | None
     new: Node | None
 
 
 class StorageChange(Struct, frozen=True):
-    """Previous and current version of a volume, claim, or other storage or device object."""
+    """A change of a storage or device object: its previous and current version, or None."""
 
     old: ApiObject | None
     new: ApiObject | None
 
 
 class PodGroupChange(Struct, frozen=True):
-    """Previous and current version of a PodGroup of scheduling.k8s.io."""
+    """A change of a PodGroup of scheduling.k8s.io: its previous and current version, or None."""
 
     old: PodGroup | None
     new: PodGroup | None
@@ -74,13 +74,13 @@ Change = PodChange | NodeChange | StorageChange | PodGroupChange
 
 
 class Cluster:
-    """The engine's view of the whole cluster, written by `apply`, `assume` and `forget` only.
+    """The engine's view of the whole cluster; only `apply`, `assume` and `forget` change it.
 
-    `now` is the time of the stimulus or deadline that the engine handles.
+    `now` is the time of the stimulus or deadline that the engine is handling.
     """
 
     def __init__(self, *, device_taint_rules: bool = False) -> None:
-        """Start with an empty cluster; `device_taint_rules`: do DeviceTaintRules take effect."""
+        """Start with an empty cluster; DeviceTaintRules have an effect if `device_taint_rules`."""
         self._device_taint_rules = device_taint_rules
         self.table = NodeTable()
         self.shapes = ShapeTable(self.table.resources)
@@ -97,7 +97,7 @@ class Cluster:
     # --- stimuli ---------------------------------------------------------------------------
 
     def apply(self, stimulus: Stimulus) -> None:
-        """Apply the object changes of `stimulus`; stimuli without objects change nothing here."""
+        """Apply the object changes in `stimulus`; a stimulus without objects changes nothing."""
         self.changes = []
         match stimulus:
             case ObjectChanged(object=changed):
@@ -154,7 +154,7 @@ class Cluster:
             self._note_slices(self.devices.pools.put_rule(changed))
 
     def _note_slices(self, slices: Iterable[ResourceSlice]) -> None:
-        """Record that the taints of `slices` changed, as if a driver had changed them."""
+        """Record a change of the taints of `slices`, as if their driver had changed them."""
         self.changes += [StorageChange(one, one) for one in slices]
 
     def _put_pod(self, pod: Pod) -> None:
@@ -179,7 +179,7 @@ class Cluster:
         return self.shapes.shape_of(pod)
 
     def _move(self, old: PodInfo | None, new: PodInfo) -> None:
-        """Remove `old` from the sums of its node and add `new` to those of its node."""
+        """Move the pod from the node of `old` to the node of `new`, and replace its version."""
         was = self.node_of(old) if old is not None else ""
         now = new.pod.spec.node_name
         if not now and new.id in self._assumed:
@@ -228,29 +228,29 @@ class Cluster:
     # --- assumptions -----------------------------------------------------------------------
 
     def assume(self, pod: PodInfo, node: str) -> None:
-        """Count `pod` on `node` before the bind is confirmed; undone by `forget`."""
+        """Count `pod` on `node` before its binding is confirmed; `forget` undoes this."""
         self._assumed[pod.id] = node
         self._place_on(node, pod)
         self._note_member(pod, is_scheduled=True)
 
     def forget(self, pod: PodInfo) -> None:
-        """Undo `assume`; do nothing for a pod that is not assumed."""
+        """Undo `assume`; does nothing if `pod` is not assumed."""
         node = self._assumed.pop(pod.id, None)
         if node is not None:
             self._take_from(node, pod)
             self._note_member(pod, is_scheduled=False)
 
     def _note_member(self, pod: PodInfo, *, is_scheduled: bool) -> None:
-        """Note in its PodGroup that an assumption about `pod` was made or undone."""
+        """Record in the pod's PodGroup whether `pod` has a node, by assumption."""
         if pod.pod.spec.scheduling_group is not None and self.pod_groups.has_member(pod):
             self.pod_groups.put_member(pod, is_scheduled=is_scheduled)
 
     def is_assumed(self, pod: PodInfo) -> bool:
-        """Return whether the pod is on its node only by assumption."""
+        """Return whether `pod` is counted on a node only by assumption."""
         return pod.id in self._assumed
 
     def node_of(self, pod: PodInfo) -> str:
-        """Return the name of the node on which `pod` is counted, "" if none."""
+        """Return the name of the node on which `pod` is counted, "" if there is none."""
         return pod.pod.spec.node_name or self._assumed.get(pod.id, "")
 
     # --- locations of pods -----------------------------------------------------------------
@@ -270,7 +270,7 @@ class Cluster:
             self.table.remove_pod(info, info.pods[pod.id])
 
     def _replace(self, node: str, pod: PodInfo) -> None:
-        """Replace a pod by a version with the same requests; the sums stay."""
+        """Replace a pod with a version that has the same requests; sums stay unchanged."""
         info = self.table.find(node)
         if info is None:
             self._pods_without_node[node][pod.id] = pod
@@ -287,7 +287,7 @@ def _nodes_first(loaded: ApiObject) -> int:
 
 
 def _same_for_others(old: PodInfo, new: PodInfo) -> bool:
-    """Return whether all cached verdicts on the row stay valid if `new` replaces `old`."""
+    """Return whether all cached verdicts on the pod's node stay valid if `new` replaces `old`."""
     return (
         old.priority == new.priority
         and old.start == new.start

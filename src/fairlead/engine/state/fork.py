@@ -1,14 +1,14 @@
-"""Fork: a hypothesis about pod placement, reverted unless it is committed.
+"""Fork: a hypothesis about pod placement, which is reverted unless it is committed.
 
     with fork(table) as hypothesis:
         hypothesis.remove_pod(node, victim)
         ...                      # call the plugins
                                  # leaving the block reverts
 
-Changes are made to the real columns and undone in reverse order. So the cost follows the number of
-changes, and every reader (of rows or columns) sees them. Used host ports are restored from a copy:
-they are a set, so removing one of two pods that share a port frees it, and adding the pod again
-could not restore the previous set.
+Changes are made to the real columns and undone in reverse order. So the cost is proportional to the
+number of changes, and all readers of rows and columns see the changes. Used host ports are restored
+from a copy. They are stored as a set: if two pods share a port, removing one of these pods frees
+the port, so adding that pod again would not always restore the previous set.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from fairlead.engine.state.shape import HostPort
 
 
 class Fork:
-    """Records changes so that they can be undone."""
+    """Adds and removes pods hypothetically, and reverts these changes."""
 
     def __init__(self, table: NodeTable) -> None:
-        """Start a hypothesis over `table`; call `fork()` instead."""
+        """Start a hypothesis about the pods in `table`; use `fork()` instead."""
         self._table = table
         self._done: list[tuple[bool, NodeInfo, PodInfo]] = []
         self._ports: dict[int, tuple[NodeInfo, dict[HostPort, None]]] = {}
 
     def add_pod(self, node: NodeInfo, pod: PodInfo) -> None:
-        """Hypothetically add `pod` to `node`."""
+        """Add `pod` to `node` hypothetically."""
         self._keep_ports(node, pod)
         self._table.add_pod(node, pod, log=False)
         self._done.append((True, node, pod))
 
     def remove_pod(self, node: NodeInfo, pod: PodInfo) -> None:
-        """Hypothetically remove `pod` from `node`."""
+        """Remove `pod` from `node` hypothetically."""
         self._keep_ports(node, pod)
         self._table.remove_pod(node, pod, log=False)
         self._done.append((False, node, pod))
@@ -48,14 +48,14 @@ class Fork:
             self._ports[node.row] = (node, dict(node.used_ports))
 
     def commit(self) -> None:
-        """Keep the changes, so that `revert` has nothing to undo; log the changed rows."""
+        """Keep the changes and log the changed rows; `revert` does not undo them any more."""
         for _, node, _ in self._done:
             self._table.pod_log.append(node.row)
         self._done.clear()
         self._ports.clear()
 
     def revert(self) -> None:
-        """Undo everything since the start or the last commit."""
+        """Undo all changes since the start or the last commit."""
         while self._done:
             added, node, pod = self._done.pop()
             if added:
@@ -69,7 +69,7 @@ class Fork:
 
 @contextmanager
 def fork(table: NodeTable) -> Iterator[Fork]:
-    """Yield a hypothesis that is reverted at the end of the `with` block unless it is committed."""
+    """Yield a hypothesis; the end of the block reverts changes that are not committed."""
     hypothesis = Fork(table)
     try:
         yield hypothesis

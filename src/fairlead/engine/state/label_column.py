@@ -1,7 +1,8 @@
 """LabelColumn: the values of one label key over all nodes, as interned ids.
 
-A requirement on the key is evaluated once per distinct value instead of once per node; each row
-then reads the result of its value's id. The same ids serve as topology domains (`Domains`).
+A requirement on the key is evaluated once per distinct value instead of once per node. For each
+row, the result of its value's id is then looked up. The same ids identify topology domains
+(`Domains`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Ids = npt.NDArray[np.int64]
 class LabelColumn:
     """The values of one node label, by row.
 
-    `ids[row]` is the id of the row's value, ABSENT if the node lacks the key. `values[id]` is the
+    `ids[row]` is the id of the row's value, ABSENT if the node lacks the label. `values[id]` is the
     value. Ids are assigned in order of first use and never reused.
     """
 
@@ -49,7 +50,7 @@ class LabelColumn:
         return Domains(self.ids, len(self.values))
 
     def grow(self, capacity: int) -> None:
-        """Make room for `capacity` rows."""
+        """Extend the column to `capacity` rows."""
         ids = np.full(capacity, ABSENT, np.int64)
         ids[: len(self.ids)] = self.ids
         self.ids = ids

@@ -1,4 +1,4 @@
-"""NodeInfo: one node and the sums over its pods."""
+"""NodeInfo: one node and the sums of its pods' requests."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fairlead.engine.state.shape import HostPort, Shape
 
 
 class NodeInfo:
-    """One node, with the sums over its pods.
+    """One node, with the sums of its pods' requests.
 
-    Mutable; only `NodeTable` writes it, and keeps its columns equal. `pods` maps `PodInfo.id` to
-    pods.
+    Only `NodeTable` changes a NodeInfo, and it writes the same values to its columns. `pods` maps
+    `PodInfo.id` to pods.
 
-    `allocatable` and `requested` are lists by resource column (see `ResourceColumns`), possibly
-    shorter than the resource table: a missing entry is 0. Ports are a set, so removing one of two
-    pods that share a port frees it, as in upstream's HostPortInfo.
+    `allocatable` and `requested` are lists by resource column (see `ResourceColumns`). They may be
+    shorter than the number of resources: a missing entry is 0. `used_ports` is a set: if two pods
+    share a port, removing one of these pods frees the port, as in upstream's HostPortInfo.
     """
 
     __slots__ = (
@@ -41,7 +41,7 @@ class NodeInfo:
     )
 
     def __init__(self, name: str, row: int) -> None:
-        """Start without a Node object at `row`; `set_node` provides it."""
+        """Start without a Node object; `row` is the node's row in the node table."""
         self.name = name
         self.row = row
         self.pods: dict[str, PodInfo] = {}
@@ -65,14 +65,14 @@ class NodeInfo:
         }
 
     def add_pod(self, pod: PodInfo) -> None:
-        """Add `pod` to the sums. Undone by `remove_pod`."""
+        """Add `pod` and its requests; `remove_pod` undoes this."""
         self.pods[pod.id] = pod
         self._count(pod.shape, 1)
         for port in pod.shape.host_ports:
             self.used_ports[port] = None
 
     def remove_pod(self, pod: PodInfo) -> None:
-        """Remove `pod` from the sums; the exact inverse of `add_pod`."""
+        """Remove `pod` and its requests; the exact inverse of `add_pod`."""
         del self.pods[pod.id]
         self._count(pod.shape, -1)
         for port in pod.shape.host_ports:
@@ -89,13 +89,13 @@ class NodeInfo:
         self.nonzero_memory += sign * memory
 
     def requested_of(self, column: int) -> int:
-        """Return how much of the resource in `column` the pods request."""
+        """Return the amount that the node's pods request of the resource in `column`."""
         return self.requested[column] if column < len(self.requested) else 0
 
     def allocatable_of(self, column: int) -> int:
-        """Return how much of the resource in `column` is allocatable."""
+        """Return the allocatable amount of the resource in `column`."""
         return self.allocatable[column] if column < len(self.allocatable) else 0
 
     def __repr__(self) -> str:
-        """Return a short text, for failing tests."""
+        """Return a short text for the messages of failing tests."""
         return f"NodeInfo({self.name}, {len(self.pods)} pods)"

@@ -1,8 +1,8 @@
-"""NodeTable: the nodes of the cluster as columns, and the pods and images on them.
+"""NodeTable: the nodes of the cluster as columns, with the pods and images on the nodes.
 
-Every node has a row while it exists; rows of removed nodes are reused. `NodeInfo` and the NumPy
-columns store the same values on purpose: a single row is read as Python ints (ten times faster than
-NumPy scalars), a column as a vector. This class is the only writer of both.
+Every node has a row while it exists; the row of a removed node is reused. `NodeInfo` and the NumPy
+columns store the same values on purpose: a single row is read as Python ints, which is ten times
+faster than NumPy scalars, and a column is read as a vector. `NodeTable` is the only writer of both.
 
     columns (int64, [resource, row]):  allocatable, requested
     columns (int64, [row]):            allowed_pods, pod_count, nonzero_cpu, nonzero_memory
@@ -37,7 +37,7 @@ _CAPACITY_INITIAL: Final = 64
 class NodeTable:
     """The nodes of the cluster by row, with their columns.
 
-    `node_log` has the rows whose Node changed, `pod_log` the rows whose pods changed.
+    `node_log` contains the rows whose Node object changed, `pod_log` the rows whose pods changed.
     """
 
     def __init__(self) -> None:
@@ -81,23 +81,23 @@ class NodeTable:
         return None if row is None else self._rows[row]
 
     def at(self, row: int) -> NodeInfo:
-        """Return the node at `row`, which must be alive."""
+        """Return the node at `row`; raises LookupError if there is no node in that row."""
         node = self._rows[row]
         if node is None:
             raise LookupError(row)
         return node
 
     def every_row(self) -> Ints:
-        """Return all rows, ascending; the same read-only array as long as there are no new rows."""
+        """Return all rows, ascending; the same read-only array until a row is added."""
         if len(self._every_row) != self.size:
             self._every_row = np.arange(self.size)
             self._every_row.flags.writeable = False
         return self._every_row
 
     def values(self, columns: npt.NDArray[Column], rows: Ints) -> npt.NDArray[Column]:
-        """Return the values of `columns` ([row] or [resource, row]) at `rows`; only to be read.
+        """Return `columns` ([row] or [resource, row]) at `rows`; the caller must not change it.
 
-        They are not copied if `rows` is the array that `every_row` returns.
+        The values are not copied if `rows` is the array that `every_row` returns.
         """
         if rows is self._every_row:
             return columns[..., : self.size]
@@ -108,7 +108,7 @@ class NodeTable:
         return [node for node in self._rows if node is not None]
 
     def label_column(self, key: str) -> LabelColumn:
-        """Return the values of label `key` over all rows; built on first use, then kept current."""
+        """Return the column of label `key`; it is built on first use and updated from then on."""
         column = self._label_columns.get(key)
         if column is None:
             column = self._label_columns[key] = LabelColumn(key, self.capacity)
@@ -119,7 +119,7 @@ class NodeTable:
     # --- nodes -----------------------------------------------------------------------------
 
     def put_node(self, node: Node) -> NodeInfo:
-        """Add `node`, or replace its Node object and keep its pods. Returns its row."""
+        """Add `node`, or replace its Node object and keep its pods; return its NodeInfo."""
         name = node.metadata.name
         info = self.find(name)
         if info is None:
@@ -140,12 +140,12 @@ class NodeTable:
         return info
 
     def note_all(self) -> None:
-        """Log every node as changed: the meaning of some resource changed."""
+        """Log every node as changed, because the DeviceClass of a resource changed."""
         for row in self._index.values():
             self.node_log.append(row)
 
     def remove_node(self, name: str) -> list[PodInfo]:
-        """Remove the node called `name`; returns the pods that were on it."""
+        """Remove the node `name`; return the pods that were on it."""
         row = self._index.pop(name)
         info = self.at(row)
         self.images.remove(info.image_sizes)
@@ -194,7 +194,7 @@ class NodeTable:
     # --- pods ------------------------------------------------------------------------------
 
     def add_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
-        """Add `pod` to the node's sums; undone by `remove_pod`. Only a fork sets `log` to False."""
+        """Add `pod` to the node's sums; `remove_pod` undoes this. Only forks set `log` to False."""
         info.add_pod(pod)
         self.pod_index.add(info.row, pod)
         if pod.shape.has_volumes:
@@ -214,7 +214,7 @@ class NodeTable:
             self.pod_log.append(info.row)
 
     def replace_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool) -> None:
-        """Replace a pod on the node by a version with the same requests."""
+        """Replace a pod on the node with a version that has the same requests."""
         before = info.pods[pod.id]
         self.pod_index.replace(info.row, before, pod)
         if pod.shape.has_volumes:
@@ -252,7 +252,7 @@ class NodeTable:
             column.grow(capacity)
 
     def validate(self) -> None:
-        """Recompute every sum from the pods; raises AssertionError if a column differs."""
+        """Recompute all columns from the pods; raises AssertionError if a column differs."""
         for info in self.nodes():
             fresh = NodeInfo(info.name, info.row)
             for pod in info.pods.values():
@@ -272,16 +272,15 @@ class NodeTable:
 
 
 def _same_domains(old: Node, new: Node) -> bool:
-    """Return whether pods on the node stay in the same topology domains."""
+    """Return whether `new` leaves the node in the same topology domains, with the same taints."""
     return old.metadata.labels == new.metadata.labels and old.spec.taints == new.spec.taints
 
 
 class ImageTable:
-    """The number of nodes that have each image.
+    """The size of each image and the number of nodes that have it.
 
-    `version` grows whenever a result may have changed.
-
-    Upstream keeps one size per image name, from the first node seen with it, until no node has it
+    `version` increases whenever a result may have changed. As in upstream, an image name has only
+    one size, that of the first node with this image, until no node has the image
     (pkg/scheduler/backend/cache/cache.go: addNodeImageStates, removeNodeImageStates).
     """
 
@@ -291,16 +290,13 @@ class ImageTable:
         self.version = 0
 
     def add(self, sizes: Mapping[str, int]) -> None:
-        """Count a node that was added with images of these `sizes` (name to bytes).
-
-        Undone by `remove`.
-        """
+        """Add a node with images of these `sizes` (bytes by image name); `remove` undoes it."""
         self.version += 1
         for name, size in sizes.items():
             self._states.setdefault(name, [size, 0])[1] += 1
 
     def remove(self, sizes: Mapping[str, int]) -> None:
-        """Stop counting a removed node with images of these `sizes`."""
+        """Remove a node that has images of these `sizes`."""
         self.version += 1
         for name in sizes:
             state = self._states[name]
@@ -309,6 +305,6 @@ class ImageTable:
                 del self._states[name]
 
     def size_and_nodes(self, name: str) -> tuple[int, int]:
-        """Return (bytes, number of nodes) of image `name`; (0, 0) if unknown."""
+        """Return (bytes, number of nodes) of image `name`; (0, 0) if no node has it."""
         size, nodes = self._states.get(name, (0, 0))
         return size, nodes

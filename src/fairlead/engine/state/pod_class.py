@@ -1,4 +1,4 @@
-"""PodClass: the pods that no namespace and label selector can distinguish, and their rows."""
+"""PodClass: pods that namespace and label selectors cannot distinguish, with their rows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Protocol
 
 
 class PodClass:
-    """The pods with one combination of namespace, labels and "is terminating", and their rows.
+    """The pods with one combination of namespace, labels and "is terminating", with their rows.
 
-    Interned by `engine.state.pod_index`, so that a selector is evaluated once per class instead of
-    once per pod. A `retired` class is no longer in the index and must be looked up again.
+    PodClasses are interned by `engine.state.pod_index`, so that a selector is evaluated once per
+    class instead of once per pod. If a class is `retired`, it is no longer in the index and must be
+    looked up again.
     """
 
     __slots__ = ("labels", "namespace", "retired", "terminating", "where")
@@ -29,21 +30,22 @@ class PodClass:
 
 
 class PodCounter(Protocol):
-    """Keeps sums over rows, updated on every change; see `engine.state.pod_index.domain_counts`."""
+    """Protocol for sums over rows that follow every change, such as `DomainCounts`."""
 
     def count(self, row: int, weight: int, pods: int) -> None:
-        """Add `weight` to the sum for `row`, which has `pods` more pods (fewer if negative)."""
+        """Add `weight` to the sum for `row`; the row has `pods` more pods, or fewer if negative."""
         ...
 
     def release(self, source: PodLocations) -> None:
-        """Stop counting `source`, which has no pods and will never have any again."""
+        """Stop counting `source`, which has no pods and will never have pods again."""
         ...
 
 
 class PodLocations:
-    """The rows of the pods of one class or term.
+    """The rows of the pods of one class or affinity term.
 
-    `rows` maps rows to numbers of pods, never 0; `counters` are notified of every change.
+    `rows` maps each row to its number of pods, which is never 0. `counters` are notified of every
+    change.
     """
 
     __slots__ = ("counters", "rows")

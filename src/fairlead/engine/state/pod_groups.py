@@ -1,7 +1,8 @@
-"""PodGroupTable: the PodGroups of scheduling.k8s.io, with the pods that name them.
+"""PodGroupTable: the PodGroups of scheduling.k8s.io, and the pods that belong to them.
 
-A pod belongs to the PodGroup that its spec.schedulingGroup names, in its own namespace, whether or
-not that PodGroup exists. PodGroups of kube-batch and Volcano are not kept here.
+A pod belongs to the PodGroup in its own namespace that its spec.schedulingGroup names. It belongs
+to the group even if that PodGroup does not exist yet. PodGroups of kube-batch and Volcano are not
+stored here.
 upstream: pkg/scheduler/backend/cache/podgroupstate.go
 """
 
@@ -17,7 +18,7 @@ GROUP: Final = "scheduling.k8s.io"
 
 
 class PodGroupTable:
-    """PodGroups and their members, keyed by `namespace/name` of the group."""
+    """PodGroups and their member pods, by `namespace/name` of the PodGroup."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -26,19 +27,19 @@ class PodGroupTable:
         self._scheduled: dict[str, dict[str, None]] = {}
 
     def put(self, group: PodGroup) -> PodGroup | None:
-        """Store a new or changed PodGroup; return its previous version."""
+        """Store a new or changed PodGroup; return its previous version, None if it is new."""
         before = self._groups.get(group.key)
         self._groups[group.key] = group
         return before
 
     def remove(self, group: PodGroup) -> PodGroup | None:
-        """Remove a PodGroup; return its last version. Its members stay."""
+        """Remove a PodGroup and return its last version; its member pods stay stored."""
         return self._groups.pop(group.key, None)
 
     def put_member(self, pod: PodInfo, *, is_scheduled: bool) -> None:
-        """Store the current version of a pod that names a group.
+        """Store the current version of a pod that names a PodGroup.
 
-        `is_scheduled`: the pod is on a node, or assumed to be.
+        `is_scheduled` is True if the pod is on a node or assumed on one.
         """
         key = group_key(pod)
         self._members.setdefault(key, {})[pod.id] = pod
@@ -49,7 +50,7 @@ class PodGroupTable:
             scheduled.pop(pod.id, None)
 
     def remove_member(self, pod: PodInfo) -> None:
-        """Remove a pod that is finished or deleted."""
+        """Remove a pod that has finished or was deleted."""
         key = group_key(pod)
         members = self._members.get(key, {})
         members.pop(pod.id, None)
@@ -59,7 +60,7 @@ class PodGroupTable:
             self._scheduled.pop(key, None)
 
     def has_member(self, pod: PodInfo) -> bool:
-        """Return whether the pod is a known member of its group."""
+        """Return whether the pod is stored as a member of its PodGroup."""
         return pod.id in self._members.get(group_key(pod), {})
 
     def find(self, key: str) -> PodGroup | None:
@@ -67,19 +68,19 @@ class PodGroupTable:
         return self._groups.get(key)
 
     def group_of(self, pod: PodInfo) -> PodGroup | None:
-        """Return the existing PodGroup that `pod` names."""
+        """Return the PodGroup that `pod` names, None if it does not exist."""
         return self._groups.get(group_key(pod))
 
     def member_count(self, key: str) -> int:
-        """Return how many pods name the group: on nodes, assumed and waiting."""
+        """Return the number of pods that name the group: on nodes, assumed and waiting."""
         return len(self._members.get(key, {}))
 
     def scheduled_count(self, key: str) -> int:
-        """Return how many pods of the group are on a node or assumed."""
+        """Return the number of pods of the group that are on a node or assumed on one."""
         return len(self._scheduled.get(key, {}))
 
     def unscheduled(self, key: str) -> Iterator[PodInfo]:
-        """Yield the pods of the group without a node, in order of arrival."""
+        """Yield the pods of the group that have no node, in order of arrival."""
         scheduled = self._scheduled.get(key, {})
         for pod in self._members.get(key, {}).values():
             if pod.id not in scheduled:
@@ -87,7 +88,7 @@ class PodGroupTable:
 
 
 def group_key(pod: PodInfo) -> str:
-    """Return the key `namespace/name` of the PodGroup that `pod` names, "" if it names none."""
+    """Return the key `namespace/name` of the PodGroup that `pod` names, "" if it names no group."""
     group = pod.pod.spec.scheduling_group
     return "" if group is None else f"{pod.namespace}/{group.pod_group_name}"
 

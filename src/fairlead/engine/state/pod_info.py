@@ -1,4 +1,4 @@
-"""PodInfo: a pod as the scheduler uses it, with frequently used facts computed once."""
+"""PodInfo: a pod as the scheduler uses it, with frequently used values computed once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEVER_STARTED: Final[Instant] = 1 << 62
 class PodInfo:
     """One version of a pod; read-only.
 
-    `id` differs between successive pods of the same name.
+    Successive pods of the same name have different `id`s.
     """
 
     __slots__ = (
@@ -37,7 +37,7 @@ class PodInfo:
     )
 
     def __init__(self, pod: Pod, shape: Shape) -> None:
-        """Collect the facts of `pod`, whose interned shape is `shape`."""
+        """Compute the values for `pod`, which has the interned shape `shape`."""
         meta = pod.metadata
         self.pod = pod
         self.shape = shape
@@ -54,10 +54,10 @@ class PodInfo:
 
     @property
     def ref(self) -> ObjectRef:
-        """The pod's identity, for commands and records."""
+        """The pod's identity, for commands and events."""
         meta = self.pod.metadata
         return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
 
     def __repr__(self) -> str:
-        """Return a short text, for failing tests."""
+        """Return a short text for the messages of failing tests."""
         return f"PodInfo({self.key})"

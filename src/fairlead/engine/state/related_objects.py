@@ -1,7 +1,7 @@
 """RelatedObjects: the objects besides nodes and pods that plugins and preemption read.
 
-There are many storage objects and they change often, so a log lists the changed ones, and caches by
-volume or claim recompute only those.
+There are many storage objects, and they change often. So a log lists the changed storage objects,
+and caches by volume or claim recompute only the entries of these objects.
 """
 
 from __future__ import annotations
@@ -55,10 +55,11 @@ _KEPT: Final = (
 
 
 class RelatedObjects:
-    """The related objects, keyed by kind and key.
+    """The related objects, by kind and key.
 
-    `storage_log` names changed storage objects by kind and key. `version` grows with every change
-    of another kind, except budgets and device objects (see `engine.state.devices`).
+    `storage_log` contains kind and key of the storage objects that changed. `version` increases
+    with every change of another kind, except budgets and device objects (see
+    `engine.state.devices`).
     """
 
     def __init__(self) -> None:
@@ -70,9 +71,9 @@ class RelatedObjects:
         self.storage_log: ChangeLog[StorageKey] = ChangeLog()
 
     def put(self, changed: ApiObject) -> ApiObject | None:
-        """Store a new or changed object; returns its previous version, if any.
+        """Store a new or changed object; return its previous version, None if it is new.
 
-        Kinds that no plugin reads are ignored.
+        Objects of kinds that no plugin reads are not stored.
         """
         objects = self._by_kind.get(type(changed))
         if objects is None:
@@ -100,17 +101,17 @@ class RelatedObjects:
             self.version += 1
 
     def get(self, kind: type[View], key: str) -> View | None:
-        """Return the object of `kind` with key `namespace/name` or `name`."""
+        """Return the object of `kind` with the key `namespace/name` (or `name`), or None."""
         found: View | None = self._by_kind[kind].get(key)
         return found
 
     def all_of(self, kind: type[View]) -> list[View]:
-        """Return all objects of `kind`, keyed by `namespace/name` or `name`."""
+        """Return all objects of `kind`, sorted by key (`namespace/name` or `name`)."""
         objects = self._by_kind[kind]
         return [objects[key] for key in sorted(objects)]
 
     def budgets(self) -> list[PodDisruptionBudget]:
-        """Return all PodDisruptionBudgets, keyed by `namespace/name`."""
+        """Return all PodDisruptionBudgets, sorted by `namespace/name`."""
         if self._budgets is None:
             self._budgets = self.all_of(PodDisruptionBudget)
         return self._budgets

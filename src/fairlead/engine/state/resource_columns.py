@@ -1,8 +1,8 @@
-"""ResourceColumns: resource names as column numbers, so that requests are vectors.
+"""ResourceColumns: maps resource names to column numbers, so that requests are vectors.
 
-cpu (millicores), memory and ephemeral-storage (bytes) have fixed columns; every other resource gets
-the next column when it is first seen and keeps it. "pods" has no column; the pods on a node are
-counted separately.
+cpu (millicores), memory and ephemeral-storage (bytes) have fixed columns. Every other resource gets
+the next free column when it is first used, and keeps it. The resource "pods" has no column; the
+pods on a node are counted separately.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PODS: Final = "pods"
 
 
 class ResourceColumns:
-    """The growing table of resource names; one per cluster."""
+    """The growing table of resource names; each cluster has one."""
 
     def __init__(self) -> None:
         """Start with the fixed columns."""
@@ -41,19 +41,16 @@ class ResourceColumns:
         return found
 
     def amounts(self, requests: dict[str, int]) -> tuple[tuple[int, int], ...]:
-        """Return (column, amount) of each resource in `requests`, in column order.
-
-        The resource "pods" is left out.
-        """
+        """Return (column, amount) of each resource in `requests` except "pods", in column order."""
         return tuple(
             sorted((self.column(name), amount) for name, amount in requests.items() if name != PODS)
         )
 
 
 def allocatable_amount(name: str, resources: ResourceList) -> int:
-    """Return the allocatable amount of `name`, 0 if absent.
+    """Return the amount of `name` in `resources`, 0 if it is not listed.
 
-    cpu is in millicores, everything else in whole units.
+    cpu is in millicores, all other resources are in whole units.
     """
     text = resources.get(name)
     if text is None:

@@ -1,9 +1,10 @@
-"""Shape: the compiled scheduling-relevant spec that equivalent pods share.
+"""Shape: the compiled scheduling-relevant part of a spec, shared by equivalent pods.
 
 Plugin caches are keyed by shape: selectors, requests, ports and images are computed once per
 distinct spec instead of once per pod. Priority, labels, names and the assigned node are not part of
-it; `PodInfo` has those. Of a pod's volumes, the shape contains only whether there are any: each pod
-of a StatefulSet has its own claims, and almost every pod has a token volume with a random name.
+the shape; `PodInfo` has them. A shape does not contain a pod's volumes, only whether a volume
+plugin needs them: each pod of a StatefulSet has its own claims, and almost every pod has a token
+volume with a random name.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ Amounts = tuple[tuple[int, int], ...]
 
 
 class _Sums:
-    """The sums of requests of pods with equal containers, overhead and resizes; see Shape.
+    """The sums of requests of pods with equal containers, overhead and in-place resizes.
 
-    The pods of a DaemonSet have a shape for each node, which differ only in their affinity.
+    Shapes that differ in other fields share them. For example, the pods of a DaemonSet have one
+    shape per node, and these shapes differ only in their affinity.
     """
 
     __slots__ = ("__weakref__", "load", "nonzero_load", "nonzero_requests", "requests")
@@ -49,11 +51,12 @@ class _Sums:
 class Shape:
     """One distinct scheduling-relevant pod spec.
 
-    `requests` are the requests of a pending pod of this shape, `load` those of a placed pod
-    (in-place resize status included). Both are (column, amount) pairs in base units, cpu in
-    millicores. `nonzero_requests` and `nonzero_load` are (millicores, memory bytes) with upstream's
-    defaults for containers without requests (least_allocated.go). `has_volumes` is True if a volume
-    plugin might read its volumes; `spec.volumes` are the volumes of one of its pods.
+    `requests` are the requests of a pending pod of this shape. `load` are the requests of a placed
+    pod, which include the status of an in-place resize. Both are (column, amount) pairs in base
+    units; cpu is in millicores. `nonzero_requests` and `nonzero_load` are (millicores, memory
+    bytes) with upstream's defaults for containers without requests (least_allocated.go).
+    `has_volumes` is True if a volume plugin may need the pod's volumes; `spec.volumes` are the
+    volumes of only one of its pods.
     """
 
     __slots__ = (
@@ -76,7 +79,7 @@ class Shape:
     )
 
     def __init__(self, shape_id: int, pod: Pod, sums: _Sums) -> None:
-        """Compile the shape of `pod`, which requests `sums`."""
+        """Compile the shape of `pod`, whose requests add up to `sums`."""
         spec = pod.spec
         self.id = shape_id
         self.spec: PodSpec = spec
@@ -96,7 +99,7 @@ class Shape:
         self.has_volumes = any(is_placed(volume) for volume in spec.volumes)
 
     def amounts_of(self, columns: tuple[int, ...]) -> tuple[int, ...]:
-        """Return how much of each resource in `columns` a placed pod occupies; cached."""
+        """Return the amount of each resource in `columns` that a placed pod occupies; cached."""
         if self._amounts_of[0] != columns:
             load = dict(self.load)
             self._amounts_of = columns, tuple(load.get(column, 0) for column in columns)
@@ -104,9 +107,9 @@ class Shape:
 
 
 def _load_differs(pod: Pod) -> bool:
-    """Return True if a placed pod can occupy other amounts than it requests.
+    """Return whether a placed pod may occupy other amounts than it requests.
 
-    Only resources in the status (a resize in place) and pod-level resources make a difference.
+    This is possible only with resources in the status (an in-place resize) or pod-level resources.
     """
     return pod.spec.resources is not None or _resize_key(pod) is not None
 
@@ -154,7 +157,7 @@ def _volumes_key(spec: PodSpec) -> object:
 
 
 def _resize_key(pod: Pod) -> object:
-    """Return the container resources in the status of `pod`, None if there are none."""
+    """Return a key of the container resources in the pod's status, None if there are none."""
     status = pod.status
     statuses = status.container_statuses
     if status.init_container_statuses:
@@ -170,9 +173,9 @@ def _resize_key(pod: Pod) -> object:
 
 
 def is_same_shape(before: Pod, after: Pod) -> bool:
-    """Return True if two pods have the same shape because they share the parts of a spec.
+    """Return True if two pods share the same spec objects, so that their shapes are equal.
 
-    If it returns False, the shapes may still be equal.
+    If the result is False, the shapes may still be equal.
     """
     if before.spec is not after.spec and not _share_parts(before.spec, after.spec):
         return False
@@ -209,10 +212,10 @@ def _have_one_key(volumes: Sequence[Volume], others: Sequence[Volume]) -> bool:
 
 
 class _Latest:
-    """The last pod whose shape was looked up.
+    """The last pod for which a shape was looked up.
 
-    Pods of a dump are loaded workload by workload, and those of a workload share the parts of their
-    specs, so most pods have the shape of the one before.
+    Most pods have the same shape as the pod before them: a dump is loaded workload by workload, and
+    the pods of a workload share the objects of their specs.
     """
 
     __slots__ = ("resize", "shape", "spec")
@@ -223,15 +226,15 @@ class _Latest:
         self.shape = shape
 
     def matches(self, pod: Pod) -> bool:
-        """Return whether `pod` has the same shape, because the parts of its spec are the same."""
+        """Return True if `pod` shares its spec objects with the last pod: equal shapes."""
         return _share_parts(self.spec, pod.spec) and self.resize == _resize_key(pod)
 
 
 class ShapeTable:
-    """Interns shapes; one per cluster. Ids are assigned in order of first use.
+    """Interns shapes; each cluster has one table. Ids are assigned in order of first use.
 
-    A shape exists as long as a pod or a plan refers to it. The same spec later gets a new shape
-    with a new id.
+    A shape exists while a pod or a plan refers to it. If the same spec occurs again later, it gets
+    a new shape with a new id.
     """
 
     def __init__(self, columns: ResourceColumns) -> None:
@@ -243,9 +246,9 @@ class ShapeTable:
         self._latest: _Latest | None = None
 
     def shape_of(self, pod: Pod) -> Shape:
-        """Return the shape of `pod`, compiled if it is new.
+        """Return the shape of `pod`, which is compiled on first use.
 
-        Raises QuantityError for a quantity that cannot be parsed.
+        Raises QuantityError if a quantity cannot be parsed.
         """
         latest = self._latest
         if latest is not None and latest.matches(pod):

@@ -1,11 +1,11 @@
-"""ShapeColumns: shapes as columns, the counterpart of `NodeTable` for many shapes and one node.
+"""ShapeColumns: requests of shapes as columns, to evaluate many shapes for one node.
 
     columns (int64, [resource, shape]):  wanted      UNWANTED where the shape does not request it
     columns (int64, [2, shape]):         requested, nonzero_requests      (cpu, memory)
     largest[resource]                    the maximum of `wanted`
 
-Invariant: entry i of every column belongs to `shapes[i]`. A shape that leaves is replaced by the
-last one, so that entries 0 to len(shapes) - 1 are always in use.
+Invariant: entry i of every column belongs to `shapes[i]`. If a shape is removed, the last shape
+takes its place, so that entries 0 to len(shapes) - 1 are always in use.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CAPACITY_INITIAL: Final = 16
 
 
 class ShapeColumns:
-    """The requests of `shapes`, by column."""
+    """The requests of `shapes` as columns."""
 
     def __init__(self, resources: ResourceColumns) -> None:
         """Start without shapes; `resources` is the cluster's resource table."""
@@ -40,11 +40,12 @@ class ShapeColumns:
         self._nonzero: Ints = np.zeros((2, capacity), np.int64)
 
     def _view(self) -> None:
-        """Set the public columns, which have an entry for each shape in use.
+        """Set the public columns, which have one entry per shape in use.
 
-        `wanted` is what each shape requests of each resource, [resource, shape]. `requested` are
-        cpu (millicores) and memory (bytes) that each shape requests, [2, shape];
-        `nonzero_requests` are the same with upstream's defaults for containers without requests.
+        `wanted` is the amount that each shape requests of each resource, [resource, shape].
+        `requested` are the cpu (millicores) and memory (bytes) that each shape requests, [2,
+        shape]. `nonzero_requests` are the same amounts with upstream's defaults for containers
+        without requests.
         """
         used = len(self.shapes)
         self.wanted: Ints = self._wanted[:, :used]

@@ -1,4 +1,4 @@
-"""KeyedCounts: domain counts for several topology keys used together, and a cache of them."""
+"""KeyedCounts: pod counts by domain for several topology keys. CountsCache: a cache of counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROWS_MAX: Final = 20_000_000  # about 20 bytes each
 
 
 class KeyedCounts:
-    """One `DomainCounts` per topology key, kept up to date until `drop`."""
+    """One `DomainCounts` per topology key, updated until `drop` is called."""
 
     __slots__ = ("by_key", "dropped")
 
@@ -26,26 +26,27 @@ class KeyedCounts:
         self.dropped = False
 
     def refresh(self) -> KeyedCounts:
-        """Bring all counts up to date; returns itself."""
+        """Update the counts of all keys if nodes changed; return self."""
         for counts in self.by_key.values():
             counts.refresh()
         return self
 
     def pods(self) -> int:
-        """Return the number of counted pods, summed over the keys."""
+        """Return the number of counted pods, added up over the topology keys."""
         return sum(counts.pods for counts in self.by_key.values())
 
     def drop(self, pod_index: PodIndex) -> None:
-        """Stop the updates by `pod_index`."""
+        """Stop counting; unregister the counts from `pod_index`."""
         for counts in self.by_key.values():
             pod_index.unwatch(counts)
         self.dropped = True
 
 
 class SupposedKeyedCounts:
-    """The counts of a `KeyedCounts`, changed hypothetically by rows of one table.
+    """Counts by topology key and domain to which hypothetical changes can be applied.
 
-    The first change copies the counts; `source` is None from then on.
+    Until the first change, the counts of `source` are used. The first change copies them and sets
+    `source` to None.
     """
 
     __slots__ = ("_by_key", "_table", "source")
@@ -56,7 +57,7 @@ class SupposedKeyedCounts:
         source: KeyedCounts | None,
         changed: Mapping[str, SupposedCounts] = _UNCHANGED,
     ) -> None:
-        """Start from the refreshed counts in `source`, or without `source` from `changed`."""
+        """Start from the refreshed counts in `source`; if that is None, start from `changed`."""
         self._table = table
         self.source = source
         self._by_key: Mapping[str, DomainCounts | SupposedCounts]
@@ -68,7 +69,7 @@ class SupposedKeyedCounts:
         return self._by_key.keys()
 
     def clone(self) -> SupposedKeyedCounts:
-        """Return an independent copy, also of the original counts."""
+        """Return an independent copy; it does not follow later changes of `source` either."""
         if self.source is not None:
             # Kept, so that the next clone costs nothing, and so that a trial's changes of the table
             # are not counted twice.
@@ -79,7 +80,10 @@ class SupposedKeyedCounts:
         return {key: counts.supposed() for key, counts in self._by_key.items()}
 
     def change(self, key: str, row: int, by: int) -> None:
-        """Hypothetically add `by` on `row`; no effect if its node lacks the label `key`."""
+        """Add `by` to the count of the domain of `row` hypothetically.
+
+        Does nothing if the node at `row` lacks the label `key`.
+        """
         domain = int(self._table.label_column(key).ids[row])
         if domain < 0:
             return
@@ -94,20 +98,20 @@ class SupposedKeyedCounts:
         counts.change(domain, by)
 
     def items(self) -> list[tuple[Ids, DomainCounts | SupposedCounts]]:
-        """Return, per key, the rows' domains and the counts."""
+        """Return (domain of each row, counts by domain) for each topology key."""
         column = self._table.label_column
         return [(column(key).ids, counts) for key, counts in self._by_key.items()]
 
     def total(self) -> int:
-        """Return the sum of all counts of all keys, if every pod has weight 1."""
+        """Return the sum of the counts of all keys; correct only if every pod has weight 1."""
         return sum(counts.total() for counts in self._by_key.values())
 
 
 class LiveCounts(Protocol):
-    """Counts that the pod index keeps up to date."""
+    """Protocol for counts that the pod index updates."""
 
     def drop(self, pod_index: PodIndex) -> None:
-        """Stop the updates."""
+        """Stop counting; unregister the counts from `pod_index`."""
         ...
 
 
@@ -116,23 +120,23 @@ Entry = TypeVar("Entry", bound=LiveCounts)
 
 
 class CountsCache(Generic[Key, Entry]):
-    """A cache that drops the least recently used entry first."""
+    """A cache of counts that evicts the least recently used entry first."""
 
     def __init__(self, table: NodeTable, rows_max: int = _ROWS_MAX) -> None:
-        """Count over the nodes of `table`; all entries together have at most `rows_max` rows."""
+        """Store counts for `table`; all entries together cover at most `rows_max` rows."""
         self._table = table
         self._rows_max = rows_max
         self._entries: dict[Key, Entry] = {}
 
     def get(self, key: Key) -> Entry | None:
-        """Return the entry, which becomes the most recently used."""
+        """Return the entry of `key`, or None; it becomes the most recently used entry."""
         entry = self._entries.pop(key, None)
         if entry is not None:
             self._entries[key] = entry
         return entry
 
     def put(self, key: Key, entry: Entry) -> Entry:
-        """Add `entry`, dropping others if necessary. Returns it."""
+        """Add `entry` and return it; evict other entries if necessary."""
         self.remove(key)
         bound = max(self._rows_max // self._table.capacity, 1)
         while len(self._entries) >= bound:
@@ -141,7 +145,7 @@ class CountsCache(Generic[Key, Entry]):
         return entry
 
     def remove(self, key: Key) -> None:
-        """Drop the entry of `key`, if any."""
+        """Remove the entry of `key`, if there is one."""
         entry = self._entries.pop(key, None)
         if entry is not None:
             entry.drop(self._table.pod_index)

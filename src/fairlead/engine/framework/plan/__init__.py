@@ -1,1 +1,1 @@
-"""Plans: plugin results cached per shape and node, and the rows that must be recomputed."""
+"""Plans: plugin results cached per shape and node, with the rows to recompute."""

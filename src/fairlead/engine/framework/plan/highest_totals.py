@@ -1,13 +1,13 @@
-"""HighestTotals: where the highest total of a plan is, kept while single rows change.
+"""HighestTotals: the positions of a plan's highest total, updated when single rows change.
 
-Searching 5,000 totals takes as long as a tenth of a scheduling cycle, and a placement changes the
-total of one row. So the positions of the highest total are kept as a list, and the rows named by
-the pod log since the last call are entered into it. All totals are searched again only if the list
-becomes empty, if many rows changed, or after `reset`.
+Searching 5,000 totals takes a tenth of the time of a scheduling cycle, but a placement changes the
+total of only one row. So the positions of the highest total are kept as a list. The rows that the
+pod log names since the last call are checked against this list. All totals are searched again only
+if the list becomes empty, if many rows changed, or after `reset`.
 
 Invariant after `find`: `_positions` are exactly the positions of the maximum of the totals,
 ascending, and `_highest` is that maximum. In between, no total is above `_highest`, and the listed
-positions are those that reach it.
+positions are those with the total `_highest`.
 
 Example: totals [5, 7, 7, 3] have the highest total 7 at [1, 2]. Row 1 falls to 6: [2]. Row 3 rises
 to 7: [2, 3]. Row 0 rises to 8: [0]. Row 0 falls to 4: the list is empty, and a search finds [2, 3].
@@ -29,23 +29,23 @@ _TOTALS_PER_ROW: Final = 256
 
 
 class HighestTotals:
-    """The positions of the highest total, for a plan of all rows; see the module's docstring."""
+    """The positions of the highest total of a plan that has all rows; see the module docstring."""
 
     def __init__(self, log: ChangeLog[int]) -> None:
-        """Follow the changes of pods on rows in `log`; other changes need a `reset`."""
+        """Use `log` to find rows whose pods changed; other changes of totals need a `reset`."""
         self._log = log
         self._read = 0
         self._highest = 0
         self._positions = _nowhere()
 
     def reset(self) -> None:
-        """Search all totals at the next `find`."""
+        """Make the next `find` search all totals."""
         self._positions = _nowhere()
 
     def find(self, totals: Scores) -> array[int]:
         """Return the positions of the highest of `totals`, ascending; valid until the next call.
 
-        `totals` must have an entry at least, and contain every change in the log.
+        `totals` must not be empty and must include every change in the log.
         """
         log = self._log
         if self._positions and self._read != log.position:
@@ -68,7 +68,7 @@ class HighestTotals:
         self._positions.frombytes(best.astype(np.int64, copy=False).tobytes())
 
     def _enter(self, position: int, total: int) -> None:
-        """Take the current `total` at `position` into account."""
+        """Update the list of positions for the current `total` at `position`."""
         positions = self._positions
         if total > self._highest:
             self._highest = total

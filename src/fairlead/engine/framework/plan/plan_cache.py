@@ -1,4 +1,4 @@
-"""PlanCache: the plans of one profile's most recently used shapes."""
+"""PlanCache: the plans of the most recently used shapes, for one profile."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ _PLANS_MAX: Final = 4_096  # some 5 KB more for each plan's shape and plugin sta
 
 
 class PlanCache:
-    """Caches plans; evicts the least recently used if there are too many or they grow too large.
+    """Caches plans; evicts the least recently used plans if the cache becomes too large.
 
-    `with_nominated` caches the verdicts that count nominated pods, keyed by (shape id, priority).
+    `with_nominated` caches the verdicts that take nominated pods into account, by (shape id,
+    priority).
     """
 
     def __init__(self, framework: Framework) -> None:
-        """Start without plans; the cache serves pods of the profile of `framework`."""
+        """Start without plans, for pods of the profile of `framework`."""
         self.framework = framework
         self._shape_relevant = [p for p in framework.pre_filters if isinstance(p, ShapeRelevance)]
         self._splits: dict[tuple[str, ...], PluginSplit] = {}
@@ -36,7 +37,7 @@ class PlanCache:
         self._matrices: dict[tuple[str, ...], PlanMatrix] = {}
 
     def plan_for(self, pod: PodInfo) -> ShapePlan:
-        """Return the up-to-date plan for the shape of `pod`."""
+        """Return the plan for the shape of `pod`, brought up to date."""
         shape_id = pod.shape.id
         plan = self._plans.pop(shape_id, None)
         if plan is None:
@@ -52,7 +53,7 @@ class PlanCache:
         return plan
 
     def _join(self, plan: ShapePlan) -> None:
-        """Add a plan that is used again to the matrix of the plans with the same ROW plugins."""
+        """Add `plan` to the matrix of plans with the same ROW plugins, if possible."""
         if plan.node_names is not None:
             return
         points: tuple[FilterPoint | ScorePoint, ...] = (*plan.row_filters, *plan.row_scorers)
@@ -82,15 +83,15 @@ class PlanCache:
 
 
 def looks_beyond_the_node(plan: ShapePlan, state: CycleState) -> bool:
-    """Return True if a Filter that runs in this cycle depends on more than the node.
+    """Return whether a Filter that runs in this cycle depends on more than the node.
 
-    The Filters after such a Filter are not cached, even those that depend on the node alone.
+    The Filters that come after such a Filter are not cached, even if they depend only on the node.
     """
     return bool(filters_beyond_the_node(plan, state))
 
 
 def filters_beyond_the_node(plan: ShapePlan, state: CycleState) -> list[object]:
-    """Return the plugins that run a Filter in this cycle and depend on more than the node."""
+    """Return the plugins whose Filter runs in this cycle and depends on more than the node."""
     skipped = state.skipped_filters
     return [
         point.plugin

@@ -1,22 +1,22 @@
-"""PlanMatrix: updates the plans of all shapes in use in one pass when the pods of a row change.
+"""PlanMatrix: updates the plans of many shapes in one pass when the pods of a node change.
 
-With many shapes, a placement makes one row of every plan stale. Each plan would evaluate that row
-when the next pod of its shape is scheduled, in about 5 µs for each shape and placement. Here the
-plans in use are the rows of matrices, and ROW plugins evaluate one node for all shapes at once
-(`filter_shapes`, `score_shapes`), in about 20 µs for up to a hundred shapes.
+With many shapes, a placement makes one row of every plan stale. Without a matrix, each plan would
+evaluate that row when the next pod of its shape is scheduled, in about 5 µs per shape and
+placement. Here the plans in use are the rows of matrices. ROW plugins evaluate one node for all
+shapes together (`filter_shapes`, `score_shapes`), in about 20 µs for up to a hundred shapes.
 
     base[m, row]    static score of plan m; NOT_FEASIBLE where a NODE plugin rejects the node
     total[m, row]   plan m's `total`; the plan has a view of row m
     codes[m, row]   the plan's `codes`
     is_refused[row] whether a member may have a `base` or `total` of NOT_FEASIBLE
 
-Invariants: every member is as current as `position` in the table's pod log; `base` follows from the
-member's static arrays; entry m of `shapes` is the shape of `plans[m]`. Node changes are not handled
-here: each member applies them in its own `refresh`, before its arrays are read.
+Invariants: every member is up to date with the table's pod log at `position`; `base` is computed
+from the member's static arrays; entry m of `shapes` is the shape of `plans[m]`. Node changes are
+not handled here: each member applies them in its own `refresh`, before its arrays are read.
 
-Example: a pod is bound to row 7, with 64 members. `refresh` evaluates the node of row 7 for the 64
-shapes and writes total[:, 7]. Of the 64 shapes, three do not fit any more; their plans evaluate the
-row one by one, because only that finds the reasons.
+Example: a pod is bound to row 7, and there are 64 members. `refresh` evaluates the node at row 7
+for the 64 shapes and writes total[:, 7]. Three of the shapes do not fit any more. Their plans
+evaluate the row one by one, because only that evaluation finds the reasons.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _SWEEP_EVERY: Final = 1_024
 
 
 class MatrixMember(Protocol):
-    """What a PlanMatrix needs of a `ShapePlan`.
+    """Protocol for the plans in a PlanMatrix, implemented by `ShapePlan`.
 
     `static_codes` and `static_score` are the results of the NODE plugins.
     """
@@ -59,25 +59,25 @@ class MatrixMember(Protocol):
     static_score: Scores
 
     def detach(self, position: int) -> None:
-        """Leave the matrix, which was current at `position` of the pod log."""
+        """Leave the matrix; the plan's arrays are up to date with the pod log at `position`."""
         ...
 
     def redo_row(self, row: int) -> None:
-        """Recompute `row` after its pods changed."""
+        """Recompute `row` after the pods on its node changed."""
         ...
 
     def open_row(self, row: int) -> None:
-        """Note that `row` has become feasible; its total is written by the matrix."""
+        """Mark `row` as feasible; the matrix writes its total."""
         ...
 
 
 class PlanMatrix:
-    """A matrix of `plans` whose ROW plugins are exactly `filters` and `scorers`."""
+    """A matrix of `plans` that all have the ROW plugins `filters` and `scorers`."""
 
     def __init__(
         self, table: NodeTable, filters: Sequence[FilterPoint], scorers: Sequence[ScorePoint]
     ) -> None:
-        """Start without members. All plugins must be able to evaluate many shapes."""
+        """Start without members; every plugin must be able to evaluate many shapes."""
         self._table = table
         self._filters = [point.shapes for point in filters if point.shapes is not None]
         self._scorers = [
@@ -102,7 +102,7 @@ class PlanMatrix:
     # --- members ---------------------------------------------------------------------------
 
     def add(self, plan: MatrixMember) -> None:
-        """Add `plan`, which is current and evaluates all rows; do nothing if the matrix is full."""
+        """Add an up-to-date `plan` that has all rows; does nothing if the matrix is full."""
         self.refresh()
         if not self.plans:
             self._start(self._table.size)
@@ -136,7 +136,7 @@ class PlanMatrix:
         plan.total, plan.codes = self._total[at], self._codes[at]
 
     def remove(self, plan: MatrixMember) -> None:
-        """Remove a member; it keeps its arrays as of `position`."""
+        """Remove a member; its arrays are up to date with the pod log at `position`."""
         at = self._index.pop(id(plan))
         plan.detach(self.position)
         last = len(self.plans) - 1
@@ -152,13 +152,13 @@ class PlanMatrix:
         self._shapes.remove(at)
 
     def rebase(self, plan: MatrixMember) -> None:
-        """Copy the static arrays of the member `plan` after they have changed."""
+        """Copy the static arrays of the member `plan`, which have changed."""
         at = self._index[id(plan)]
         self._base[at] = np.where(plan.static_codes == 0, plan.static_score, NOT_FEASIBLE)
         self._is_refused |= plan.codes != 0
 
     def use(self, plan: MatrixMember) -> None:
-        """Record that a pod of the member's shape is scheduled."""
+        """Record that `plan` was used, because a pod of its shape is being scheduled."""
         self._used[self._index[id(plan)]] = self._changes
 
     def _dissolve(self) -> None:
@@ -171,8 +171,8 @@ class PlanMatrix:
     def refresh(self) -> None:
         """Bring every member up to date with the pod log.
 
-        After too many changes at once, or when the table has new rows, all members leave: each
-        catches up when it is used.
+        If too many rows changed, or if the table has new rows, all members leave the matrix. Each
+        of them is then updated when it is next used.
         """
         log = self._table.pod_log
         if log.position == self.position:
@@ -193,7 +193,7 @@ class PlanMatrix:
             self._sweep()
 
     def _sweep(self) -> None:
-        """Remove the members that have not been used for long."""
+        """Remove the members that were not used for a long time."""
         oldest = self._changes - _UNUSED_MAX
         for plan in [p for p, used in zip(self.plans, self._used, strict=True) if used < oldest]:
             self.remove(plan)
@@ -226,7 +226,7 @@ class PlanMatrix:
         return True
 
     def _fits(self, row: int) -> Mask | None:
-        """Return, for each member, whether its shape fits the node at `row`; None if all do."""
+        """Return, for each member, whether its shape fits the node at `row`; None if all fit."""
         fits: Mask | None = None
         for judge in self._filters:
             verdicts = judge(self._shapes, self._table, row)
@@ -235,7 +235,7 @@ class PlanMatrix:
         return fits
 
     def _write(self, row: int, totals: Scores, fits: Mask) -> None:
-        """Write column `row`, whose node some members reject now or rejected before."""
+        """Write the totals of `row`, whose node some members reject now or rejected before."""
         members = slice(len(self.plans))
         column = self._total[members, row]
         is_open = self._base[members, row] >= 0

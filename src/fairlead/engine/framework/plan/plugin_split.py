@@ -1,7 +1,7 @@
-"""PluginSplit: a profile's Filter and Score plugins, split into cached and uncached.
+"""PluginSplit: a profile's Filter and Score plugins, split into cached and uncached plugins.
 
-The shape decides which plugins run: the volume plugins skip pods without volumes, and so do not end
-the sequence of cached plugins.
+The split depends on the shape: for pods without volumes, the volume plugins do not run, and so do
+not end the sequence of cached plugins.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from fairlead.engine.framework.runtime import Framework
 
 
 class PluginSplit:
-    """The split of a framework's plugins, for shapes that the plugins in `idle` skip.
+    """The cached and uncached plugins of a framework; plugins in `idle` are left out.
 
-    The cached Filters are all NODE and ROW plugins before the first CLUSTER plugin, so that the
-    reported rejection is still that of the first plugin in configured order. `local_names` are the
-    plugins whose PreFilter and PreScore run once per shape. Plugins in `idle` are in no list.
+    `idle` are the plugins that skip the shape. The cached Filters are all NODE and ROW plugins
+    before the first CLUSTER plugin, so that the reported rejection is still that of the first
+    plugin in configured order. `local_names` are the plugins whose PreFilter and PreScore run once
+    per shape.
     """
 
     def __init__(self, framework: Framework, idle: Collection[str] = ()) -> None:

@@ -1,8 +1,9 @@
-"""ShapePlan: cached answers of one profile's plugins for every node, for pods of one shape.
+"""ShapePlan: cached results of one profile's plugins on every node, for pods of one shape.
 
-This is where "cost follows what changed" happens. Verdicts and scores that depend only on a node
-and its pods (Locality NODE and ROW) are cached per row. `refresh` recomputes the rows that the
-table's change logs name since the last refresh: one by one if there are few, over columns if many.
+Because of these caches, the cost of a scheduling cycle depends on the number of changes. Verdicts
+and scores that depend only on a node and its pods (Locality NODE and ROW) are cached per row.
+`refresh` recomputes the rows that the table's change logs name since the last refresh: one by one
+if there are few, over columns if there are many.
 
     statuses[codes[i]]   the first rejection of the node in rows[i]; code 0 if the pod fits,
                          DEAD if the row holds no node
@@ -13,13 +14,14 @@ table's change logs name since the last refresh: one by one if there are few, ov
                          `live` lists those that are not 0 everywhere
     best_positions()     where `total` is highest; `count_feasible()`: how many codes are 0
 
-Invariant after `refresh`: every array equals what a new plan would compute. `codes` depends on
-`static_codes`: a row that a NODE plugin rejects is never shown to ROW plugins, because its pods
-cannot change the verdict.
+Invariant after `refresh`: every array equals the array of a newly built plan. `codes` depends on
+`static_codes`: if a NODE plugin rejects a node, ROW plugins are not called for it, because the
+node's pods cannot change the verdict.
 
 Example: a pod is bound to row 7. The pod log names row 7; no Node changed. `refresh` runs the ROW
-filters and scorers for row 7 alone and writes codes[7] and total[7]; static_codes and static_score
-stay. If the Node of row 7 changed as well, the static arrays of that row are recomputed first.
+filters and scorers only for row 7 and writes codes[7] and total[7]; static_codes and static_score
+stay unchanged. If the Node of row 7 changed as well, the static arrays of that row are recomputed
+first.
 
 Plugins of Locality CLUSTER are not cached; each scheduling cycle calls them
 (`engine.framework.feasibility`, `engine.scheduling.prioritization`).
@@ -77,17 +79,16 @@ _NO_MAPPING: Final[_Mapping] = (None, None, False)
 
 
 class ShapePlan:
-    """The cached verdicts and scores of one shape for every node.
+    """The cached verdicts and scores on every node, for pods of one shape.
 
     `state` holds the PreFilter data of the cached plugins. `rejected` maps plugins to their
-    PreFilter rejections. `node_names` limits the nodes (None: all nodes), as the `restricting`
-    plugins require. `score_error` is the error that fails each cycle that needs scores. A Score
-    plugin that fails on one node fails only the cycles in which that node is feasible
-    (`first_broken`).
+    PreFilter rejections. If `node_names` is set, the plugins `restricting` limit the nodes to these
+    names. If `score_error` is set, every cycle that needs scores fails with it. If a Score plugin
+    fails on one node, only the cycles in which that node is feasible fail (`first_broken`).
     """
 
     def __init__(self, framework: Framework, split: PluginSplit, pod: PodInfo) -> None:
-        """Make a plan for all pods of `pod.shape`; call `refresh` before reading it."""
+        """Create a plan for pods of `pod.shape`; call `refresh` before reading it."""
         self._framework = framework
         self.shape = pod.shape  # keeps the shape interned as long as the plan exists
         self.matrix: PlanMatrix | None = None
@@ -115,7 +116,7 @@ class ShapePlan:
         self._highest = HighestTotals(self.table.pod_log)
 
     def _pre_filter(self, pod: PodInfo) -> None:
-        """Run PreFilter of the cached plugins once; the answers hold for the whole shape."""
+        """Run PreFilter of the cached plugins once; the results are valid for the whole shape."""
         self.state.skipped_filters |= dict.fromkeys(self._framework.filter_names(self.split.idle))
         for plugin in self.split.pre_filters:
             if plugin.name not in self.split.local_names:
@@ -129,7 +130,7 @@ class ShapePlan:
                 self.node_names = tuple(n for n in before if n in answer.node_names)
 
     def _pre_score(self, pod: PodInfo) -> None:
-        """Run PreScore of the cached plugins once; an error counts only if a cycle needs scores."""
+        """Run PreScore of the cached plugins once; an error fails only cycles that score."""
         self.state.skipped_scores |= dict.fromkeys(self._framework.score_names(self.split.idle))
         nothing = np.zeros(0, np.int64)
         for point in self.split.local_scorers:
@@ -148,7 +149,7 @@ class ShapePlan:
     # --- updates ---------------------------------------------------------------------------
 
     def refresh(self, pod: PodInfo) -> None:
-        """Recompute what changed since the last call. `pod` is any pod of the shape."""
+        """Recompute the rows changed since the last call; `pod` is any pod of the shape."""
         table = self.table
         self._pod = pod
         if self._size < 0:
@@ -180,29 +181,32 @@ class ShapePlan:
                 self.matrix.rebase(self)
 
     def best_positions(self) -> Rows | array[int]:
-        """Return the positions of the highest total, ascending, if any node is feasible."""
+        """Return the positions of the nodes with the highest total, ascending.
+
+        At least one node must be feasible.
+        """
         if self.node_names is None:
             return self._highest.find(self.total)
         return np.flatnonzero(self.total == self.total.max())
 
     def count_feasible(self) -> int:
-        """Return the number of nodes with code 0."""
+        """Return the number of feasible nodes."""
         if self._feasible is None:
             self._feasible = len(self.codes) - int(np.count_nonzero(self.codes))
         return self._feasible
 
     def detach(self, position: int) -> None:
-        """Leave the matrix, which was current at `position` of the pod log."""
+        """Leave the matrix; the plan's arrays are up to date with the pod log at `position`."""
         self.matrix = None
         self.total, self.codes = self.total.copy(), self.codes.copy()
         self._pod_position = position
 
     def redo_row(self, row: int) -> None:
-        """Recompute `row` after its pods changed, for a plan of all rows."""
+        """Recompute `row` after the pods on its node changed; the plan must have all rows."""
         self._redo_one(self._pod, row)
 
     def open_row(self, row: int) -> None:
-        """Note that `row` has become feasible; the matrix writes its total."""
+        """Mark `row` as feasible; the matrix writes its total."""
         self.codes[row] = 0
         self._feasible = None
 
@@ -231,7 +235,10 @@ class ShapePlan:
         self._mark_current()
 
     def _extend(self, size: int) -> None:
-        """Append rows, DEAD until `_redo` computes them; the node log contains the new rows."""
+        """Append rows up to `size`; they are DEAD until `_redo` computes them.
+
+        The node log contains the new rows, so `_redo` does compute them.
+        """
         if self.matrix is not None:
             self.matrix.remove(self)
         more = size - self._size
@@ -270,14 +277,14 @@ class ShapePlan:
         return [at[row] for row in rows if row in at]
 
     def position(self, row: int) -> int | None:
-        """Return the index of `row` in `rows`, None if it is not there."""
+        """Return the index of `row` in `rows`, None if the plan does not have the row."""
         if self.node_names is None:
             return row
         at = int(np.searchsorted(self.rows, row))
         return at if at < len(self.rows) and self.rows[at] == row else None
 
     def static_code(self, row: int) -> int:
-        """Return the code that NODE plugins gave the node at `row`, DEAD without a call."""
+        """Return the code of the NODE plugins for the node at `row`; DEAD if none was called."""
         at = self.position(row)
         return DEAD if at is None else int(self.static_codes[at])
 
@@ -286,7 +293,10 @@ class ShapePlan:
         return [epoch() if epoch is not None else None for epoch in epochs]
 
     def _refresh_epochs(self, pod: PodInfo) -> None:
-        """Recompute static scores that depend on all nodes together (ImageLocality)."""
+        """Recompute the static scores if they depend on the set of all nodes and that has changed.
+
+        The only such plugin is ImageLocality.
+        """
         epochs = self._current_epochs()
         if epochs != self._epochs:
             self._epochs = epochs
@@ -323,7 +333,7 @@ class ShapePlan:
     def _score_one(
         self, point: ScorePoint, pod: PodInfo, node: NodeInfo, position: int, broken: Broken
     ) -> int:
-        """Return one plugin's raw score for the node at `position`.
+        """Return the raw score of one plugin for `node`, which is at `position`.
 
         If the plugin fails, the score is 0 and the error is added to `broken`.
         """
@@ -338,7 +348,7 @@ class ShapePlan:
         return 0
 
     def first_broken(self, codes: Codes) -> Status | None:
-        """Return the first failure of a cached Score plugin on a feasible node.
+        """Return the first failure of a cached Score plugin on a feasible node, or None.
 
         A node is feasible if its entry in `codes` is 0.
         """
@@ -362,7 +372,7 @@ class ShapePlan:
         return None
 
     def code(self, status: Status) -> int:
-        """Return the code of `status` in this plan; new statuses get the next code."""
+        """Return the code of `status` in this plan; a new status gets the next code."""
         code = self._code_of.get(status)
         if code is None:
             code = self._code_of[status] = len(self.statuses)
@@ -417,7 +427,7 @@ class ShapePlan:
         self.live = [p for p in self.normalized_scorers if self.raw_scores[p.name].any()]
 
     def scores(self, point: ScorePoint, pod: PodInfo, positions: Rows) -> Scores:
-        """Return one plugin's raw scores for the nodes at `positions`."""
+        """Return the raw scores of one plugin for the nodes at `positions`."""
         return point.many(self.state, pod, self.table, self._rows_at(positions))
 
     def _rows_at(self, positions: Rows) -> Rows:
@@ -425,7 +435,7 @@ class ShapePlan:
         return self.rows if len(positions) == len(self.rows) else self.rows[positions]
 
     def _scores(self, point: ScorePoint, pod: PodInfo, positions: Rows, broken: Broken) -> Scores:
-        """Return one plugin's raw scores for the nodes at `positions`.
+        """Return the raw scores of one plugin for the nodes at `positions`.
 
         Where the plugin fails, the score is 0 and the error is added to `broken`.
         """
@@ -445,7 +455,7 @@ class ShapePlan:
     def _run_filters(
         self, filters: Sequence[FilterPoint], pod: PodInfo, positions: Rows, codes: Codes
     ) -> None:
-        """Write the code of the first plugin that rejects each position that is still feasible."""
+        """Run `filters` on feasible positions; write the codes of rejections to `codes`."""
         for point in filters:
             if not np.count_nonzero(codes):
                 codes[:] = self.ask(point, self.state, pod, self._rows_at(positions))
@@ -456,7 +466,7 @@ class ShapePlan:
             codes[open_at] = self.ask(point, self.state, pod, self.rows[positions[open_at]])
 
     def ask(self, point: FilterPoint, state: CycleState, pod: PodInfo, rows: Rows) -> Codes:
-        """Return one plugin's verdicts on `rows`, translated to codes of this plan."""
+        """Return the verdicts of one plugin on `rows`, as codes of this plan."""
         try:
             verdicts = point.many(state, pod, self.table, rows)
         except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
@@ -464,7 +474,7 @@ class ShapePlan:
         return self._intern(point.name, verdicts)
 
     def _intern(self, plugin: str, verdicts: Verdicts) -> Codes:
-        """Translate a plugin's own codes to codes of this plan."""
+        """Translate the codes of one plugin to codes of this plan."""
         if not np.count_nonzero(verdicts.codes):
             return verdicts.codes
         statuses, mapping, is_complete = self._mappings.get(plugin, _NO_MAPPING)
@@ -475,11 +485,15 @@ class ShapePlan:
         return self._mapping(plugin, verdicts).take(verdicts.codes)
 
     def _mapping(self, plugin: str, verdicts: Verdicts) -> Codes:
-        """Return the plan's code for each of the plugin's own codes, -1 for codes not used yet.
+        """Return the plan's code for each of the plugin's own codes, -1 for untranslated codes.
 
-        Cached as long as the plugin returns the same tuple of statuses. Example: a plugin returns
-        statuses (SUCCESS, "full", "tainted") and codes [0, 2, 2]. If the plan already has two
-        statuses, "tainted" becomes code 2 of the plan, and the mapping is [0, -1, 2].
+        A code is translated when the plugin first uses it. If the plugin has few statuses, all of
+        them except errors are translated together. The mapping is cached while the plugin returns
+        the same tuple of statuses.
+
+        Example: a plugin returns the statuses (SUCCESS, "full", "tainted"). If the plan already has
+        two statuses, "full" gets code 2 of the plan and "tainted" code 3, and the mapping is [0, 2,
+        3].
         """
         mapping = np.full(len(verdicts.statuses), -1, np.int32)
         mapping[0] = 0

@@ -1,1 +1,1 @@
-"""Preemption code that plugins share: budgets, nominations, policies, repeated displacements."""
+"""Preemption code that plugins share: budgets, nominations and policies."""

@@ -1,4 +1,4 @@
-"""The victims that would violate a PodDisruptionBudget.
+"""split_by_budget: finds the victims whose removal would violate a PodDisruptionBudget.
 
 upstream: default_preemption.go: filterPodsWithPDBViolation
 """
@@ -15,9 +15,10 @@ from fairlead.engine.state.pod_info import PodInfo
 def split_by_budget(
     pods: Sequence[PodInfo], budgets: Sequence[PodDisruptionBudget]
 ) -> tuple[list[PodInfo], list[PodInfo]]:
-    """Split `pods` (in order of importance) into (violating, others); both keep the order.
+    """Split `pods`, sorted by importance, into (pods that violate a budget, other pods).
 
-    Each pod counts against all budgets that match it, even if it violates another budget.
+    Both lists keep the order. Each pod counts against all budgets that match it, even if it
+    violates another budget.
     """
     if not budgets:
         return [], list(pods)
@@ -35,9 +36,9 @@ def split_by_budget(
 
 
 def matches_budget(pod: PodInfo, budget: PodDisruptionBudget) -> bool:
-    """Return True if `budget` selects `pod` and has not already recorded its eviction.
+    """Return whether `budget` selects `pod` and has not already recorded its eviction.
 
-    A pod without labels matches no budget; a budget with an empty or absent selector matches no
+    A pod without labels matches no budget. A budget with an empty or absent selector matches no
     pod.
     """
     if not selects(budget, pod.namespace, pod.labels):
@@ -46,7 +47,7 @@ def matches_budget(pod: PodInfo, budget: PodDisruptionBudget) -> bool:
 
 
 def selects(budget: PodDisruptionBudget, namespace: str, labels: Mapping[str, str]) -> bool:
-    """Return True if `budget` selects pods of `namespace` with `labels`."""
+    """Return whether `budget` selects pods in `namespace` with `labels`."""
     selector = budget.spec.selector
     if budget.metadata.namespace != namespace or not labels or selector is None:
         return False

@@ -10,9 +10,10 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class Nominator:
-    """Pods by the node they are nominated to, in order of their last nomination.
+    """The nominated pods of each node, in order of their last nomination.
 
-    `log` records the nodes whose nominations changed, so that caches can drop their verdicts.
+    `log` contains the names of nodes whose nominations changed, so that caches can drop their
+    verdicts.
     """
 
     def __init__(self) -> None:
@@ -22,11 +23,11 @@ class Nominator:
         self.log: ChangeLog[str] = ChangeLog()
 
     def __bool__(self) -> bool:
-        """Return True if at least one pod is nominated."""
+        """Return whether any pod is nominated."""
         return bool(self._node_of)
 
     def nominate(self, pod: PodInfo, node: str) -> None:
-        """Nominate the current version of `pod` to `node`; undone by `withdraw`."""
+        """Nominate the current version of `pod` to `node`; `withdraw` undoes this."""
         self.withdraw(pod.uid)
         self._node_of[pod.uid] = node
         self._by_node.setdefault(node, {})[pod.uid] = pod
@@ -44,7 +45,7 @@ class Nominator:
         self.log.append(node)
 
     def node_of(self, uid: str) -> str:
-        """Return the node to which the pod with `uid` is nominated, "" if none."""
+        """Return the node to which the pod with `uid` is nominated, "" if it is not nominated."""
         return self._node_of.get(uid, "")
 
     def pods_on(self, node: str) -> list[PodInfo]:

@@ -1,4 +1,4 @@
-"""How a plugin changes which victims DefaultPreemption removes, and on which node.
+"""Protocols for plugins that change how DefaultPreemption chooses victims and nodes.
 
 A plugin may have any of these three methods in addition to those of the extension points. They
 replace the fields that upstream's plugins set on DefaultPreemption: IsEligiblePod,
@@ -20,33 +20,35 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @runtime_checkable
 class VictimEligibility(Plugin, Protocol):
-    """Protects pods: a pod can be a victim only if all plugins with this method allow it."""
+    """A plugin that protects pods: a victim must be allowed by all plugins with this method."""
 
     def is_eligible_victim(self, pod: PodInfo, victim: PodInfo) -> bool:
-        """Return True if `pod` may preempt `victim`, whose priority is lower."""
+        """Return whether `pod` may preempt `victim`, which has a lower priority."""
         ...
 
 
 @runtime_checkable
 class VictimImportance(Plugin, Protocol):
-    """Orders the victims; only the first plugin with this method is used.
+    """A plugin that orders the victims; only the first plugin with this method is used.
 
-    It may read the pod's priority, spec, labels, annotations, start time and deletion time, and
-    nothing else.
+    It may read only the pod's priority, spec, labels, annotations, start time and deletion time.
     """
 
     def importance(self, pod: PodInfo) -> tuple[int, ...]:
-        """Return the importance of `pod` as a victim; less important pods are removed first.
+        """Return the importance of `pod`; less important pods are removed first.
 
-        Equal pods are ordered by name.
+        Pods of equal importance are ordered by name.
         """
         ...
 
 
 @runtime_checkable
 class CandidateRanking(Plugin, Protocol):
-    """Decides which candidate node costs least; called once, when the profile is built."""
+    """A plugin that defines the rules that compare candidate nodes.
+
+    It is called once, when the profile is built.
+    """
 
     def candidate_rules(self, rules: Sequence[CandidateRule]) -> Sequence[CandidateRule]:
-        """Return the ordered rules that replace `rules`."""
+        """Return the ordered rules to use instead of `rules`."""
         ...

@@ -3,8 +3,8 @@
     CHECKS[method](arguments, answer)   the value as the runtime needs it; raises TypeError or
                                         ValueError with what is wrong with it
 
-Type annotations in a user's plugin are not enforced, so the values are checked here. A value that
-passes cannot make the runtime fail later, far from the plugin that returned it.
+Type annotations in a user's plugin are not enforced, so return values are checked here. A value
+that passes the check cannot make the runtime fail later, in code far from the plugin.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _refuse(answer: object, wanted: str) -> NoReturn:
 def _status(wanted: str, *codes: Code, others: tuple[type, ...] = ()) -> Check:
     """Return a check for a status result.
 
-    It accepts None, a Status with a usual code or one of `codes`, and instances of `others`.
+    The check accepts None, a Status with a usual code or one of `codes`, and instances of `others`.
     """
 
     def check(_arguments: tuple[Any, ...], answer: Any) -> Any:

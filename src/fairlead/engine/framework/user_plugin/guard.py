@@ -1,11 +1,12 @@
 """guarded: contains the failures of a user's plugin.
 
-An exception, or a return value of the wrong type, becomes a `PluginFault`, which the runtime turns
-into an ERROR status that names the plugin. A method that returns no status (an order, a hint, a
-notification) gets a safe default, and the failure is reported: pods are queued by priority, waiting
-pods are retried, scores are computed.
+An exception or a return value of the wrong type raises `PluginFault`. The runtime turns it into an
+ERROR status that names the plugin. For a method that returns no status, such as a sort key or a
+queueing hint, a safe default is returned instead and the failure is reported. With these defaults,
+pods are queued by priority, waiting pods are retried, and scores are computed.
 
-Built-in plugins are not guarded: their types are checked statically, and each guarded call costs.
+Built-in plugins are not guarded, because their types are checked statically and every guarded call
+takes additional time.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _INSTEAD: Final[Mapping[str, Ask]] = {
 
 
 def guarded(plugin: Plugin, reporter: Reporter) -> Plugin:
-    """Return `plugin` with every return value checked.
+    """Return `plugin` wrapped so that all of its return values are checked.
 
     Failures of methods that return no status are reported to `reporter`.
     """

@@ -1,7 +1,8 @@
-"""Meter: how often each plugin ran at each extension point, and for how long.
+"""Meter: counts the calls of each plugin at each extension point, and measures their time.
 
-The clock is injected. Without a meter nothing is counted and plugins are called directly. A
-plugin's time excludes the plugins that it calls (a PostFilter runs the Filters).
+The clock is passed in. Without a meter, nothing is counted and plugins are called directly. A
+plugin's time excludes the time of the plugins that it calls: a PostFilter, for example, runs the
+Filters.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ class Stopwatch(Protocol):
     """A monotonic clock."""
 
     def __call__(self) -> DurationNs:
-        """Return nanoseconds since an arbitrary fixed moment."""
+        """Return nanoseconds since an arbitrary fixed time."""
         ...
 
 
 @dataclass(slots=True)
 class PluginTime:
-    """Calls and total time of one plugin at one extension point."""
+    """The number of calls and their total time, for one plugin at one extension point."""
 
     plugin: str
     point: str
@@ -33,7 +34,7 @@ class PluginTime:
 
 
 class Meter:
-    """Counts calls and time of the plugins returned by `measured`; `times` has the result."""
+    """Counts and times the calls of the plugins that `measured` returns; `times` has the result."""
 
     def __init__(self, stopwatch: Stopwatch) -> None:
         """Start with all counts at 0."""
@@ -42,16 +43,16 @@ class Meter:
         self._taken_inside: DurationNs = 0
 
     def times(self) -> list[PluginTime]:
-        """Return the plugins that ran, by descending time."""
+        """Return the calls and times of the plugins that ran, longest total time first."""
         called = [one for one in self._times.values() if one.calls]
         return sorted(called, key=lambda one: (-one.taken, one.plugin, one.point))
 
     def taken(self) -> dict[tuple[str, str], tuple[int, DurationNs]]:
-        """Return the calls so far and their total time, by plugin and extension point."""
+        """Return (number of calls, total time) by plugin and extension point."""
         return {key: (one.calls, one.taken) for key, one in self._times.items()}
 
     def measured(self, plugin: Kind) -> Kind:
-        """Return `plugin`, wrapped so that its calls are counted."""
+        """Return `plugin` wrapped so that its calls are counted and timed."""
         return wrap_methods(plugin, lambda method, ask: self._timed(plugin.name, method, ask))
 
     def _timed(self, plugin: str, method: Method, ask: Ask) -> Ask:

@@ -1,8 +1,8 @@
-"""problem_of: finds errors in a plugin class before it is used.
+"""problem_of: finds errors in a plugin class before the plugin is used.
 
 A misspelt method would never be called, and no error would show it. So a plugin with such a method
 is refused when the profile is built. A plugin is also refused if a method takes the wrong
-arguments, or if a method needs another method that is missing.
+arguments, or if a method needs another method that the plugin does not have.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fairlead.engine.framework.interface import Locality, Normalization
 
 
 def problem_of(plugin: object) -> str:
-    """Return the first problem of `plugin`, "" if there is none."""
+    """Return the text of the first problem of `plugin`, "" if it has no problem."""
     return next(_problems(plugin), "")
 
 
@@ -35,7 +35,7 @@ def _problems(plugin: object) -> Iterator[str]:
 
 
 def _misspelt(plugin: object) -> Iterator[str]:
-    """Yield the problem if a method's name is nearly right: `preFilter` for `pre_filter`."""
+    """Yield an error for each method name that is nearly right: `preFilter` for `pre_filter`."""
     known = {name.replace("_", ""): name for name in METHOD_NAMES}
     for name in dir(plugin):
         meant = known.get(name.replace("_", "").lower())
@@ -64,7 +64,7 @@ def _parameters(method: Method) -> list[str]:
 
 
 def _takes(own: object, count: int) -> bool:
-    """Return True if `own` can be called with `count` positional arguments."""
+    """Return whether `own` can be called with `count` positional arguments."""
     assert callable(own)
     try:
         inspect.signature(own).bind(*range(count))

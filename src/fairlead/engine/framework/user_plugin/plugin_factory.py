@@ -1,12 +1,12 @@
 """factory_of: builds instances of a user's plugin class.
 
-The constructor may declare either or both of these arguments, which are passed by name:
+The constructor may declare these arguments, which are passed by name:
 
     handle    read access to the engine (`Handle`)
     args      its pluginConfig, a dict; decoded into the class's own `Args`, if it has one
 
-`Args` is a msgspec Struct (or any type msgspec converts to); unknown fields are refused. A
-constructor refuses its arguments with ValueError.
+`Args` is a msgspec Struct, or any type to which msgspec converts; unknown fields are refused. A
+constructor raises ValueError to refuse its arguments.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LAST: Final = "DefaultBinder"
 
 
 def factory_of(plugin: type) -> Factory:
-    """Return the factory of the class `plugin`; the factory raises ValueError for bad arguments.
+    """Return a factory for the class `plugin`; the factory raises ValueError for invalid arguments.
 
     Raises ValueError if the constructor needs arguments other than `handle` and `args`.
     """
@@ -60,7 +60,7 @@ def factory_of(plugin: type) -> Factory:
 
 
 def _wanted(plugin: type) -> list[str]:
-    """Return which of `handle` and `args` the constructor declares."""
+    """Return the names `handle` and `args`, as far as the constructor declares them."""
     try:
         parameters = inspect.signature(plugin).parameters.values()
     except (TypeError, ValueError):  # a class without a Python constructor
@@ -77,7 +77,7 @@ def _wanted(plugin: type) -> list[str]:
 
 
 def _decoded(plugin: type, args: Mapping[str, Any]) -> Any:
-    """Return `args` decoded into the plugin's `Args`. Raises ValueError naming the field."""
+    """Return `args`, decoded into the plugin's `Args`. Raises ValueError that names the field."""
     form = getattr(plugin, "Args", None)
     if form is None:
         return dict(args)
@@ -92,14 +92,14 @@ def _decoded(plugin: type, args: Mapping[str, Any]) -> Any:
 
 
 def _field_names(form: Any) -> tuple[str, ...] | None:
-    """Return the names of the fields in configuration; None if the type has no fixed fields."""
+    """Return the field names of `form` in configuration, None if it has no fixed fields."""
     if dataclasses.is_dataclass(form):
         return tuple(field.name for field in dataclasses.fields(form))
     return getattr(form, "__struct_encode_fields__", None)
 
 
 def _refusal(message: str) -> str:
-    """Return a msgspec message in the form `args.price: expected int, got str`."""
+    """Rewrite a msgspec error message in the form `args.price: expected int, got str`."""
     problem, _, path = message.partition(" - at `$")
     path = f"args{path.removesuffix('`')}"
     if missing := _MISSING.fullmatch(problem):
@@ -108,11 +108,11 @@ def _refusal(message: str) -> str:
 
 
 def with_plugin(profile: Profile, name: str, plugin: type, weight: int) -> Profile:
-    """Return `profile` with the class `plugin` added under `name`, its scores with `weight`.
+    """Return `profile` with the class `plugin` added under `name` and with score weight `weight`.
 
-    The plugin runs after the profile's own plugins, at every extension point it implements. There
-    are two exceptions: the queue has only one order, so a QueueSort plugin replaces PrioritySort;
-    and DefaultBinder binds every pod, so it stays last.
+    The plugin runs after the profile's own plugins, at every extension point that it implements.
+    There are two exceptions. A QueueSort plugin replaces PrioritySort, because the queue has only
+    one order. DefaultBinder stays last, because it binds every pod.
     """
     sorts_queue = hasattr(plugin, "sort_key")
     others = [one for one in profile.plugins if not (sorts_queue and one[0] == QUEUE_SORT)]

@@ -1,1 +1,1 @@
-"""Devices: the pools in ResourceSlices, and the allocated devices."""
+"""Devices: the device pools in ResourceSlices, and the devices allocated to claims."""

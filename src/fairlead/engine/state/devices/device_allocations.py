@@ -1,13 +1,13 @@
-"""DeviceLedger: all devices, and which of them are allocated.
+"""DeviceLedger: all devices, and the claims to which they are allocated.
 
     unallocated claim ──assume──▶ assumed ──the API shows the allocation──▶ allocated
                           └──────── revert ────────┘
 
-Both allocated and assumed claims hold their devices, except those with admin access. A result with
-a share ID holds only the capacity that it consumes, so several claims can hold shares of a device.
-The next scheduling cycle treats an assumption like an allocation in the API. Consumers that are
-about to be written into a claim are assumed in the same way (`assume_reservation`, undone by
-`revert_reservation`).
+Allocated and assumed claims hold their devices; a device with admin access is not held. A result
+with a share ID holds only the capacity that it consumes, so several claims can hold shares of a
+device. The next scheduling cycle treats an assumption like an allocation in the API. Reservations
+that are about to be written into a claim are assumed in the same way (`assume_reservation`, undone
+by `revert_reservation`).
 
 upstream: plugins/dynamicresources/{dra_manager,allocateddevices}.go
 """
@@ -36,12 +36,12 @@ Share = tuple[DeviceId, Amounts]
 class DeviceLedger:
     """The devices of the cluster, and the claims that hold them.
 
-    `pools` are all devices; `class_version` grows with every DeviceClass change. `extended` says
-    which class provides an extended resource.
+    `pools` contains all devices. `class_version` increases with every DeviceClass change.
+    `extended` maps each extended resource to the DeviceClass that provides it.
     """
 
     def __init__(self) -> None:
-        """Start without devices and allocations."""
+        """Start without devices and without allocations."""
         self.pools = DevicePools()
         self.class_version = 0
         self.extended = ExtendedResources()
@@ -55,30 +55,30 @@ class DeviceLedger:
         self._consumers: dict[str, dict[str, ClaimConsumer]] = {}  # by claim and pod uid
 
     def is_taken(self, device: DeviceId) -> bool:
-        """Return whether some claim holds the whole device."""
+        """Return whether a claim holds the whole device."""
         return device in self._holders
 
     def is_allocated(self, device: DeviceId) -> bool:
-        """Return whether some claim holds the device or a share of it."""
+        """Return whether a claim holds the device or a share of it."""
         return device in self._holders or device in self._sharers
 
     def consumed(self, device: DeviceId) -> Mapping[str, int] | None:
-        """Return the capacity that shares of the device consume, in nanos; None without shares."""
+        """Return the capacity that the device's shares consume, in nanos; None without shares."""
         return self._consumed.get(device)
 
     def holders(self, device: DeviceId) -> list[str]:
-        """Return the claims that hold the device.
+        """Return the keys of the claims that hold the whole device.
 
-        There is at most one, unless other writers allocated the device twice.
+        There is at most one, unless another writer allocated the device twice.
         """
         return sorted(self._holders.get(device, ()))
 
     def is_assumed(self, claim: ResourceClaim) -> bool:
-        """Return whether the claim's allocation is assumed and the API does not show it yet."""
+        """Return whether the claim's allocation is assumed and not yet in the API."""
         return claim.key in self._assumed
 
     def consumers(self, claim: ResourceClaim) -> tuple[ClaimConsumer, ...]:
-        """Return the pods the claim is reserved for, assumed reservations included."""
+        """Return the consumers for which the claim is reserved, including assumed reservations."""
         pending = self._consumers.get(claim.key)
         shown = claim.status.reserved_for
         if not pending:
@@ -87,38 +87,38 @@ class DeviceLedger:
         return (*shown, *(one for uid, one in pending.items() if uid not in uids))
 
     def assume(self, claim: ResourceClaim, allocation: ClaimAllocation) -> None:
-        """Record that `claim` will get `allocation`; undone by `revert`.
+        """Record that `claim` will get `allocation`; `revert` undoes this.
 
-        A claim that does not exist yet has no uid.
+        If the claim does not exist yet, its uid is "".
         """
         self._assumed[claim.key] = claim.metadata.uid
         self._hold(claim.key, allocation)
 
     def revert(self, key: str) -> None:
-        """Drop the assumption about the claim, if there is one."""
+        """Drop the assumed allocation of the claim `key`, if there is one."""
         if self._assumed.pop(key, None) is not None:
             self._hold(key, None)
 
     def assume_reservation(self, claim: ResourceClaim, consumer: ClaimConsumer) -> None:
-        """Record that `claim` will be reserved for `consumer`; undone by `revert_reservation`."""
+        """Record that `claim` will be reserved for `consumer`; `revert_reservation` undoes this."""
         self._consumers.setdefault(claim.key, {})[consumer.uid] = consumer
 
     def revert_reservation(self, key: str, uid: str) -> None:
-        """Drop the assumed reservation for the pod `uid`, if there is one."""
+        """Drop the assumed reservation of the claim `key` for the pod `uid`, if there is one."""
         pending = self._consumers.get(key, {})
         pending.pop(uid, None)
         if not pending:
             self._consumers.pop(key, None)
 
     def special_claim_of(self, uid: str) -> str | None:
-        """Return the key of the claim for extended resources of the pod `uid`, if there is one."""
+        """Return the key of the pod's special claim for extended resources, or None."""
         return self._special.get(uid)
 
     def observe(self, changed: ApiObject) -> bool:
         """Store `changed`, an object from the API.
 
-        If it contains the allocation, end the assumption. Return whether the class of an extended
-        resource changed.
+        If `changed` is a claim with an allocation, its assumption ends. Returns whether the
+        DeviceClass of an extended resource changed.
         """
         match changed:
             case ResourceSlice():
@@ -133,7 +133,10 @@ class DeviceLedger:
         return False
 
     def observe_deleted(self, gone: ApiObject) -> bool:
-        """Remove an object that was deleted from the API; return as `observe` does."""
+        """Remove an object that was deleted from the API.
+
+        Returns whether the DeviceClass of an extended resource changed.
+        """
         match gone:
             case ResourceSlice():
                 self.pools.remove(gone.key)
@@ -164,7 +167,7 @@ class DeviceLedger:
             self._special[_pod_of(claim)] = key
 
     def _hold(self, key: str, allocation: ClaimAllocation | None) -> None:
-        """Set the devices and shares that the claim holds, and log the pools that changed."""
+        """Set the devices and shares that the claim `key` holds, and log the pools that changed."""
         results = () if allocation is None else allocation.devices.results
         own = [one for one in results if not one.admin_access]
         touched = [
@@ -175,7 +178,7 @@ class DeviceLedger:
             self.pools.note(pool)
 
     def _hold_devices(self, key: str, devices: tuple[DeviceId, ...]) -> Iterable[DeviceId]:
-        """Set the whole devices that the claim holds; return those that it gained or lost."""
+        """Set the whole devices that the claim `key` holds; return the devices that changed."""
         before = self._held.pop(key, ())
         if devices:
             self._held[key] = devices
@@ -191,7 +194,7 @@ class DeviceLedger:
         return (*before, *devices)
 
     def _hold_shares(self, key: str, shares: tuple[Share, ...]) -> Iterable[DeviceId]:
-        """Set the shares that the claim holds; return the devices whose shares changed."""
+        """Set the shares that the claim `key` holds; return the devices whose shares changed."""
         before = self._shares.pop(key, ())
         if shares:
             self._shares[key] = shares
@@ -215,7 +218,7 @@ class DeviceLedger:
 
 
 def _pod_of(claim: ResourceClaim) -> str:
-    """Return the uid of the pod that controls the claim, "" if there is none."""
+    """Return the UID of the pod that controls the claim, "" if no pod controls it."""
     return next((one.uid for one in claim.metadata.owner_references if one.controller), "")
 
 
@@ -224,7 +227,7 @@ def _id(result: AllocatedDevice) -> DeviceId:
 
 
 def _shares_of(results: Iterable[AllocatedDevice]) -> Iterator[Share]:
-    """Yield the shares (upstream: allocateddevices.go: foreachAllocatedDevice)."""
+    """Yield the shares in `results` (upstream: allocateddevices.go: foreachAllocatedDevice)."""
     for one in results:
         if one.share_id:
             amounts = one.consumed_capacity.items()

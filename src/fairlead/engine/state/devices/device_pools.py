@@ -1,13 +1,14 @@
 """DevicePools: the devices in ResourceSlices, and the nodes that can use them.
 
-A driver publishes its devices in pools, and a pool in slices. Only the slices of a pool's newest
-generation count; the pool is complete when all slices it announces exist. Most pools belong to one
-node and are found by its name; pools with slices for several nodes are checked for every node.
+A driver publishes its devices in pools, and each pool in slices. Only the slices of a pool's newest
+generation count. A pool is complete if the number of its slices equals its resourceSliceCount. Most
+pools belong to one node and are found by the node's name. A pool with slices for several nodes is
+checked for every node.
 
 upstream: dynamic-resource-allocation/structured/internal/stable/pools_stable.go: GatherPools, which
-takes pools in random order; here pools and their slices are sorted.
-dynamic-resource-allocation/resourceslice/tracker/tracker.go: the taints of DeviceTaintRules follow
-those of the slice, here ordered by the names of the rules.
+uses pools in random order; Fairlead sorts pools and their slices.
+dynamic-resource-allocation/resourceslice/tracker/tracker.go: the taints of DeviceTaintRules come
+after those in the slice; Fairlead sorts them by the names of the rules.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolDevice:
-    """A device of a pool; selectors cannot distinguish two devices with equal `make`."""
+    """A device of a pool; a selector gives the same result for all devices with equal `make`."""
 
     id: DeviceId
     device: Device
@@ -42,7 +43,7 @@ class PoolDevice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """The newest generation of a pool; `flaw` says why it is unusable, "" if it is usable."""
+    """The newest generation of a pool; `flaw` is the reason if it is invalid, else ""."""
 
     id: PoolId
     slices: tuple[tuple[ResourceSlice, tuple[PoolDevice, ...]], ...]
@@ -51,7 +52,7 @@ class Pool:
 
     @property
     def is_usable(self) -> bool:
-        """Whether its devices may be allocated."""
+        """Whether the pool is complete and valid, so that its devices may be allocated."""
         return not self.is_incomplete and not self.flaw
 
 
@@ -64,10 +65,10 @@ class NodeDevicePool:
 
 
 class DevicePools:
-    """All device pools; only `DeviceLedger` writes them.
+    """All device pools; only `DeviceLedger` changes them.
 
-    `log` names the nodes whose devices were added, removed, allocated or released; EVERYWHERE
-    stands for all nodes.
+    `log` contains the names of nodes whose devices were added, removed, allocated or released.
+    The entry EVERYWHERE means all nodes.
     """
 
     def __init__(self) -> None:
@@ -94,7 +95,7 @@ class DevicePools:
         self._forget(pool, changed)
 
     def remove(self, name: str) -> None:
-        """Remove a slice; does nothing if it is unknown."""
+        """Remove the slice `name`; does nothing if it does not exist."""
         gone = self._id_of.pop(name, None)
         if gone is None:
             return
@@ -109,7 +110,7 @@ class DevicePools:
             del reach[pool]
 
     def put_rule(self, rule: DeviceTaintRule) -> list[ResourceSlice]:
-        """Add or replace a rule; return the slices whose taints may have changed."""
+        """Add or replace a DeviceTaintRule; return the slices whose taints may have changed."""
         before = self._rules.get(rule.key)
         if before is not None and before.spec == rule.spec:
             return []
@@ -117,7 +118,7 @@ class DevicePools:
         return self._forget_tainted([rule] if before is None else [before, rule])
 
     def remove_rule(self, rule: DeviceTaintRule) -> list[ResourceSlice]:
-        """Remove a rule; return as `put_rule` does."""
+        """Remove a DeviceTaintRule; return the slices whose taints may have changed."""
         return self._forget_tainted([self._rules.pop(rule.key, rule)])
 
     def _forget_tainted(self, rules: list[DeviceTaintRule]) -> list[ResourceSlice]:
@@ -132,7 +133,7 @@ class DevicePools:
         return touched
 
     def _forget(self, pool: PoolId, touched: ResourceSlice) -> None:
-        """Recompute the pool, and the nodes in `touched`."""
+        """Drop the cached pool, and the cached devices of nodes that may use it."""
         self._pools.pop(pool, None)
         if not touched.spec.node_name or pool in self._wide:
             self._known.clear()
@@ -142,7 +143,7 @@ class DevicePools:
         self.note(pool)
 
     def note(self, pool: PoolId) -> None:
-        """Log that the devices of the pool changed."""
+        """Log that the devices of `pool` changed."""
         if pool in self._wide:
             self.log.append(EVERYWHERE)
             return
@@ -152,7 +153,7 @@ class DevicePools:
     # --- queries ---------------------------------------------------------------------------
 
     def on(self, node: Node) -> tuple[NodeDevicePool, ...]:
-        """Return the pools with devices for `node`; the same object until something changes."""
+        """Return the pools that have devices for `node`; the same object until they change."""
         name, labels = node.metadata.name, node.metadata.labels
         known = self._known.get(name)
         if known is not None and known[0] == labels:
@@ -179,7 +180,7 @@ def _pool_of(one: ResourceSlice) -> PoolId:
 
 
 def rule_selects(rule: DeviceTaintRule, device: DeviceId) -> bool:
-    """Return whether `rule` taints `device` (driver, pool, name).
+    """Return whether `rule` taints `device`, a tuple (driver, pool, name).
 
     upstream: pkg/controller/devicetainteviction/device_taint_eviction.go: ruleMatchesDevice
     """
@@ -197,7 +198,7 @@ def _selects_pool(rule: DeviceTaintRule, pool: PoolId) -> bool:
 
 
 def _tainted(one: ResourceSlice, rules: list[DeviceTaintRule]) -> ResourceSlice:
-    """Return `one` with the taints of `rules`; the same object if none selects it."""
+    """Return `one` with the taints of `rules`; the same object if no rule selects its pool."""
     pool = _pool_of(one)
     own = [rule for rule in rules if _selects_pool(rule, pool)]
     if not own:
@@ -249,7 +250,7 @@ def _reaches(one: ResourceSlice, devices: tuple[PoolDevice, ...], node: Node) ->
 
 
 def device_reaches(one: PoolDevice, node: Node) -> bool:
-    """Return whether `node` can use this device of a slice that is visible to it."""
+    """Return whether `node` can use the device `one`, given that it can use the device's slice."""
     if not one.slice.spec.per_device_node_selection:
         return True
     device = one.device

@@ -1,8 +1,9 @@
-"""ExtendedResources: which DeviceClass provides the devices for an extended resource.
+"""ExtendedResources: maps each extended resource to the DeviceClass that provides its devices.
 
-Every class stands for the resource `deviceclass.resource.kubernetes.io/<class>`, and for the one in
-`spec.extendedResourceName`, if it has one. Of two classes for the same resource, the one that was
-created later counts; of two created at the same time, the first by name.
+Every class provides the resource `deviceclass.resource.kubernetes.io/<class>`, and also the
+resource in `spec.extendedResourceName`, if that is set. If two classes provide the same resource,
+the class that was created later is used. If both were created at the same time, the class that is
+first by name is used.
 
 upstream: plugins/dynamicresources/extended: ExtendedResourceCache, DeviceClassMapping
 """
@@ -19,7 +20,7 @@ CLAIM_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 
 
 class ExtendedResources:
-    """The class of each extended resource; falsy if there are no classes."""
+    """Maps extended resources to DeviceClasses; falsy if there are no classes."""
 
     def __init__(self) -> None:
         """Start without classes."""
@@ -31,16 +32,16 @@ class ExtendedResources:
         return bool(self._class_of)
 
     def class_of(self, resource: str) -> str | None:
-        """Return the name of the class that provides `resource`, None if there is none."""
+        """Return the name of the class that provides `resource`, None if no class provides it."""
         return self._class_of.get(resource)
 
     def put(self, changed: DeviceClass) -> bool:
-        """Add or replace a class; return whether the class of some resource changed."""
+        """Add or replace a class; return whether any resource now has another class."""
         self._classes[changed.key] = changed
         return self._recompute()
 
     def remove(self, name: str) -> bool:
-        """Remove a class; return whether the class of some resource changed."""
+        """Remove a class; return whether any resource now has another class."""
         return self._classes.pop(name, None) is not None and self._recompute()
 
     def _recompute(self) -> bool:

@@ -1,1 +1,1 @@
-"""Indexes over pods: where pods of equal namespace and labels run, and matching affinity terms."""
+"""Indexes over pods: the rows of pods by namespace and labels, and the affinity terms of pods."""

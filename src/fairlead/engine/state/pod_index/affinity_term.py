@@ -1,4 +1,4 @@
-"""AffinityTerm: one compiled term of a pod's affinity or anti-affinity to other pods.
+"""AffinityTerm: one compiled pod affinity or anti-affinity term.
 
 upstream: pkg/scheduler/framework/types.go: newAffinityTerm, getNamespacesFromPodAffinityTerm
 """
@@ -20,9 +20,9 @@ _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
 
 
 class TermKind(Enum):
-    """The kind of a term.
+    """The kind of an affinity term.
 
-    The two required kinds filter nodes; all kinds except required anti-affinity affect scores.
+    The two required kinds filter nodes. All kinds except required anti-affinity affect scores.
     """
 
     REQUIRED_AFFINITY = "required affinity"
@@ -34,9 +34,9 @@ class TermKind(Enum):
 class AffinityTerm:
     """One affinity or anti-affinity term of a pod, required or preferred.
 
-    `weight` is 0 for required terms and negative for preferred anti-affinity. Pods in one of
-    `namespaces`, or in a namespace that `namespace_selector` matches, count if `selector` matches
-    their labels; the selector None matches nothing.
+    `weight` is 0 for required terms and negative for preferred anti-affinity. The term matches a
+    pod if its namespace is in `namespaces` or `namespace_selector` matches that namespace, and
+    `selector` matches the pod's labels. A selector of None matches nothing.
     """
 
     kind: TermKind
@@ -69,7 +69,7 @@ class AffinityTerm:
 
 
 class PlacedTerm:
-    """A term of placed pods, and the rows of these pods; compared by identity."""
+    """An affinity term of placed pods, with the rows of these pods; compared by identity."""
 
     __slots__ = ("term", "where")
 
@@ -80,13 +80,13 @@ class PlacedTerm:
 
 
 def has_pod_affinity(spec: PodSpec) -> bool:
-    """Return whether `spec` has any affinity or anti-affinity to other pods."""
+    """Return whether `spec` has any pod affinity or anti-affinity."""
     affinity = spec.affinity
     return affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
 
 
 def affinity_terms(spec: PodSpec, namespace: str) -> tuple[AffinityTerm, ...]:
-    """Return the terms of a pod with `spec` in `namespace`, required before preferred ones."""
+    """Return the affinity terms of a pod with `spec` in `namespace`; required terms come first."""
     if spec.affinity is None:
         return ()
     with_others = spec.affinity.pod_affinity or PodAffinity()
@@ -111,7 +111,7 @@ def _preferred(affinity: PodAffinity, sign: int, namespace: str) -> Iterator[Aff
 
 
 def _compile(term: PodAffinityTerm, kind: TermKind, weight: int, namespace: str) -> AffinityTerm:
-    """Compile a term; without namespaces and namespaceSelector it means the pod's own namespace."""
+    """Compile a term; without namespaces and namespaceSelector, it uses the pod's namespace."""
     named = term.namespaces
     if not named and term.namespace_selector is None:
         named = (namespace,)

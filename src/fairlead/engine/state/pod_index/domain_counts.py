@@ -1,8 +1,8 @@
-"""DomainCounts: the number of matching pods in each topology domain, updated pod by pod.
+"""DomainCounts: the number of matching pods in each topology domain, updated with each pod.
 
-A domain is a value of a node label, numbered by the value's id in the label's column
-(`engine.state.label_column`). Every added or removed pod updates the sums, so reading them costs
-nothing. After a node is added, removed, relabelled or tainted, the next read recomputes them.
+A domain is a value of a node label. Its number is the value's id in the label's column
+(`engine.state.label_column`). Every added or removed pod updates the sums, so reading them needs no
+computation. After a node is added, removed, relabelled or tainted, the next read recomputes them.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _LOWEST_KEPT: Final = 8
 
 
 class NodeEpoch:
-    """The version of all data derived from Node objects.
+    """The version of all data that is derived from Node objects.
 
-    `value` grows whenever a row gets or loses its node, or its labels or taints change.
+    `value` increases when a node is added to or removed from a row, or its labels or taints change.
     """
 
     __slots__ = ("value",)
@@ -34,7 +34,7 @@ class NodeEpoch:
         self.value = 0
 
     def advance(self) -> None:
-        """Start the next epoch: data derived from nodes must be recomputed."""
+        """Increase `value`: data derived from nodes must be recomputed."""
         self.value += 1
 
 
@@ -42,14 +42,14 @@ class DomainCounts:
     """Weighted sums by domain over the pods at some `PodLocations`.
 
     `sums` has an entry per domain and a last entry that stays 0, so that index -1 (ABSENT) reads 0.
-    `pods` is the number of counted pods, whatever their weights. Both are current after `refresh`.
+    `pods` is the number of counted pods, regardless of weight. Call `refresh` before reading.
     """
 
     __slots__ = ("_additions", "_domains", "_epoch", "_ids", "_read", "_sources", "_turned", "pods",
                  "sums")  # fmt: skip
 
     def __init__(self, epoch: NodeEpoch, domains: Callable[[], Domains]) -> None:
-        """Count by the domains that `domains` returns; it is called once per epoch."""
+        """Count by the domains that `domains` returns; it is called once per value of `epoch`."""
         self._epoch = epoch
         self._domains = domains
         self._read = -1
@@ -61,7 +61,7 @@ class DomainCounts:
         self.pods = 0
 
     def attach(self, source: PodLocations, weight: int) -> None:
-        """Count the pods at `source` with (additional) `weight` from now on."""
+        """Count the pods at `source` from now on; repeated calls add up their weights."""
         before = self._sources.get(source)
         if before is not None:
             source.ignore(self)
@@ -72,18 +72,18 @@ class DomainCounts:
             self._read = -1
 
     def release(self, source: PodLocations) -> None:
-        """Remove a source that has no pods and will never have any again."""
+        """Remove a source that has no pods and will never have pods again."""
         del self._sources[source]
 
     def detach(self) -> None:
-        """Stop counting; the object must not be used afterwards."""
+        """Stop counting; this object must not be used afterwards."""
         for source in self._sources:
             source.ignore(self)
         self._sources.clear()
         self._read = -1
 
     def count(self, row: int, weight: int, pods: int) -> None:
-        """Update the sums after a change of a source's pods on `row`."""
+        """Update the sums after the number of a source's pods on `row` changed by `pods`."""
         if self._read == self._epoch.value:
             domain = self._ids[row]
             if domain >= 0:
@@ -94,27 +94,27 @@ class DomainCounts:
                     self._turned.append(int(domain))
 
     def refresh(self) -> DomainCounts:
-        """Bring `sums` and `pods` up to date; returns itself."""
+        """Update `sums` and `pods` if nodes changed; return self."""
         if self._read != self._epoch.value:
             self._add_up()
             self._read = self._epoch.value
         return self
 
     def seen(self) -> tuple[int, int]:
-        """Return the current position, for a later `turned_since`."""
+        """Return the current state, as the argument of a later `turned_since`."""
         return self._additions, self._turned.position
 
     def turned_since(self, seen: tuple[int, int]) -> list[int] | None:
-        """Return the domains whose sum became positive, or stopped being so, since `seen`.
+        """Return the domains whose sum changed between positive and not positive since `seen`.
 
-        A domain can occur more than once. Returns None if everything was recomputed since then or
-        the position is too old.
+        A domain can occur more than once. Returns None if all sums were recomputed since then, or
+        if the log no longer contains all changes.
         """
         additions, position = seen
         return self._turned.since(position) if additions == self._additions else None
 
     def sums_over(self, counted_rows: npt.NDArray[np.bool_]) -> Ints:
-        """Return sums like `sums`, but only for pods on rows that are True in `counted_rows`."""
+        """Return the sums by domain, counting only the pods on rows marked in `counted_rows`."""
         domains = self._domains()
         sums = np.zeros(domains.size + 1, np.int64)
         for source, weight in self._sources.items():
@@ -143,22 +143,19 @@ class DomainCounts:
         return int(self.sums[domain])
 
     def by_domain(self) -> Ints:
-        """Return the sums by domain, with a last entry for ABSENT; read-only."""
+        """Return the sums by domain, with a last entry for ABSENT; do not change the array."""
         return self.sums
 
     def total(self) -> int:
-        """Return the sum over all domains; valid if every pod has weight 1."""
+        """Return the sum over all domains; correct only if every pod has weight 1."""
         return self.pods
 
     def supposed(self) -> SupposedCounts:
-        """Return a copy to which hypothetical changes can be applied.
-
-        Later real changes do not affect it.
-        """
+        """Return a copy for hypothetical changes; later real changes do not affect it."""
         return SupposedCounts(_Copied(self.sums.copy(), self.pods))
 
     def validate(self) -> None:
-        """Recompute everything; raises AssertionError if a sum differs."""
+        """Recompute the sums; raises AssertionError if one differs."""
         if self._read == self._epoch.value:
             sums, pods = self.sums, self.pods
             self._add_up()
@@ -180,7 +177,10 @@ class _Copied:
         self.lowest: list[tuple[int, int]] = []
 
     def lowest_of(self, domains: Ids) -> list[tuple[int, int]]:
-        """Return (domain, count) of the lowest counts among the constant `domains`, ascending."""
+        """Return (domain, count) of the lowest counts in `domains`, ascending by count.
+
+        Every call must pass the same `domains`.
+        """
         if not self.lowest:
             counts = self.sums[domains]
             kept = min(_LOWEST_KEPT, len(domains))
@@ -191,26 +191,23 @@ class _Copied:
 
 
 class SupposedCounts:
-    """Counts by domain: a copy plus hypothetical changes."""
+    """Counts by domain: an unchanging copy plus hypothetical changes."""
 
     __slots__ = ("_copied", "changes")
 
     def __init__(self, copied: _Copied) -> None:
-        """Call `DomainCounts.supposed` instead."""
+        """Start without changes; create instances with `DomainCounts.supposed`."""
         self._copied = copied
         self.changes: dict[int, int] = {}
 
     def supposed(self) -> SupposedCounts:
-        """Return an independent copy.
-
-        The cost is proportional to the number of hypothetical changes.
-        """
+        """Return an independent copy, at a cost proportional to the number of changes."""
         copy = SupposedCounts(self._copied)
         copy.changes = dict(self.changes)
         return copy
 
     def change(self, domain: int, by: int) -> None:
-        """Hypothetically add `by` in `domain`; undone by adding `-by`."""
+        """Add `by` to the count of `domain` hypothetically; adding `-by` undoes this."""
         left = self.changes.get(domain, 0) + by
         if left:
             self.changes[domain] = left
@@ -222,7 +219,7 @@ class SupposedCounts:
         return int(self._copied.sums[domain]) + self.changes.get(domain, 0)
 
     def by_domain(self) -> Ints:
-        """Return all counts, with a last entry for ABSENT; read-only."""
+        """Return the counts by domain, with a last entry for ABSENT; do not change the array."""
         if not self.changes:
             return self._copied.sums
         changed = self._copied.sums.copy()
@@ -233,9 +230,9 @@ class SupposedCounts:
     def lowest(self, domains: Ids) -> int:
         """Return the lowest count among `domains`.
 
-        `domains` must be the same in each call, not be empty, and contain all changed domains.
-
-        A hypothesis about one node changes one domain, so the few lowest counts decide.
+        `domains` must be the same in each call, must not be empty, and must contain all changed
+        domains. A hypothesis changes few domains, so the few lowest original counts are usually
+        enough.
         """
         changes = self.changes
         if not changes:
@@ -248,5 +245,5 @@ class SupposedCounts:
         return changed if len(lowest) == len(domains) else int(self.by_domain()[domains].min())
 
     def total(self) -> int:
-        """Return the sum over all domains; valid if every pod has weight 1."""
+        """Return the sum over all domains; correct only if every pod has weight 1."""
         return self._copied.pods + sum(self.changes.values())

@@ -1,15 +1,17 @@
 """PodIndex: the rows of pods, indexed for affinity and topology spread rules.
 
-These rules need the number of matching pods per zone (or other domain). Every placed pod is indexed
-twice: under its `PodClass` (namespace, labels, terminating), against which label selectors are
-evaluated, and under each of its `PlacedTerm`s (its affinity terms), which are evaluated against
-incoming pods. Both are interned, so each selector is evaluated once per distinct class, and both
-notify the derived counts (`DomainCounts`) when a pod is added or removed.
+These rules need the number of matching pods per topology domain, such as a zone. Every placed pod
+is indexed twice. It is indexed under its `PodClass` (namespace, labels, terminating), which label
+selectors are evaluated against. It is also indexed under each of its `PlacedTerm`s (its affinity
+terms), which are evaluated against incoming pods. Classes and terms are interned, so each selector
+is evaluated once per distinct class. Both notify their counters (`DomainCounts`) when a pod is
+added or removed.
 
     pod ── pod class ── selectors that `watch` ──▶ DomainCounts
       └─── placed terms ── pods they match ──────▶ DomainCounts
 
-`NodeTable` is the only writer; hypotheses (`fork`) go through it and are counted too.
+`NodeTable` is the only writer. Hypotheses (`fork`) change pods through `NodeTable`, so they are
+counted as well.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ _REPELLING: Final = TermKind.REQUIRED_ANTI_AFFINITY
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Watch:
-    """A selector whose matching pods are counted in `counts` with `weight`."""
+    """A selector, and the `counts` in which its matching pods are counted with `weight`."""
 
     selector: PodSelector
     counts: DomainCounts
@@ -50,8 +52,9 @@ class _Watch:
 class PodIndex:
     """The rows of placed pods, by pod class and by affinity term.
 
-    `repelling` is the number of required anti-affinity terms of placed pods, `attracting` the
-    number of terms that score. `term_version` grows when a distinct term is added or removed.
+    `repelling` is the number of required anti-affinity terms of placed pods, and `attracting` is
+    the number of their terms that affect scores. `term_version` increases when a distinct term is
+    added or removed.
     """
 
     def __init__(self) -> None:
@@ -93,7 +96,7 @@ class PodIndex:
                 self._tally(placed, -1)
 
     def replace(self, row: int, old: PodInfo, new: PodInfo) -> None:
-        """Replace `old` by `new`, which has the same shape."""
+        """Replace `old` with `new`, which has the same shape, on `row`."""
         before = self.pod_class_of(old)
         if new.labels is old.labels and new.terminating == old.terminating:
             new.pod_class = before
@@ -112,7 +115,7 @@ class PodIndex:
     # --- classes of pods -------------------------------------------------------------------
 
     def pod_class_of(self, pod: PodInfo) -> PodClass:
-        """Return the class of `pod`, which need not be placed."""
+        """Return the class of `pod`; the pod need not be placed."""
         found = pod.pod_class
         if found is not None and not found.retired:
             return found
@@ -124,7 +127,7 @@ class PodIndex:
         return found
 
     def classes(self) -> Iterable[PodClass]:
-        """Return the known classes; some have no pods any more."""
+        """Return all indexed classes, including classes that have no pods any more."""
         return self._pod_class.values()
 
     def _meet(self, key: PodClassKey, pod: PodInfo) -> PodClass:
@@ -140,7 +143,7 @@ class PodIndex:
         return new
 
     def watch(self, selector: PodSelector, counts: DomainCounts, weight: int) -> None:
-        """Count the pods that `selector` matches, now and later, until `unwatch`."""
+        """Count all pods that `selector` matches in `counts`, now and later, until `unwatch`."""
         watch = _Watch(selector, counts, weight)
         self._watches.add(selector.anchor, watch)
         self._watches_of.setdefault(counts, []).append(watch)
@@ -153,7 +156,7 @@ class PodIndex:
                 counts.attach(known.where, weight)
 
     def unwatch(self, counts: DomainCounts) -> None:
-        """Stop updating `counts`."""
+        """Stop counting pods in `counts`."""
         for watch in self._watches_of.pop(counts, ()):
             self._watches.remove(watch.selector.anchor, watch)
         counts.detach()
@@ -161,7 +164,7 @@ class PodIndex:
     # --- affinity terms --------------------------------------------------------------------
 
     def terms_of(self, pod: PodInfo) -> tuple[PlacedTerm, ...]:
-        """Return the terms of `pod`, which need not be placed."""
+        """Return the affinity terms of `pod`; the pod need not be placed."""
         if not has_pod_affinity(pod.shape.spec):
             return ()
         key = (pod.shape.id, pod.namespace)
@@ -187,7 +190,10 @@ class PodIndex:
     def terms_matching(
         self, pods: PodClass, kinds: Iterable[TermKind], namespace_labels: Mapping[str, str]
     ) -> tuple[PlacedTerm, ...]:
-        """Return the terms of `kinds` that match `pods`, whose namespace has `namespace_labels`."""
+        """Return the terms of `kinds` that match `pods`.
+
+        `namespace_labels` are the labels of the namespace of `pods`.
+        """
         return tuple(
             placed
             for kind in kinds
@@ -198,7 +204,7 @@ class PodIndex:
     # --- cleanup ---------------------------------------------------------------------------
 
     def _sweep(self) -> None:
-        """Remove classes without pods, so that memory follows the number of pods."""
+        """Remove classes and terms that have no pods, to limit memory use."""
         for key, pods in list(self._pod_class.items()):
             if not pods.where.rows:
                 self._retire(key, pods)
@@ -223,7 +229,7 @@ class PodIndex:
             counter.release(pods.where)
 
     def validate(self, nodes: Iterable[NodeInfo]) -> None:
-        """Recount everything; raises AssertionError if the index differs."""
+        """Rebuild the index from `nodes`; raises AssertionError if it differs."""
         by_pod_class: dict[PodClassKey, dict[int, int]] = {}
         by_term: dict[bytes, dict[int, int]] = {}
         for node in nodes:

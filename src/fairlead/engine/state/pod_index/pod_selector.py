@@ -1,11 +1,11 @@
-"""PodSelector: which pods a rule counts, by namespace and labels.
+"""PodSelector: selects the pods that a rule counts, by namespace and labels.
 
 Topology spread counts the non-terminating pods of one namespace that match one selector. Pod
 affinity counts pods in several namespaces that match the selectors of all its terms.
 
 AnchorIndex finds the selectors that may match a set of labels. Most selectors require one label
-with one value, their anchor. A selector is only evaluated for label sets that contain its anchor,
-so the cost follows the number of labels, not of selectors.
+with one value, their anchor. A selector is only evaluated for label sets that contain its anchor.
+So the cost is proportional to the number of labels, not to the number of selectors.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ Anchor = tuple[str, str] | None
 
 
 class PodSelector:
-    """Selects pods that meet all `demands`.
+    """Selects the pods that meet all `demands`.
 
-    A demand is a set of namespaces (None for all) and a label selector (None for nothing).
+    A demand is a set of namespaces (None for all namespaces) and a label selector (None matches no
+    pods).
     """
 
     __slots__ = ("anchor", "counts_terminating", "demands")
 
     def __init__(self, demands: Sequence[Demand], *, counts_terminating: bool) -> None:
-        """Select the pods that meet all `demands`; none if there are no demands."""
+        """Select pods that meet all `demands`; without demands, select no pods."""
         self.demands = tuple(demands)
         self.counts_terminating = counts_terminating
         self.anchor: Anchor = anchor_of(demands[0][1]) if demands else None
@@ -49,7 +50,7 @@ class PodSelector:
 
 
 def anchor_of(selector: LabelSelector | None) -> Anchor:
-    """Return a label that every label set matching `selector` must contain, or None."""
+    """Return a label that every label set that matches `selector` must contain, None if unknown."""
     if selector is None:
         return None
     for label in selector.match_labels.items():
@@ -61,7 +62,7 @@ def anchor_of(selector: LabelSelector | None) -> Anchor:
 
 
 class AnchorIndex(Generic[Entry]):
-    """Entries, each stored under its anchor."""
+    """Entries, such as selectors, stored by their anchor."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -79,7 +80,7 @@ class AnchorIndex(Generic[Entry]):
             del self._by_anchor[anchor]
 
     def candidates(self, labels: Mapping[str, str]) -> list[Entry]:
-        """Return the entries that may match `labels`, in the order of labels, then of insertion."""
+        """Return the entries that may match `labels`: first those without anchor, then by label."""
         found = list(self._by_anchor.get(None, ()))
         for label in labels.items():
             found.extend(self._by_anchor.get(label, ()))

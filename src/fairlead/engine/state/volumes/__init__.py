@@ -1,1 +1,1 @@
-"""Volumes in the state of the cluster: their use by nodes, and volumes assumed for pods."""
+"""Volumes in the cluster state: their use by placed pods, and assumed volume bindings."""

@@ -6,9 +6,9 @@
 
 The next scheduling cycle treats an assumed volume as taken and an assumed claim as tied to its
 node, just as it treats an assumed pod as placed.
-upstream: plugins/volumebinding/assume_cache.go, where any newer version of the object ends the
-assumption; here only a version that shows the decision does, so a concurrent update does not undo
-it.
+upstream: plugins/volumebinding/assume_cache.go, which ends an assumption at any newer version of
+the object. Here an assumption ends only at a version that shows the decision, so that a concurrent
+update does not end it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 
 
 class AssumedVolumes:
-    """Assumed volumes and claims; each change is also written to the storage log of `related`."""
+    """The assumed volumes and claims; each change is added to the storage log of `related`."""
 
     def __init__(self, related: RelatedObjects) -> None:
         """Start without assumptions."""
@@ -36,23 +36,23 @@ class AssumedVolumes:
         self._node_of: dict[str, str] = {}
 
     def claim_of(self, volume: PersistentVolume) -> ObjectReference | None:
-        """Return the claim to which `volume` is bound or assumed to be bound."""
+        """Return the claim to which `volume` is bound, also by assumption; None if it is free."""
         return self._claim_of.get(volume.key) or volume.spec.claim_ref
 
     def node_of(self, claim: PersistentVolumeClaim) -> str | None:
-        """Return the node for which `claim` is or will be provisioned; None if not chosen yet."""
+        """Return the node for which `claim` is or will be provisioned, None if none is chosen."""
         return self._node_of.get(claim.key) or claim.metadata.annotations.get(SELECTED_NODE)
 
     def is_volume_assumed(self, name: str) -> bool:
-        """Return whether the volume is assumed and the API does not show it yet."""
+        """Return whether the binding of volume `name` is assumed and not yet in the API."""
         return name in self._claim_of
 
     def is_claim_assumed(self, key: str) -> bool:
-        """Return whether the claim is assumed (`assume_claim`) and the API does not show it yet."""
+        """Return whether the node for the claim `key` is assumed and not yet in the API."""
         return key in self._node_of
 
     def assume_volume(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
-        """Record that `volume` will be bound to `claim`; undone by `restore_volume`."""
+        """Record that `volume` will be bound to `claim`; `restore_volume` undoes this."""
         meta = claim.metadata
         self._claim_of[volume.key] = ObjectReference(
             namespace=meta.namespace, name=meta.name, uid=meta.uid
@@ -60,25 +60,22 @@ class AssumedVolumes:
         self._log.append((PersistentVolume, volume.key))
 
     def restore_volume(self, name: str) -> None:
-        """Drop the assumption about the volume, if there is one."""
+        """Drop the assumption about the volume `name`, if there is one."""
         if self._claim_of.pop(name, None) is not None:
             self._log.append((PersistentVolume, name))
 
     def assume_claim(self, claim: PersistentVolumeClaim, node: str) -> None:
-        """Record that `claim` will be provisioned for `node`; undone by `restore_claim`."""
+        """Record that `claim` will be provisioned for `node`; `restore_claim` undoes this."""
         self._node_of[claim.key] = node
         self._log.append((PersistentVolumeClaim, claim.key))
 
     def restore_claim(self, key: str) -> None:
-        """Drop the assumption about the claim, if there is one."""
+        """Drop the assumption about the claim `key`, if there is one."""
         if self._node_of.pop(key, None) is not None:
             self._log.append((PersistentVolumeClaim, key))
 
     def observe(self, changed: ApiObject) -> None:
-        """Store `changed`, an object from the API.
-
-        If it shows the assumed decision, end the assumption.
-        """
+        """End the assumption about `changed` if this version from the API shows the decision."""
         if isinstance(changed, PersistentVolume):
             shown, assumed = changed.spec.claim_ref, self._claim_of.get(changed.key)
             if shown is not None and assumed is not None and shown.uid:
@@ -89,7 +86,7 @@ class AssumedVolumes:
                 del self._node_of[changed.key]
 
     def observe_deleted(self, gone: ApiObject) -> None:
-        """Remove an object that was deleted from the API."""
+        """End the assumption about an object that was deleted from the API."""
         if isinstance(gone, PersistentVolume):
             self._claim_of.pop(gone.key, None)
         elif isinstance(gone, PersistentVolumeClaim):

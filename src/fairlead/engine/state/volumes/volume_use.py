@@ -1,8 +1,8 @@
 """VolumeUse: the claims that placed pods use, and the rows where exclusive disks are mounted.
 
-Two rules depend on pods on any node: a claim with access mode ReadWriteOncePod may have one user,
-and some in-tree disks one writer. `NodeTable` keeps this current, hypotheses (`fork`) included;
-pods without such volumes cost nothing.
+Two rules depend on pods on any node: a claim with access mode ReadWriteOncePod may have only one
+user, and some in-tree disks only one writer. `NodeTable` keeps this index up to date, including the
+changes of hypotheses (`fork`). Pods without such volumes cost nothing.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ _Key = TypeVar("_Key")
 
 
 class VolumeUse:
-    """The pods that use exclusive claims and disks; only `NodeTable` writes it."""
+    """The claims and exclusive disks that placed pods use; only `NodeTable` changes it."""
 
     def __init__(self) -> None:
-        """Start without users."""
+        """Start without pods."""
         self._claims: dict[str, int] = {}
         self._disks: dict[Disk, dict[int, int]] = {}
 
     def is_claim_used(self, key: str) -> bool:
-        """Return whether a placed pod uses the claim `namespace/name`.
+        """Return whether a placed pod names the claim `key` (`namespace/name`).
 
-        Ephemeral claims do not count.
+        Claims of ephemeral volumes do not count.
         """
         return key in self._claims
 
@@ -55,7 +55,7 @@ class VolumeUse:
                 del self._disks[disk]
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both have the same content; for `NodeTable.validate`."""
+        """Return whether both objects have the same content; for `NodeTable.validate`."""
         if not isinstance(other, VolumeUse):
             return NotImplemented
         return self._claims == other._claims and self._disks == other._disks
@@ -70,9 +70,9 @@ def disks_of(pod: PodInfo) -> Iterator[Disk]:
 
 
 def disks_in(volume: Volume) -> Iterator[Disk]:
-    """Yield the names under which the disk of `volume` is indexed; nothing for a shared disk.
+    """Yield the name of the disk of `volume`; nothing if the volume type can be shared.
 
-    Volumes that conflict share a name, but not all volumes that share a name conflict.
+    Volumes that conflict have the same name, but volumes with the same name need not conflict.
     """
     if volume.gce_persistent_disk is not None:
         yield ("gce-pd", volume.gce_persistent_disk.pd_name)
