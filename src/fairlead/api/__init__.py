@@ -1,4 +1,5 @@
 """Kubernetes objects as typed read-only views, and functions over them.
 
-Law: pure values and functions; nothing here depends on clusters, schedulers or worlds.
+Law: this package contains only pure values and functions, which do not depend on clusters,
+schedulers or worlds.
 """

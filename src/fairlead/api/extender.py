@@ -1,8 +1,8 @@
 """Messages between a scheduler and its extenders, as JSON.
 
-Field names are those of Go's structs, capitalised; pods and nodes inside are ordinary API objects.
-`encode` writes a message. `decode` reads one as Go's decoder does: names are case-insensitive, null
-counts as absent, unknown fields are ignored.
+Field names are those of Go's structs, capitalised. Pods and nodes in messages are ordinary API
+objects. `encode` writes a message. `decode` reads a message as Go's decoder does: names are
+case-insensitive, null counts as absent, and unknown fields are ignored.
 upstream: staging/src/k8s.io/kube-scheduler/extender/v1/types.go
 """
 
@@ -23,7 +23,7 @@ Int64 = typing.Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
 
 
 class ProtocolError(ValueError):
-    """A message is malformed; the text is the reason in one line."""
+    """Raised if a message is malformed; the text is the reason, in one line."""
 
 
 class NodeList(msgspec.Struct, frozen=True, rename="camel"):
@@ -33,7 +33,7 @@ class NodeList(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class FilterOrPrioritize(msgspec.Struct, frozen=True, rename="pascal"):
-    """ExtenderArgs: a pod and its candidate nodes, as objects or (nodeCacheCapable) as names."""
+    """ExtenderArgs: a pod and its candidate nodes, as objects or (if nodeCacheCapable) as names."""
 
     pod: dict[str, Any] | None = None
     nodes: NodeList | None = None
@@ -41,10 +41,10 @@ class FilterOrPrioritize(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class FilterResult(msgspec.Struct, frozen=True, rename="pascal"):
-    """ExtenderFilterResult: the remaining nodes, in the form of the request, and the failed ones.
+    """ExtenderFilterResult: the nodes that remain, and the nodes that the extender rejects.
 
-    Preemption cannot help on `failed_and_unresolvable_nodes`. If `error` is set, the other fields
-    have no meaning.
+    The remaining nodes are objects or names, as in the request. Preemption cannot help on
+    `failed_and_unresolvable_nodes`. If `error` is set, the other fields have no meaning.
     """
 
     nodes: NodeList | None = None
@@ -62,13 +62,13 @@ class HostPriority(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class MetaPod(msgspec.Struct, frozen=True):
-    """A pod by its uid."""
+    """A pod, identified only by its UID."""
 
     uid: str = msgspec.field(name="UID", default="")
 
 
 class MetaVictims(msgspec.Struct, frozen=True, rename="pascal"):
-    """The victims on a node, by uid."""
+    """The victims on a node, by UID."""
 
     pods: tuple[MetaPod, ...] = ()
     num_pdb_violations: Int64 = msgspec.field(name="NumPDBViolations", default=0)
@@ -90,13 +90,13 @@ class ExtenderPreemptionArgs(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class PreemptResult(msgspec.Struct, frozen=True, rename="pascal"):
-    """ExtenderPreemptionResult: the remaining candidates and their victims."""
+    """ExtenderPreemptionResult: the candidate nodes that remain, and their victims."""
 
     node_name_to_meta_victims: dict[str, MetaVictims] = {}
 
 
 class ExtenderBindingArgs(msgspec.Struct, frozen=True, rename="pascal"):
-    """ExtenderBindingArgs."""
+    """ExtenderBindingArgs: a pod, and the node to which the extender must bind it."""
 
     pod_name: str = ""
     pod_namespace: str = ""
@@ -105,7 +105,7 @@ class ExtenderBindingArgs(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class BindingResult(msgspec.Struct, frozen=True, rename="pascal"):
-    """ExtenderBindingResult; an empty `error` means bound."""
+    """ExtenderBindingResult; an empty `error` means that the pod is bound."""
 
     error: str = ""
 
@@ -116,7 +116,7 @@ def encode(message: object) -> bytes:
 
 
 def decode(body: bytes, form: type[Message]) -> Message:
-    """Decode `body` as a message of `form`. Raises ProtocolError."""
+    """Decode `body` as a message of type `form`. Raises ProtocolError if it is malformed."""
     try:
         value = _parsed(body)
     except RecursionError:
@@ -130,7 +130,7 @@ def decode(body: bytes, form: type[Message]) -> Message:
 
 
 def _parsed(body: bytes) -> Any:
-    """Parse the body; invalid UTF-8 becomes U+FFFD, as in Go."""
+    """Parse `body` as JSON; invalid UTF-8 is replaced by U+FFFD, as in Go."""
     try:
         return msgspec.json.decode(body)
     except UnicodeDecodeError:
@@ -138,7 +138,7 @@ def _parsed(body: bytes) -> Any:
 
 
 def _malformed(body: bytes, cause: Exception) -> str:
-    """Return the error message, in the words of Go's decoder if they are easily derived."""
+    """Return the error message for `body`, in the words of Go's decoder where possible."""
     text = body.strip()
     if not text:
         return "EOF"
@@ -149,7 +149,7 @@ def _malformed(body: bytes, cause: Exception) -> str:
 
 
 def _renamed(value: Any, form: Any) -> Any:
-    """Return `value` with the field names of `form` (case-insensitive) and without nulls."""
+    """Return `value` without nulls, with fields renamed to those of `form` (ignoring case)."""
     form = _without_none(form)
     origin = typing.get_origin(form)
     if value is None:
@@ -178,7 +178,7 @@ def _renamed_fields(value: dict[str, Any], form: type[msgspec.Struct]) -> dict[s
 
 
 def _zero(form: Any, origin: Any) -> Any:
-    """Return the value that Go decodes from a null outside struct fields."""
+    """Return the value that Go decodes from a null that is not the value of a struct field."""
     if form is str:
         return ""
     return [] if origin in (list, tuple) else {}

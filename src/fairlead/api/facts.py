@@ -1,12 +1,13 @@
 """Facts about single fields that the published schemas leave out: values, defaults, bounds.
 
-They are rows of the text files in `data/facts`, one file per API group, one block per type:
+The facts are rows of the text files in `data/facts`. There is one file per API group and one block
+per type:
 
     core.v1.ContainerPort
       protocol +enum=TCP,UDP,SCTP +default="TCP"
 
-Defaulting, validation and the OpenAPI documents read the same rows. A `+` means that upstream's Go
-types have a marker of that name, so that OpenAPI publishes the fact; the others follow from
+Defaulting, validation and the OpenAPI documents use the same rows. A `+` means that upstream's Go
+types have a marker of that name, so OpenAPI publishes the fact. Facts without a `+` come from
 upstream's defaults.go and validation.go.
 
     +enum, enum          allowed values; `enum` is what validation allows if that differs
@@ -22,7 +23,7 @@ upstream's defaults.go and validation.go.
                          means that the error leaves out the value, `shape` is the internal type as
                          which the value is printed, `called` is what upstream calls the field
 
-Immutable fields are rows of the kind itself and may be paths, such as `spec.selector`.
+Immutable fields are rows of the kind itself; a row may name a path, such as `spec.selector`.
 
 upstream: staging/src/k8s.io/api/*/*/types.go, pkg/apis/*/*/defaults.go,
 pkg/apis/*/validation/validation.go
@@ -51,9 +52,9 @@ _KEYWORDS: Final = ("enum", "minimum", "maximum", "maxLength", "maxItems", "maxP
 class FieldFacts:
     """The facts about one field.
 
-    `keywords` are OpenAPI's: enum with the values that validation allows, in its order, minimum,
-    maximum, maxLength, maxItems and maxProperties. `required` is the detail of the error, None if
-    the field may be absent.
+    `keywords` maps OpenAPI keywords to their values: enum (the values that validation allows, in
+    its order), minimum, maximum, maxLength, maxItems and maxProperties. `required` is the detail of
+    the error for an absent field, or None if the field may be absent.
     """
 
     keywords: Mapping[str, Any]
@@ -67,14 +68,14 @@ class FieldFacts:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values that validation allows; empty if any is allowed."""
+        """The values that validation allows; empty if any value is allowed."""
         values: tuple[str, ...] = self.keywords.get("enum", ())
         return values
 
 
 @dataclass(frozen=True, slots=True)
 class ImmutableField:
-    """An immutable field, and the error for a change of it; see `immutable` above."""
+    """An immutable field and the error for changing it; see `immutable` in the module docstring."""
 
     path: str
     words: str
@@ -85,9 +86,11 @@ class ImmutableField:
 
 @dataclass(frozen=True, slots=True)
 class TypeFacts:
-    """The facts about a type: its fields, the defaults to fill in, the defaults to publish.
+    """The facts about a type.
 
-    `immutable` lists its immutable fields in upstream's order.
+    `fields` are the facts about its fields. `defaults` are the values that are filled in, and
+    `published_defaults` those that OpenAPI publishes. `immutable` lists its immutable fields in
+    upstream's order.
     """
 
     fields: dict[str, FieldFacts] = field(default_factory=dict)
@@ -100,22 +103,22 @@ _UNKNOWN: Final = TypeFacts()
 
 
 def facts_of(type_name: str) -> TypeFacts:
-    """Return the facts about `type_name`, such as `core.v1.Container`; empty if it has none."""
+    """Return the facts about `type_name`, such as `core.v1.Container`; empty if there are none."""
     return _all_facts().get(type_name, _UNKNOWN)
 
 
 def values_of(type_name: str, name: str) -> tuple[str, ...]:
-    """Return the allowed values of field `name` of that type. Raises KeyError."""
+    """Return the allowed values of field `name` of the type; raises KeyError if it has no facts."""
     return _all_facts()[type_name].fields[name].values
 
 
 def default_of(type_name: str, name: str) -> Any:
-    """Return the default of field `name` of that type. Raises KeyError."""
+    """Return the default of field `name` of the type; raises KeyError if it has none."""
     return _all_facts()[type_name].defaults[name]
 
 
 def known_types() -> tuple[str, ...]:
-    """Return the types that have facts."""
+    """Return the names of the types that have facts."""
     return tuple(_all_facts())
 
 
@@ -135,9 +138,10 @@ def _all_facts() -> Mapping[str, TypeFacts]:
 
 
 def _words(text: str) -> Iterator[tuple[str, Any]]:
-    """Yield the words of a row with their values: lists, or JSON.
+    """Yield (word, value) for the words of a row.
 
-    True for a word without a value.
+    The value is a tuple, a text or a JSON value, depending on the word; it is True if the word has
+    no value.
     """
     for word, value in _WORD.findall(text):
         if word in _LISTS:
@@ -149,7 +153,7 @@ def _words(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _add(facts: TypeFacts, name: str, words: dict[str, Any]) -> None:
-    """Add the row of field `name`."""
+    """Add the facts about field `name`, given by the `words` of its row."""
     if "immutable" in words:
         detail = words["immutable"]
         facts.immutable.append(

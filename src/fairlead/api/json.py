@@ -1,4 +1,4 @@
-"""Json: a JSON object as msgspec decodes it, the one alias for untyped objects."""
+"""Json: the type of a JSON object as msgspec decodes it, used for all untyped objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The annotation `fairlead.dev/kubelet` of a Node: makes its simulated kubelet misbehave.
+"""The annotation `fairlead.dev/kubelet` of a Node, which makes its simulated kubelet misbehave.
 
     running            normal; the same as no annotation
     stopped            the machine is off: no lease, no status, and its pods do not change
@@ -26,7 +26,7 @@ KUBELET: Final = "fairlead.dev/kubelet"
 
 
 class Mode(StrEnum):
-    """Whether and when a kubelet sends heartbeats."""
+    """The mode of a simulated kubelet, which determines whether and when it sends heartbeats."""
 
     RUNNING = "running"
     STOPPED = "stopped"
@@ -36,7 +36,7 @@ class Mode(StrEnum):
 
 
 class Report(StrEnum):
-    """Node conditions that a kubelet can be told to report."""
+    """A node condition that the annotation can make a kubelet report."""
 
     NOT_READY = "not-ready"
     MEMORY_PRESSURE = "memory-pressure"
@@ -48,8 +48,9 @@ class Report(StrEnum):
 class KubeletBehaviour:
     """The parsed annotation.
 
-    `every` (ns) is set for SLOW, `dark` and `up` (ns) for FLAP; else they are 0. `reports` are in
-    the order of `Report`, each once.
+    `every` (ns) is the interval of the mode SLOW. `dark` and `up` (ns) are the times off and on of
+    the mode FLAP. In other modes, these fields are 0. `reports` are in the order of `Report`,
+    without repetitions.
     """
 
     mode: Mode = Mode.RUNNING
@@ -66,7 +67,7 @@ _WORDS: Final = ", ".join(
 
 
 def parse_kubelet_behaviour(text: str) -> KubeletBehaviour:
-    """Parse the annotation; an empty text means `running`. Raises ValueError."""
+    """Parse the annotation; an empty text means `running`. Raises ValueError if it is invalid."""
     modes: list[KubeletBehaviour] = []
     reports: list[Report] = []
     for word in (one.strip() for one in text.split(",")) if text.strip() else ():
@@ -101,7 +102,7 @@ def _positive(text: str) -> int:
 
 
 def _seconds(text: str) -> int:
-    """Parse a duration of at least one second (each change of a flapping node is simulated)."""
+    """Parse a duration, at least one second because each change of a node is simulated."""
     duration = _positive(text)
     if duration < NANOSECONDS_PER_SECOND:
         raise ValueError(f"{text!r} is shorter than 1s")

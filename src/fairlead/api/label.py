@@ -47,7 +47,7 @@ _SUBDOMAIN_RULE: Final = (
 
 @text_cache(maxsize=CACHE_SIZE)
 def label_value_problems(value: str) -> tuple[str, ...]:
-    """Return errors of `value` as a label value; empty if it is valid."""
+    """Return the errors of `value` as a label value; () if it is valid."""
     problems = _length_problems(value, NAME_BYTES_MAX)
     if value and not _NAME.fullmatch(value):
         problems += (_VALUE_RULE,)
@@ -56,7 +56,7 @@ def label_value_problems(value: str) -> tuple[str, ...]:
 
 @text_cache(maxsize=CACHE_SIZE)
 def label_key_problems(key: str) -> tuple[str, ...]:
-    """Return errors of `key` (`name` or `subdomain/name`) as a label key; empty if it is valid."""
+    """Return the errors of `key` (`name` or `subdomain/name`) as a label key; () if it is valid."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         return (_KEY_RULE,)
@@ -69,7 +69,10 @@ def label_key_problems(key: str) -> tuple[str, ...]:
 
 @text_cache(maxsize=CACHE_SIZE)
 def subdomain_problems(name: str) -> tuple[str, ...]:
-    """Return errors of `name` as a DNS subdomain (RFC 1123), which most objects' names must be."""
+    """Return the errors of `name` as a DNS subdomain (RFC 1123); () if it is valid.
+
+    The names of most objects must be DNS subdomains.
+    """
     problems = _length_problems(name, SUBDOMAIN_BYTES_MAX)
     return problems if _SUBDOMAIN.fullmatch(name) else (*problems, _SUBDOMAIN_RULE)
 

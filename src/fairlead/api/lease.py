@@ -1,9 +1,9 @@
 """Leases as heartbeats: the time of the last renewal, without a write for each renewal.
 
 A real kubelet rewrites its Lease every ten seconds. The annotation `fairlead.dev/renewed-every`
-replaces those writes: such a Lease counts as renewed at spec.renewTime and at this interval after
-it, so a healthy simulated node costs nothing. To end the renewals, the writer removes the
-annotation and sets spec.renewTime to the last renewal.
+replaces these writes. A Lease with this annotation counts as renewed at spec.renewTime and at the
+given interval after that. So a healthy simulated node causes no writes. To end the renewals, the
+simulated kubelet removes the annotation and sets spec.renewTime to the time of the last renewal.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ RENEWED_EVERY: Final = "fairlead.dev/renewed-every"
 
 @dataclass(frozen=True, slots=True)
 class Renewals:
-    """Renewals at `first` and, unless `every` is 0, at that interval afterwards (all in ns)."""
+    """Renewals of a Lease at `first` and then at the interval `every`, unless that is 0 (in ns)."""
 
     first: int
     every: int = 0
 
     def last(self, now: int) -> int:
-        """Return the latest renewal at or before `now`; `first` if that is in the future."""
+        """Return the time of the last renewal until `now`; `first` if that is in the future."""
         if not self.every or now <= self.first:
             return self.first
         return now - (now - self.first) % self.every
@@ -35,7 +35,7 @@ class Renewals:
 def renewals_of(lease: Lease) -> Renewals | None:
     """Return the renewals of `lease`, None if it was never renewed.
 
-    Raises ValueError for an invalid renewTime or an annotation that is not a duration.
+    Raises ValueError if renewTime is invalid or the annotation is not a duration.
     """
     if not lease.spec.renew_time:
         return None

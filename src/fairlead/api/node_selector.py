@@ -1,9 +1,9 @@
 """Node selectors of pods: nodeSelector, required and preferred node affinity.
 
-Terms are ORed, the requirements within one are ANDed, a term without requirements matches nothing.
-A term that upstream cannot parse (the API server accepts some, such as Gt `-5`) never matches if it
-is required. If it is preferred, it fails the scheduling attempt, so its error text is part of the
-behaviour.
+Terms are ORed, and the requirements within a term are ANDed. A term without requirements matches
+nothing. The API server accepts some terms that the scheduler cannot parse, such as Gt `-5`. Such a
+term never matches if it is required. If it is preferred, it fails the scheduling attempt, so its
+error text is part of the behaviour.
 
 upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go
 """
@@ -61,12 +61,12 @@ def required_node_affinity_matches(spec: PodSpec, labels: Labels, node_name: str
 
 
 def node_selector_matches(selector: NodeSelector, labels: Labels, node_name: str) -> bool:
-    """Return True if one of the terms matches; a selector without terms matches nothing."""
+    """Return True if one of the terms matches the node; without terms, nothing matches."""
     return any(term_matches(term, labels, node_name) for term in selector.node_selector_terms)
 
 
 def term_matches(term: NodeSelectorTerm, labels: Labels, node_name: str) -> bool:
-    """Return True if every requirement holds; False for an empty or unparsable term."""
+    """Return True if the node meets every requirement; False if the term is empty or invalid."""
     if is_unmatchable(term):
         return False
     return all(requirement_matches(one, labels) for one in term.match_expressions) and all(
@@ -80,10 +80,11 @@ def is_unmatchable(term: NodeSelectorTerm) -> bool:
 
 
 def name_restriction(spec: PodSpec) -> tuple[str, ...] | None:
-    """Return the only node names that can match, sorted; None for no restriction.
+    """Return the only node names that can match, sorted; None if the names are not restricted.
 
-    There is a restriction only if every required term has a `metadata.name In`. An empty result
-    means that the terms contradict each other, so that no node can match.
+    Names are restricted only if every required term has a `metadata.name In` requirement. An empty
+    result means that the requirements of each term contradict each other, so that no node can
+    match.
     """
     # upstream: plugins/nodeaffinity/node_affinity.go:PreFilter
     required = _required(spec)
@@ -104,7 +105,7 @@ def preferred_term_error(index: int, term: PreferredSchedulingTerm) -> str | Non
 
 
 def preferred_terms_error(terms: tuple[PreferredSchedulingTerm, ...]) -> str | None:
-    """Return upstream's error for all preferred terms of a pod together, None if they are valid."""
+    """Return upstream's error for all preferred terms of a pod together, None if all are valid."""
     # upstream: nodeaffinity.go:NewPreferredSchedulingTerms
     return _aggregate(
         tuple(
@@ -116,7 +117,7 @@ def preferred_terms_error(terms: tuple[PreferredSchedulingTerm, ...]) -> str | N
 
 
 def required_selector_error(selector: NodeSelector) -> str | None:
-    """Return upstream's error for a selector that is parsed as a whole, None if it is valid."""
+    """Return upstream's error for `selector`, parsed as a whole; None if it is valid."""
     # upstream: nodeaffinity.go:NewNodeSelector
     return _aggregate(
         tuple(
@@ -154,7 +155,7 @@ def _preferred_problems(index: int, term: PreferredSchedulingTerm) -> tuple[str,
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _problems(term: NodeSelectorTerm) -> tuple[str, ...]:
-    """Return all parse errors of upstream for `term`, each with its path."""
+    """Return upstream's parse errors for `term`, each with its path."""
     # upstream: nodeaffinity.go:newNodeSelectorTerm
     return tuple(
         f"matchExpressions[{index}]{problem}"

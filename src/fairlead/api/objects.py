@@ -2,8 +2,8 @@
 
 A view contains only the fields that Fairlead reads; the store keeps the full JSON.
 `fairlead.api.codec` decodes views from JSON without nulls, once per object. Field names are
-upstream's in snake_case. Quantities stay text (`fairlead.api.quantity` parses them), timestamps
-stay RFC 3339 text (`fairlead.api.timestamp`).
+upstream's names in snake_case. Quantities and RFC 3339 timestamps stay text, which
+`fairlead.api.quantity` and `fairlead.api.timestamp` parse.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ IntOrString = int | str
 class _View(
     msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True, gc=False
 ):
-    """Common settings of all views; they have no garbage collection, because JSON has no cycles."""
+    """The common settings of all views. Garbage collection is off, because JSON has no cycles."""
 
 
 class OwnerReference(_View, frozen=True):
-    """metadata.ownerReferences[]."""
+    """An entry of metadata.ownerReferences."""
 
     api_version: str = ""
     kind: str = ""
@@ -37,7 +37,7 @@ class OwnerReference(_View, frozen=True):
 
 
 class ObjectMeta(_View, frozen=True):
-    """metadata."""
+    """The field metadata of every object."""
 
     name: str = ""
     namespace: str = ""
@@ -57,7 +57,7 @@ class ObjectMeta(_View, frozen=True):
 
 
 class LabelSelectorRequirement(_View, frozen=True):
-    """One entry of matchExpressions; operator is In, NotIn, Exists or DoesNotExist."""
+    """An entry of matchExpressions; the operator is In, NotIn, Exists or DoesNotExist."""
 
     key: str
     operator: str
@@ -65,14 +65,14 @@ class LabelSelectorRequirement(_View, frozen=True):
 
 
 class LabelSelector(_View, frozen=True):
-    """metav1.LabelSelector; an absent selector (None) and an empty one have different meanings."""
+    """metav1.LabelSelector; no selector (None) and an empty selector have different meanings."""
 
     match_labels: dict[str, str] = {}
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
 
 
 class NodeSelectorRequirement(_View, frozen=True):
-    """One requirement on a node; operator may also be Gt or Lt."""
+    """A requirement on a node; the operator is that of a label selector, or Gt or Lt."""
 
     key: str
     operator: str
@@ -80,34 +80,37 @@ class NodeSelectorRequirement(_View, frozen=True):
 
 
 class NodeSelectorTerm(_View, frozen=True):
-    """Requirements that must all hold; a term without requirements matches nothing."""
+    """Requirements that must all be met; a term without requirements matches nothing."""
 
     match_expressions: tuple[NodeSelectorRequirement, ...] = ()
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
 
 class NodeSelector(_View, frozen=True):
-    """Terms, one of which must hold."""
+    """A selector that matches a node if at least one of its terms matches."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
 class PreferredSchedulingTerm(_View, frozen=True):
-    """A weighted preference (1..100) for nodes."""
+    """A preferred term for nodes with a weight (1..100)."""
 
     weight: int
     preference: NodeSelectorTerm
 
 
 class NodeAffinity(_View, frozen=True):
-    """spec.affinity.nodeAffinity."""
+    """The field spec.affinity.nodeAffinity."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
 
 
 class PodAffinityTerm(_View, frozen=True):
-    """A term of pod (anti-)affinity; (mis)matchLabelKeys are already merged into the selector."""
+    """A pod affinity or anti-affinity term.
+
+    matchLabelKeys and mismatchLabelKeys are already merged into the selector.
+    """
 
     topology_key: str = ""
     label_selector: LabelSelector | None = None
@@ -118,21 +121,21 @@ class PodAffinityTerm(_View, frozen=True):
 
 
 class WeightedPodAffinityTerm(_View, frozen=True):
-    """A weighted (1..100) preferred term."""
+    """A preferred term for other pods with a weight (1..100)."""
 
     weight: int
     pod_affinity_term: PodAffinityTerm
 
 
 class PodAffinity(_View, frozen=True):
-    """spec.affinity.podAffinity, and podAntiAffinity, which has the same form."""
+    """The field spec.affinity.podAffinity, and podAntiAffinity, which has the same form."""
 
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
     preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ()
 
 
 class Affinity(_View, frozen=True):
-    """spec.affinity."""
+    """The field spec.affinity."""
 
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
@@ -156,7 +159,7 @@ class TopologySpreadConstraint(_View, frozen=True):
 
 
 class Taint(_View, frozen=True):
-    """spec.taints[] of a node."""
+    """An entry of spec.taints of a node."""
 
     key: str
     effect: str
@@ -165,7 +168,7 @@ class Taint(_View, frozen=True):
 
 
 class Toleration(_View, frozen=True):
-    """spec.tolerations[] of a pod; empty effect means all effects, empty operator means Equal."""
+    """An entry of a pod's tolerations; an empty effect means all, an empty operator Equal."""
 
     key: str = ""
     operator: str = ""
@@ -175,7 +178,7 @@ class Toleration(_View, frozen=True):
 
 
 class ResourceRequirements(_View, frozen=True):
-    """requests and limits; also the form of status.containerStatuses[].resources."""
+    """Requests and limits of a container; also the form of status.containerStatuses[].resources."""
 
     requests: ResourceList = {}
     limits: ResourceList = {}
@@ -183,7 +186,7 @@ class ResourceRequirements(_View, frozen=True):
 
 
 class ContainerPort(_View, frozen=True):
-    """ports[] of a container; scheduling reads only host ports, Services the names."""
+    """An entry of a container's ports; scheduling uses only host ports, Services use names."""
 
     name: str = ""
     container_port: int = 0
@@ -193,7 +196,7 @@ class ContainerPort(_View, frozen=True):
 
 
 class ContainerRestartRule(_View, frozen=True):
-    """restartPolicyRules[]: what happens when the container exits; the conditions are left out."""
+    """An entry of restartPolicyRules: the action when the container exits, without conditions."""
 
     action: str = ""
 
@@ -211,64 +214,64 @@ class Container(_View, frozen=True):
 
 
 class ImageVolumeSource(_View, frozen=True):
-    """volumes[].image."""
+    """The field volumes[].image."""
 
     reference: str = ""
 
 
 class PersistentVolumeClaimSource(_View, frozen=True):
-    """volumes[].persistentVolumeClaim."""
+    """The field volumes[].persistentVolumeClaim."""
 
     claim_name: str = ""
 
 
 class EphemeralVolumeSource(_View, frozen=True):
-    """volumes[].ephemeral: a claim that is created for the pod and deleted with it."""
+    """The field volumes[].ephemeral: a claim that is created and deleted together with the pod."""
 
     volume_claim_template: Json = {}
 
 
 class CSISource(_View, frozen=True):
-    """csi of a PersistentVolume; inline volumes have no handle."""
+    """The field csi of a PersistentVolume or a volume; an inline volume has no handle."""
 
     driver: str = ""
     volume_handle: str = ""
 
 
 class GCEPersistentDiskSource(_View, frozen=True):
-    """gcePersistentDisk of a volume or PersistentVolume."""
+    """The field gcePersistentDisk of a volume or PersistentVolume."""
 
     pd_name: str = ""
     read_only: bool = False
 
 
 class AWSElasticBlockStoreSource(_View, frozen=True):
-    """awsElasticBlockStore of a volume or PersistentVolume."""
+    """The field awsElasticBlockStore of a volume or PersistentVolume."""
 
     volume_id: str = msgspec.field(name="volumeID", default="")
 
 
 class AzureDiskSource(_View, frozen=True):
-    """azureDisk of a volume or PersistentVolume."""
+    """The field azureDisk of a volume or PersistentVolume."""
 
     disk_uri: str = msgspec.field(name="diskURI", default="")
 
 
 class VolumeIdSource(_View, frozen=True):
-    """cinder and portworxVolume of a volume or PersistentVolume."""
+    """The fields cinder and portworxVolume of a volume or PersistentVolume."""
 
     volume_id: str = msgspec.field(name="volumeID", default="")
 
 
 class ISCSISource(_View, frozen=True):
-    """volumes[].iscsi."""
+    """The field volumes[].iscsi."""
 
     iqn: str = ""
     read_only: bool = False
 
 
 class RBDSource(_View, frozen=True):
-    """volumes[].rbd."""
+    """The field volumes[].rbd."""
 
     monitors: tuple[str, ...] = ()
     pool: str = "rbd"
@@ -277,21 +280,21 @@ class RBDSource(_View, frozen=True):
 
 
 class EmptyDirSource(_View, frozen=True):
-    """volumes[].emptyDir; medium Memory keeps nothing on the node's disk."""
+    """The field volumes[].emptyDir; with medium Memory, nothing is stored on the node's disk."""
 
     medium: str = ""
 
 
 class HostPathSource(_View, frozen=True):
-    """volumes[].hostPath."""
+    """The field volumes[].hostPath."""
 
 
 class ProjectedSource(_View, frozen=True):
-    """volumes[].projected, such as the token that every pod gets."""
+    """The field volumes[].projected, such as the token that every pod gets."""
 
 
 class Volume(_View, frozen=True):
-    """A volume with the sources that Fairlead reads; others are left out."""
+    """A volume with the sources that Fairlead reads; other sources are left out."""
 
     name: str = ""
     image: ImageVolumeSource | None = None
@@ -313,25 +316,25 @@ class Volume(_View, frozen=True):
 
 
 class PodSchedulingGate(_View, frozen=True):
-    """schedulingGates[]."""
+    """An entry of schedulingGates."""
 
     name: str
 
 
 class PodReadinessGate(_View, frozen=True):
-    """readinessGates[]: a condition that must be true for the pod to be ready."""
+    """An entry of readinessGates: a condition that must be true for the pod to be ready."""
 
     condition_type: str = ""
 
 
 class SchedulingGroup(_View, frozen=True):
-    """schedulingGroup of a pod: its PodGroup in scheduling.k8s.io."""
+    """The field schedulingGroup of a pod, which names its PodGroup in scheduling.k8s.io."""
 
     pod_group_name: str | None = None
 
 
 class PodResourceClaim(_View, frozen=True):
-    """spec.resourceClaims[]: a ResourceClaim by name, or one created from a template."""
+    """An entry of spec.resourceClaims: a ResourceClaim by name, or one created from a template."""
 
     name: str = ""
     resource_claim_name: str = ""
@@ -339,7 +342,7 @@ class PodResourceClaim(_View, frozen=True):
 
 
 class PodSpec(_View, frozen=True):
-    """spec of a pod."""
+    """The spec of a pod."""
 
     node_name: str = ""
     scheduler_name: str = "default-scheduler"
@@ -369,7 +372,7 @@ class PodSpec(_View, frozen=True):
 
 
 class PodCondition(_View, frozen=True):
-    """status.conditions[] of a pod, and of most other kinds."""
+    """An entry of status.conditions of a pod, and of most other kinds."""
 
     type: str
     status: str
@@ -379,20 +382,20 @@ class PodCondition(_View, frozen=True):
 
 
 class ContainerTermination(_View, frozen=True):
-    """state.terminated of a container."""
+    """The field state.terminated of a container."""
 
     exit_code: int = 0
     finished_at: str = ""
 
 
 class ContainerState(_View, frozen=True):
-    """status.containerStatuses[].state, of which only `terminated` is read."""
+    """The field status.containerStatuses[].state; only `terminated` is read."""
 
     terminated: ContainerTermination | None = None
 
 
 class ContainerStatus(_View, frozen=True):
-    """status.containerStatuses[]: resources allocated by in-place resizing, and restarts."""
+    """An entry of status.containerStatuses: restarts, and resources allocated by resizes."""
 
     name: str = ""
     restart_count: int = 0
@@ -402,14 +405,14 @@ class ContainerStatus(_View, frozen=True):
 
 
 class PodResourceClaimStatus(_View, frozen=True):
-    """status.resourceClaimStatuses[]: the claim created from a template, "" if none is needed."""
+    """An entry of status.resourceClaimStatuses: the claim created from a template, or ""."""
 
     name: str = ""
     resource_claim_name: str = ""
 
 
 class ContainerExtendedResourceRequest(_View, frozen=True):
-    """requestMappings[]: the request of the special claim that a container's resource uses."""
+    """An entry of requestMappings: the request of the special claim for a container's resource."""
 
     container_name: str = ""
     resource_name: str = ""
@@ -417,14 +420,14 @@ class ContainerExtendedResourceRequest(_View, frozen=True):
 
 
 class PodExtendedResourceClaimStatus(_View, frozen=True):
-    """status.extendedResourceClaimStatus: the special claim for extended resources."""
+    """The field status.extendedResourceClaimStatus: the special claim for extended resources."""
 
     request_mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
     resource_claim_name: str = ""
 
 
 class PodStatus(_View, frozen=True):
-    """status of a pod; `observed_generation` is the generation of the spec that it describes."""
+    """The status of a pod; `observed_generation` is the generation of the spec it refers to."""
 
     observed_generation: int = 0
     phase: str = ""
@@ -442,7 +445,7 @@ class PodStatus(_View, frozen=True):
 
 
 class _Object(_View, frozen=True):
-    """Fields of every API object."""
+    """The fields of every API object."""
 
     metadata: ObjectMeta = ObjectMeta()
 
@@ -464,7 +467,7 @@ class Pod(_Object, frozen=True):
 
 
 class NodeSpec(_View, frozen=True):
-    """spec of a node."""
+    """The spec of a node."""
 
     provider_id: str = msgspec.field(name="providerID", default="")
     unschedulable: bool = False
@@ -472,20 +475,20 @@ class NodeSpec(_View, frozen=True):
 
 
 class ContainerImage(_View, frozen=True):
-    """status.images[] of a node; one image has several names."""
+    """An entry of a node's status.images; an image can have several names."""
 
     names: tuple[str, ...] = ()
     size_bytes: int = 0
 
 
 class NodeCondition(PodCondition, frozen=True):
-    """status.conditions[] of a node."""
+    """An entry of status.conditions of a node."""
 
     last_heartbeat_time: str = ""
 
 
 class NodeStatus(_View, frozen=True):
-    """status of a node."""
+    """The status of a node."""
 
     capacity: ResourceList = {}
     allocatable: ResourceList = {}
@@ -502,13 +505,13 @@ class Node(_Object, frozen=True):
 
 
 class LeaseSpec(_View, frozen=True):
-    """spec of a Lease."""
+    """The spec of a Lease."""
 
     renew_time: str = ""
 
 
 class Lease(_Object, frozen=True):
-    """coordination.k8s.io/v1 Lease; a node's is in kube-node-lease under the node's name."""
+    """coordination.k8s.io/v1 Lease; the Lease of a node is in kube-node-lease and has its name."""
 
     spec: LeaseSpec = LeaseSpec()
 
@@ -532,7 +535,7 @@ class PriorityClass(_Object, frozen=True):
 
 
 class PodDisruptionBudgetSpec(_View, frozen=True):
-    """spec of a PodDisruptionBudget."""
+    """The spec of a PodDisruptionBudget."""
 
     selector: LabelSelector | None = None
     min_available: IntOrString | None = None
@@ -541,7 +544,7 @@ class PodDisruptionBudgetSpec(_View, frozen=True):
 
 
 class PodDisruptionBudgetStatus(_View, frozen=True):
-    """status of a PodDisruptionBudget."""
+    """The status of a PodDisruptionBudget."""
 
     disruptions_allowed: int = 0
     current_healthy: int = 0
@@ -562,7 +565,7 @@ class PodDisruptionBudget(_Object, frozen=True):
 
 
 class ServicePort(_View, frozen=True):
-    """spec.ports[] of a Service; the target is a number or the name of a container port."""
+    """An entry of spec.ports of a Service; the target is the number or name of a container port."""
 
     name: str = ""
     port: int = 0
@@ -572,7 +575,7 @@ class ServicePort(_View, frozen=True):
 
 
 class ServiceSpec(_View, frozen=True):
-    """spec of a Service."""
+    """The spec of a Service."""
 
     selector: dict[str, str] = {}
     ports: tuple[ServicePort, ...] = ()
@@ -588,7 +591,7 @@ class Service(_Object, frozen=True):
 
 
 class EndpointSlice(_Object, frozen=True):
-    """discovery.k8s.io/v1 EndpointSlice; endpoints and ports stay JSON."""
+    """discovery.k8s.io/v1 EndpointSlice; endpoints and ports are kept as JSON."""
 
     address_type: str = "IPv4"
     endpoints: tuple[Json, ...] = ()
@@ -596,13 +599,13 @@ class EndpointSlice(_Object, frozen=True):
 
 
 class Endpoints(_Object, frozen=True):
-    """v1 Endpoints, which EndpointSlices replace; one object for each Service."""
+    """v1 Endpoints, one per Service; EndpointSlices replace this kind."""
 
     subsets: tuple[Json, ...] = ()
 
 
 class ReplicationControllerSpec(_View, frozen=True):
-    """spec of a ReplicationController; its selector is a plain label map."""
+    """The spec of a ReplicationController; its selector is a plain label map."""
 
     replicas: int = 1
     min_ready_seconds: int = 0
@@ -618,7 +621,7 @@ class ReplicationController(_Object, frozen=True):
 
 
 class RollingUpdate(_View, frozen=True):
-    """rollingUpdate of a Deployment, StatefulSet or DaemonSet; None means the kind's default."""
+    """The field rollingUpdate of a Deployment, StatefulSet or DaemonSet; None: the default."""
 
     max_surge: IntOrString | None = None
     max_unavailable: IntOrString | None = None
@@ -626,30 +629,30 @@ class RollingUpdate(_View, frozen=True):
 
 
 class UpdateStrategy(_View, frozen=True):
-    """strategy of a Deployment, updateStrategy of a StatefulSet or DaemonSet."""
+    """The field strategy of a Deployment, and updateStrategy of a StatefulSet or DaemonSet."""
 
     type: str = "RollingUpdate"
     rolling_update: RollingUpdate = RollingUpdate()
 
 
 class Ordinals(_View, frozen=True):
-    """spec.ordinals of a StatefulSet."""
+    """The field spec.ordinals of a StatefulSet."""
 
     start: int = 0
 
 
 class ClaimRetentionPolicy(_View, frozen=True):
-    """spec.persistentVolumeClaimRetentionPolicy of a StatefulSet: Retain or Delete."""
+    """The field spec.persistentVolumeClaimRetentionPolicy of a StatefulSet: Retain or Delete."""
 
     when_deleted: str = "Retain"
     when_scaled: str = "Retain"
 
 
 class WorkloadSpec(_View, frozen=True):
-    """spec of a ReplicaSet, Deployment, StatefulSet or DaemonSet; templates stay JSON.
+    """The spec of a ReplicaSet, Deployment, StatefulSet or DaemonSet; templates are kept as JSON.
 
-    Only Deployments have a strategy, a deadline and `paused`. The fields after `update_strategy`
-    are for StatefulSets only; DaemonSets share `update_strategy`.
+    Only Deployments have a strategy, a deadline and `paused`. StatefulSets and DaemonSets have
+    `update_strategy`. The fields after it exist only in StatefulSets.
     """
 
     replicas: int = 1
@@ -704,7 +707,7 @@ class ControllerRevision(_Object, frozen=True):
 
 
 class OnExitCodes(_View, frozen=True):
-    """onExitCodes of a rule: In or NotIn, of one container or of any."""
+    """The field onExitCodes of a rule; it applies to one container, or to any if no name is set."""
 
     container_name: str | None = None
     operator: str = "In"
@@ -712,14 +715,14 @@ class OnExitCodes(_View, frozen=True):
 
 
 class OnPodCondition(_View, frozen=True):
-    """onPodConditions[] of a rule."""
+    """An entry of onPodConditions of a rule."""
 
     type: str
     status: str = "True"
 
 
 class PodFailurePolicyRule(_View, frozen=True):
-    """podFailurePolicy.rules[]: what a pod's failure means for its Job."""
+    """An entry of podFailurePolicy.rules: the consequence of a pod's failure for its Job."""
 
     action: str
     on_exit_codes: OnExitCodes | None = None
@@ -727,26 +730,26 @@ class PodFailurePolicyRule(_View, frozen=True):
 
 
 class PodFailurePolicy(_View, frozen=True):
-    """spec.podFailurePolicy of a Job: the first matching rule decides."""
+    """The field spec.podFailurePolicy of a Job; the first rule that matches applies."""
 
     rules: tuple[PodFailurePolicyRule, ...] = ()
 
 
 class SuccessPolicyRule(_View, frozen=True):
-    """successPolicy.rules[]: the indexes that must have succeeded, and how many of them."""
+    """An entry of successPolicy.rules: the indexes that must succeed, and how many of them must."""
 
     succeeded_indexes: str | None = None
     succeeded_count: int | None = None
 
 
 class SuccessPolicy(_View, frozen=True):
-    """spec.successPolicy of a Job."""
+    """The field spec.successPolicy of a Job."""
 
     rules: tuple[SuccessPolicyRule, ...] = ()
 
 
 class JobSpec(_View, frozen=True):
-    """spec of a Job."""
+    """The spec of a Job."""
 
     parallelism: int = 1
     completions: int | None = None
@@ -765,20 +768,20 @@ class JobSpec(_View, frozen=True):
 
 
 class JobCondition(PodCondition, frozen=True):
-    """status.conditions[] of a Job."""
+    """An entry of status.conditions of a Job."""
 
     last_probe_time: str = ""
 
 
 class UncountedPods(_View, frozen=True):
-    """status.uncountedTerminatedPods of a Job, as uids."""
+    """The field status.uncountedTerminatedPods of a Job, as uids."""
 
     succeeded: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
 
 
 class JobStatus(_View, frozen=True):
-    """status of a Job."""
+    """The status of a Job."""
 
     active: int = 0
     ready: int = 0
@@ -801,7 +804,7 @@ class Job(_Object, frozen=True):
 
 
 class CronJobSpec(_View, frozen=True):
-    """spec of a CronJob; `job_template` has the metadata and spec of its Jobs."""
+    """The spec of a CronJob; `job_template` contains the metadata and spec of its Jobs."""
 
     schedule: str = ""
     time_zone: str = ""
@@ -821,7 +824,7 @@ class CronJob(_Object, frozen=True):
 
 
 class CrossVersionObjectReference(_View, frozen=True):
-    """spec.scaleTargetRef of a HorizontalPodAutoscaler."""
+    """The field spec.scaleTargetRef of a HorizontalPodAutoscaler."""
 
     api_version: str = ""
     kind: str = ""
@@ -829,16 +832,17 @@ class CrossVersionObjectReference(_View, frozen=True):
 
 
 class MetricTarget(_View, frozen=True):
-    """target of a metric; `average_utilization` is a percentage of the requests."""
+    """The field target of a metric; `average_utilization` is a percentage of the requests."""
 
     average_utilization: int | None = None
     average_value: QuantityText | None = None
 
 
 class MetricSource(_View, frozen=True):
-    """resource, containerResource, pods, object or external of a metric.
+    """The source of a metric: resource, containerResource, pods, object or external.
 
-    The first two have `name`, and `container` if of one container; the others have `metric`.
+    resource and containerResource have `name`, and containerResource has `container`. The other
+    sources have `metric`.
     """
 
     name: str = ""
@@ -849,7 +853,7 @@ class MetricSource(_View, frozen=True):
 
 
 class MetricSpec(_View, frozen=True):
-    """spec.metrics[] of a HorizontalPodAutoscaler; the source is the one that `type` names."""
+    """An entry of spec.metrics of a HorizontalPodAutoscaler; `type` says which source is set."""
 
     type: str = ""
     resource: MetricSource = MetricSource()
@@ -860,7 +864,7 @@ class MetricSpec(_View, frozen=True):
 
 
 class ScalingPolicy(_View, frozen=True):
-    """policies[] of scaling rules: a change of `value` Pods or Percent per period."""
+    """An entry of policies in scaling rules: a change of `value` Pods or Percent per period."""
 
     type: str = ""
     value: int = 0
@@ -868,7 +872,7 @@ class ScalingPolicy(_View, frozen=True):
 
 
 class ScalingRules(_View, frozen=True):
-    """behavior.scaleUp or behavior.scaleDown; `tolerance` is a fraction of the target."""
+    """The field behavior.scaleUp or behavior.scaleDown; `tolerance` is a fraction of the target."""
 
     stabilization_window_seconds: int | None = None
     select_policy: str = "Max"
@@ -877,14 +881,14 @@ class ScalingRules(_View, frozen=True):
 
 
 class ScalingBehavior(_View, frozen=True):
-    """spec.behavior of a HorizontalPodAutoscaler."""
+    """The field spec.behavior of a HorizontalPodAutoscaler."""
 
     scale_up: ScalingRules = ScalingRules()
     scale_down: ScalingRules = ScalingRules()
 
 
 class HorizontalPodAutoscalerSpec(_View, frozen=True):
-    """spec of a HorizontalPodAutoscaler."""
+    """The spec of a HorizontalPodAutoscaler."""
 
     scale_target_ref: CrossVersionObjectReference = CrossVersionObjectReference()
     min_replicas: int = 1
@@ -904,7 +908,7 @@ class HorizontalPodAutoscaler(_Object, frozen=True):
 
 
 class ObjectReference(_View, frozen=True):
-    """claimRef of a PersistentVolume."""
+    """The field claimRef of a PersistentVolume."""
 
     namespace: str = ""
     name: str = ""
@@ -912,13 +916,13 @@ class ObjectReference(_View, frozen=True):
 
 
 class VolumeNodeAffinity(_View, frozen=True):
-    """nodeAffinity of a PersistentVolume: the nodes that can access it."""
+    """The field nodeAffinity of a PersistentVolume: the nodes that can access the volume."""
 
     required: NodeSelector | None = None
 
 
 class PersistentVolumeSpec(_View, frozen=True):
-    """spec of a PersistentVolume, with the sources that a CSI driver serves, or one node."""
+    """The spec of a PersistentVolume; only some volume sources are read."""
 
     capacity: ResourceList = {}
     access_modes: tuple[str, ...] = ()
@@ -939,7 +943,7 @@ class PersistentVolumeSpec(_View, frozen=True):
 
 
 class PersistentVolumeStatus(_View, frozen=True):
-    """status of a PersistentVolume."""
+    """The status of a PersistentVolume."""
 
     phase: str = ""
 
@@ -952,7 +956,7 @@ class PersistentVolume(_Object, frozen=True):
 
 
 class PersistentVolumeClaimSpec(_View, frozen=True):
-    """spec of a PersistentVolumeClaim; no class (None) and the class "" have different meanings."""
+    """The spec of a PersistentVolumeClaim; the class "" differs from no class (None)."""
 
     access_modes: tuple[str, ...] = ()
     resources: ResourceRequirements = ResourceRequirements()
@@ -964,7 +968,7 @@ class PersistentVolumeClaimSpec(_View, frozen=True):
 
 
 class PersistentVolumeClaimStatus(_View, frozen=True):
-    """status of a PersistentVolumeClaim."""
+    """The status of a PersistentVolumeClaim."""
 
     phase: str = ""
 
@@ -977,14 +981,14 @@ class PersistentVolumeClaim(_Object, frozen=True):
 
 
 class TopologySelectorLabelRequirement(_View, frozen=True):
-    """The label `key` has one of `values`."""
+    """A requirement that the label `key` has one of `values`."""
 
     key: str
     values: tuple[str, ...] = ()
 
 
 class TopologySelectorTerm(_View, frozen=True):
-    """Requirements that must all hold; a term without requirements matches nothing."""
+    """Requirements that must all be met; a term without requirements matches nothing."""
 
     match_label_expressions: tuple[TopologySelectorLabelRequirement, ...] = ()
 
@@ -999,13 +1003,13 @@ class StorageClass(_Object, frozen=True):
 
 
 class VolumeNodeResources(_View, frozen=True):
-    """allocatable of a CSINode's driver: the volumes that fit on the node; None for no limit."""
+    """The volume limit of a CSINode's driver; `count` is None if there is no limit."""
 
     count: int | None = None
 
 
 class CSINodeDriver(_View, frozen=True):
-    """spec.drivers[] of a CSINode."""
+    """An entry of spec.drivers of a CSINode."""
 
     name: str
     allocatable: VolumeNodeResources = VolumeNodeResources()
@@ -1013,19 +1017,19 @@ class CSINodeDriver(_View, frozen=True):
 
 
 class CSINodeSpec(_View, frozen=True):
-    """spec of a CSINode."""
+    """The spec of a CSINode."""
 
     drivers: tuple[CSINodeDriver, ...] = ()
 
 
 class CSINode(_Object, frozen=True):
-    """storage.k8s.io/v1 CSINode; it has the name of its Node."""
+    """storage.k8s.io/v1 CSINode; it has the same name as its Node."""
 
     spec: CSINodeSpec = CSINodeSpec()
 
 
 class CSIDriverSpec(_View, frozen=True):
-    """spec of a CSIDriver."""
+    """The spec of a CSIDriver."""
 
     storage_capacity: bool = False
 
@@ -1037,7 +1041,7 @@ class CSIDriver(_Object, frozen=True):
 
 
 class CSIStorageCapacity(_Object, frozen=True):
-    """storage.k8s.io/v1 CSIStorageCapacity: free capacity of a class on the nodes of a topology."""
+    """storage.k8s.io/v1 CSIStorageCapacity: the free capacity of a class in one topology."""
 
     storage_class_name: str = ""
     node_topology: LabelSelector | None = None
@@ -1046,13 +1050,13 @@ class CSIStorageCapacity(_Object, frozen=True):
 
 
 class VolumeAttachmentSource(_View, frozen=True):
-    """spec.source of a VolumeAttachment."""
+    """The field spec.source of a VolumeAttachment."""
 
     persistent_volume_name: str = ""
 
 
 class VolumeAttachmentSpec(_View, frozen=True):
-    """spec of a VolumeAttachment."""
+    """The spec of a VolumeAttachment."""
 
     attacher: str = ""
     node_name: str = ""
@@ -1069,19 +1073,19 @@ class VolumeAttachment(_Object, frozen=True):
 
 
 class CELSelector(_View, frozen=True):
-    """selectors[].cel: a boolean expression over `device`."""
+    """The field selectors[].cel: a CEL expression over `device` that returns a boolean."""
 
     expression: str = ""
 
 
 class DeviceSelector(_View, frozen=True):
-    """selectors[] of a request or class."""
+    """An entry of selectors of a request or a DeviceClass."""
 
     cel: CELSelector | None = None
 
 
 class DeviceToleration(_View, frozen=True):
-    """tolerations[] of a request."""
+    """An entry of tolerations of a device request."""
 
     key: str = ""
     operator: str = "Equal"
@@ -1091,13 +1095,13 @@ class DeviceToleration(_View, frozen=True):
 
 
 class CapacityRequirements(_View, frozen=True):
-    """capacity of a request: how much of each named capacity of a device it needs."""
+    """The field capacity of a request: the amount that it needs of each capacity of a device."""
 
     requests: dict[str, QuantityText] = {}
 
 
 class ExactDeviceRequest(_View, frozen=True):
-    """requests[].exactly: devices of one class; `capacity` requests part of a device."""
+    """The field requests[].exactly: devices of one class; `capacity` requests part of a device."""
 
     device_class_name: str = ""
     selectors: tuple[DeviceSelector, ...] = ()
@@ -1109,13 +1113,13 @@ class ExactDeviceRequest(_View, frozen=True):
 
 
 class DeviceSubRequest(ExactDeviceRequest, frozen=True):
-    """requests[].firstAvailable[]: an alternative, tried in order."""
+    """An entry of requests[].firstAvailable; alternatives are tried in order."""
 
     name: str = ""
 
 
 class DeviceRequest(_View, frozen=True):
-    """spec.devices.requests[]: one of `exactly` and `first_available` is set."""
+    """An entry of spec.devices.requests; either `exactly` or `first_available` is set."""
 
     name: str = ""
     exactly: ExactDeviceRequest | None = None
@@ -1123,7 +1127,11 @@ class DeviceRequest(_View, frozen=True):
 
 
 class DeviceConstraint(_View, frozen=True):
-    """spec.devices.constraints[]: attributes that the devices of some or all requests share."""
+    """An entry of spec.devices.constraints: a rule on attributes of the devices of some requests.
+
+    `match_attribute` requires equal values, `distinct_attribute` different values. Without
+    `requests`, the constraint applies to all requests.
+    """
 
     requests: tuple[str, ...] = ()
     match_attribute: str | None = None
@@ -1131,7 +1139,7 @@ class DeviceConstraint(_View, frozen=True):
 
 
 class DeviceClaim(_View, frozen=True):
-    """spec.devices of a ResourceClaim; `config` is passed to drivers."""
+    """The field spec.devices of a ResourceClaim; `config` is passed to the drivers."""
 
     requests: tuple[DeviceRequest, ...] = ()
     constraints: tuple[DeviceConstraint, ...] = ()
@@ -1139,13 +1147,13 @@ class DeviceClaim(_View, frozen=True):
 
 
 class ResourceClaimSpec(_View, frozen=True):
-    """spec of a ResourceClaim."""
+    """The spec of a ResourceClaim."""
 
     devices: DeviceClaim = DeviceClaim()
 
 
 class AllocatedDevice(_View, frozen=True):
-    """status.allocation.devices.results[]."""
+    """An entry of status.allocation.devices.results."""
 
     request: str = ""
     driver: str = ""
@@ -1160,14 +1168,14 @@ class AllocatedDevice(_View, frozen=True):
 
 
 class AllocatedDevices(_View, frozen=True):
-    """status.allocation.devices."""
+    """The field status.allocation.devices."""
 
     results: tuple[AllocatedDevice, ...] = ()
     config: tuple[Json, ...] = ()
 
 
 class ClaimAllocation(_View, frozen=True):
-    """status.allocation: devices, and the nodes (None for all) that can access them."""
+    """The field status.allocation: the devices, and the nodes (None: all) that can access them."""
 
     devices: AllocatedDevices = AllocatedDevices()
     node_selector: NodeSelector | None = None
@@ -1175,7 +1183,7 @@ class ClaimAllocation(_View, frozen=True):
 
 
 class ClaimConsumer(_View, frozen=True):
-    """status.reservedFor[]."""
+    """An entry of status.reservedFor."""
 
     api_group: str = ""
     resource: str = ""
@@ -1184,7 +1192,7 @@ class ClaimConsumer(_View, frozen=True):
 
 
 class ResourceClaimStatus(_View, frozen=True):
-    """status of a ResourceClaim."""
+    """The status of a ResourceClaim."""
 
     allocation: ClaimAllocation | None = None
     reserved_for: tuple[ClaimConsumer, ...] = ()
@@ -1199,13 +1207,13 @@ class ResourceClaim(_Object, frozen=True):
 
 
 class ResourceClaimTemplate(_Object, frozen=True):
-    """resource.k8s.io/v1 ResourceClaimTemplate; `spec` has metadata and spec of its claims."""
+    """resource.k8s.io/v1 ResourceClaimTemplate; `spec` has the metadata and spec of its claims."""
 
     spec: Json = {}
 
 
 class DeviceClassSpec(_View, frozen=True):
-    """spec of a DeviceClass; pods can also request its devices as `extended_resource_name`."""
+    """The spec of a DeviceClass; pods can also request its devices as `extended_resource_name`."""
 
     selectors: tuple[DeviceSelector, ...] = ()
     config: tuple[Json, ...] = ()
@@ -1219,7 +1227,7 @@ class DeviceClass(_Object, frozen=True):
 
 
 class DeviceAttribute(_View, frozen=True):
-    """A device's attribute; one of these fields is set."""
+    """An attribute of a device; exactly one of these fields is set."""
 
     int_value: int | None = msgspec.field(name="int", default=None)
     bool_value: bool | None = msgspec.field(name="bool", default=None)
@@ -1228,7 +1236,7 @@ class DeviceAttribute(_View, frozen=True):
 
 
 class CapacityRange(_View, frozen=True):
-    """validRange of a request policy: from `min` in steps up to `max`."""
+    """The field validRange of a request policy: amounts from `min` to `max` in steps of `step`."""
 
     min: QuantityText | None = None
     max: QuantityText | None = None
@@ -1236,7 +1244,7 @@ class CapacityRange(_View, frozen=True):
 
 
 class CapacityRequestPolicy(_View, frozen=True):
-    """requestPolicy of a capacity: which amounts one request may consume."""
+    """The field requestPolicy of a capacity: the amounts that a request may consume."""
 
     default: QuantityText | None = None
     valid_values: tuple[QuantityText, ...] = ()
@@ -1244,14 +1252,14 @@ class CapacityRequestPolicy(_View, frozen=True):
 
 
 class DeviceCapacity(_View, frozen=True):
-    """A device's capacity; request policies apply to devices that can be shared."""
+    """A capacity of a device; a request policy applies only if the device can be shared."""
 
     value: QuantityText = 0
     request_policy: CapacityRequestPolicy | None = None
 
 
 class DeviceTaint(_View, frozen=True):
-    """taints[] of a device."""
+    """An entry of taints of a device."""
 
     key: str = ""
     value: str = ""
@@ -1260,27 +1268,27 @@ class DeviceTaint(_View, frozen=True):
 
 
 class Counter(_View, frozen=True):
-    """A quantity that the devices of a pool share."""
+    """An amount of a resource that the devices of a pool share."""
 
     value: str | int | float = 0
 
 
 class CounterSet(_View, frozen=True):
-    """spec.sharedCounters[] of a ResourceSlice: capacity that the devices of its pool share."""
+    """An entry of spec.sharedCounters of a ResourceSlice: capacity shared by a pool's devices."""
 
     name: str = ""
     counters: dict[str, Counter] = {}
 
 
 class CounterConsumption(_View, frozen=True):
-    """consumesCounters[] of a device: what it uses of a counter set while it is allocated."""
+    """An entry of consumesCounters of a device: its use of a counter set while it is allocated."""
 
     counter_set: str = ""
     counters: dict[str, Counter] = {}
 
 
 class Device(_View, frozen=True):
-    """spec.devices[] of a ResourceSlice."""
+    """An entry of spec.devices of a ResourceSlice."""
 
     name: str = ""
     attributes: dict[str, DeviceAttribute] = {}
@@ -1297,9 +1305,9 @@ class Device(_View, frozen=True):
 
 
 class ResourcePool(_View, frozen=True):
-    """spec.pool of a ResourceSlice.
+    """The field spec.pool of a ResourceSlice.
 
-    The pool is complete when it has this many slices of one generation.
+    The pool is complete if it has `resource_slice_count` slices of one generation.
     """
 
     name: str = ""
@@ -1308,7 +1316,7 @@ class ResourcePool(_View, frozen=True):
 
 
 class ResourceSliceSpec(_View, frozen=True):
-    """spec of a ResourceSlice."""
+    """The spec of a ResourceSlice."""
 
     driver: str = ""
     pool: ResourcePool = ResourcePool()
@@ -1327,7 +1335,7 @@ class ResourceSlice(_Object, frozen=True):
 
 
 class DeviceTaintSelector(_View, frozen=True):
-    """deviceSelector of a DeviceTaintRule; fields that are None match everything."""
+    """The field deviceSelector of a DeviceTaintRule; a field that is None matches everything."""
 
     driver: str | None = None
     pool: str | None = None
@@ -1335,14 +1343,14 @@ class DeviceTaintSelector(_View, frozen=True):
 
 
 class DeviceTaintRuleSpec(_View, frozen=True):
-    """spec of a DeviceTaintRule; without a selector it taints nothing."""
+    """The spec of a DeviceTaintRule; without a selector, no device is tainted."""
 
     device_selector: DeviceTaintSelector | None = None
     taint: DeviceTaint = DeviceTaint()
 
 
 class DeviceTaintRuleCondition(_View, frozen=True):
-    """status.conditions[] of a DeviceTaintRule."""
+    """An entry of status.conditions of a DeviceTaintRule."""
 
     type: str = ""
     status: str = ""
@@ -1353,13 +1361,13 @@ class DeviceTaintRuleCondition(_View, frozen=True):
 
 
 class DeviceTaintRuleStatus(_View, frozen=True):
-    """status of a DeviceTaintRule."""
+    """The status of a DeviceTaintRule."""
 
     conditions: tuple[DeviceTaintRuleCondition, ...] = ()
 
 
 class DeviceTaintRule(_Object, frozen=True):
-    """resource.k8s.io/v1beta2 DeviceTaintRule: a taint of all devices that it selects."""
+    """resource.k8s.io/v1beta2 DeviceTaintRule: a taint for all devices that it selects."""
 
     spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
     status: DeviceTaintRuleStatus = DeviceTaintRuleStatus()
@@ -1369,20 +1377,20 @@ class DeviceTaintRule(_Object, frozen=True):
 
 
 class GangPolicy(_View, frozen=True):
-    """schedulingPolicy.gang."""
+    """The field schedulingPolicy.gang of a PodGroup."""
 
     min_count: int = 0
 
 
 class SchedulingPolicy(_View, frozen=True):
-    """schedulingPolicy of scheduling.k8s.io: gang, or basic (each pod by itself)."""
+    """The field schedulingPolicy of a PodGroup: gang, or basic (each pod by itself)."""
 
     basic: Json | None = None
     gang: GangPolicy | None = None
 
 
 class PodGroupSpec(_View, frozen=True):
-    """spec of a PodGroup in any of its API groups; `engine.batch.info.group` distinguishes them."""
+    """The spec of a PodGroup of any API group; `engine.batch.info.group` distinguishes them."""
 
     min_member: int = 0
     min_resources: ResourceList | None = None
@@ -1394,7 +1402,7 @@ class PodGroupSpec(_View, frozen=True):
 
 
 class PodGroupCondition(_View, frozen=True):
-    """status.conditions[] of a PodGroup."""
+    """An entry of status.conditions of a PodGroup."""
 
     type: str = ""
     status: str = ""
@@ -1405,7 +1413,7 @@ class PodGroupCondition(_View, frozen=True):
 
 
 class PodGroupStatus(_View, frozen=True):
-    """status of a PodGroup."""
+    """The status of a PodGroup."""
 
     phase: str = ""
     conditions: tuple[PodGroupCondition, ...] = ()
@@ -1415,7 +1423,7 @@ class PodGroupStatus(_View, frozen=True):
 
 
 class PodGroup(_Object, frozen=True):
-    """A group of pods to schedule together: kube-batch's, Volcano's, or upstream's own."""
+    """A group of pods that are scheduled together, of kube-batch, Volcano or Kubernetes itself."""
 
     api_version: str = ""
     spec: PodGroupSpec = PodGroupSpec()
@@ -1423,13 +1431,13 @@ class PodGroup(_Object, frozen=True):
 
 
 class QueueGuarantee(_View, frozen=True):
-    """spec.guarantee of a Queue."""
+    """The field spec.guarantee of a Queue."""
 
     resource: ResourceList = {}
 
 
 class QueueSpec(_View, frozen=True):
-    """spec of a Queue: kube-batch's `weight`, and Volcano's additional fields."""
+    """The spec of a Queue: `weight` is kube-batch's field, the other fields are Volcano's."""
 
     weight: int | None = None
     capability: ResourceList = {}
@@ -1441,13 +1449,13 @@ class QueueSpec(_View, frozen=True):
 
 
 class QueueStatus(_View, frozen=True):
-    """status of a Queue; in Volcano `state` is Open or Closed."""
+    """The status of a Queue; in Volcano, `state` is Open or Closed."""
 
     state: str = ""
 
 
 class Queue(_Object, frozen=True):
-    """A queue of kube-batch or Volcano: a share of the cluster for its jobs."""
+    """A Queue of kube-batch or Volcano, which gives its jobs a share of the cluster."""
 
     api_version: str = ""
     spec: QueueSpec = QueueSpec()
@@ -1455,7 +1463,7 @@ class Queue(_Object, frozen=True):
 
 
 class Unstructured(_Object, frozen=True):
-    """An object of any other kind: without a typed view; `spec` and `status` are JSON, or None."""
+    """An object of a kind that has no typed view; `spec` and `status` are JSON values or None."""
 
     api_version: str = ""
     kind: str = ""

@@ -1,14 +1,14 @@
 """Resource quantities with upstream's arithmetic: exact decimals, never floats.
 
 A quantity is a signed number with a suffix of one of three families (`Format`): decimal SI (`n u m
-"" k M G T P E`), binary SI (`Ki … Ei`) or a decimal exponent (`e3`, `E-2`). `E` alone is exa;
-followed by digits it is an exponent. Fractions of a nano are rounded up, away from zero, so that a
-request never becomes 0. Binary quantities beyond int64 are capped, decimal ones are not. A text
+"" k M G T P E`), binary SI (`Ki … Ei`) or a decimal exponent (`e3`, `E-2`). `E` alone means exa;
+followed by digits, it is an exponent. Fractions of a nano are rounded up, away from zero, so that a
+request never becomes 0. Binary quantities are limited to int64, decimal quantities are not. A text
 that upstream considers canonical keeps its form, including signs, zeros and fractions (`+1`,
 `1.500`, `007`).
 
-Amounts are stored as a whole number of nanos, so sums are exact; `milli_value` and `whole_value`
-round up only at the end, as the scheduler does.
+Amounts are stored as a whole number of nanos, so sums are exact. Like the scheduler, `milli_value`
+and `whole_value` round up only at the end.
 
 upstream: apimachinery/pkg/api/resource/{quantity,suffix,amount}.go
 """
@@ -68,17 +68,17 @@ _FAST_BINARY_DIGITS: Final = 14
 
 
 class QuantityError(ValueError):
-    """A text is not a quantity; `rule` is upstream's error for it."""
+    """Raised if a text is not a quantity; `rule` is upstream's error message."""
 
     def __init__(self, text: str, rule: str = NO_QUANTITY, why: str = "") -> None:
-        """Store the evidence; `why` replaces `rule` in the message."""
+        """Store the error; if `why` is given, the message contains it instead of `rule`."""
         super().__init__(f"{text!r}: {why or rule}")
         self.rule = rule
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Quantity:
-    """An exact amount; equality and order compare amounts, regardless of notation."""
+    """An exact amount; quantities are compared by amount, regardless of notation."""
 
     nano: int
     format: Format = field(default=Format.DECIMAL_SI, compare=False)
@@ -86,18 +86,18 @@ class Quantity:
 
     @property
     def milli(self) -> int:
-        """Thousandths, rounded up (away from zero), at most int64."""
+        """The amount in thousandths, rounded up (away from zero), limited to int64."""
         return round_up(self.nano, NANOS_PER_MILLI)
 
     @property
     def whole(self) -> int:
-        """Whole units, rounded up (away from zero), at most int64."""
+        """The amount in whole units, rounded up (away from zero), limited to int64."""
         return round_up(self.nano, NANOS_PER_UNIT)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def parse_quantity(text: QuantityText) -> Quantity:
-    """Parse `text`; a JSON number is parsed as written. Raises QuantityError."""
+    """Parse `text`; a JSON number is parsed as it is written. Raises QuantityError."""
     # upstream: quantity.go:UnmarshalJSON trims blanks, ParseQuantity does the rest
     written = str(text).strip()
     if len(written) > LENGTH_MAX:
@@ -123,28 +123,29 @@ def parse_quantity(text: QuantityText) -> Quantity:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def milli_value(text: QuantityText) -> int:
-    """Return `text` in thousandths, rounded up. Raises QuantityError."""
+    """Return the amount of `text` in thousandths, rounded up. Raises QuantityError."""
     return parse_quantity(text).milli
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def whole_value(text: QuantityText) -> int:
-    """Return `text` in whole units, rounded up. Raises QuantityError."""
+    """Return the amount of `text` in whole units, rounded up. Raises QuantityError."""
     return parse_quantity(text).whole
 
 
 def round_up(nano: int, unit: int) -> int:
-    """Return `nano` in whole `unit`s (of nanos), away from zero and within int64."""
+    """Return `nano` in multiples of `unit` (in nanos), rounded away from zero, within int64."""
     # upstream: amount.go:AsScaledInt64 stops at int64's bounds as well
     magnitude = min(-(-abs(nano) // unit), INT64_MAX)
     return magnitude if nano >= 0 else -magnitude
 
 
 def canonical(quantity: Quantity, family: Format | None = None) -> str:
-    """Return `quantity` in the shortest form without a fraction, in `family` (None: its own).
+    """Return `quantity` in the shortest form that has no fraction.
 
-    The value is kept: a decimal form replaces a binary one below 1 Ki, for fractions and beyond
-    int64.
+    `family` is the suffix family to use; None means the quantity's own. The value is not changed:
+    where the binary form cannot represent it (below 1 Ki, fractions, beyond int64), the decimal
+    form is used.
     """
     # upstream: quantity.go:CanonicalizeBytes. There a decimal beyond exa, a binary beyond exbi
     # loses its suffix; here the number gets longer instead, so that parsing it gives the same.
@@ -159,7 +160,10 @@ def canonical(quantity: Quantity, family: Format | None = None) -> str:
 
 
 def amount_text(name: str, amount: int) -> str:
-    """Return `amount` of resource `name` (cpu in milli) as a quantity, such as 250m or 1536Mi."""
+    """Return `amount` of resource `name` as a quantity, such as 250m or 1536Mi.
+
+    `amount` is in millicores for cpu and in whole units for other resources.
+    """
     if name == "cpu":
         return canonical(Quantity(nano=amount * NANOS_PER_MILLI))
     family = Format.BINARY_SI if name.startswith(_BINARY_RESOURCES) else Format.DECIMAL_SI
@@ -167,7 +171,7 @@ def amount_text(name: str, amount: int) -> str:
 
 
 def _interpret(suffix: str, written: str) -> tuple[int, int, Format]:
-    """Return the factor and the power of ten for `suffix`, and its family."""
+    """Return the factor, the power of ten and the family of `suffix`."""
     # upstream: suffix.go:interpret; the tables come first, which makes `E` exa
     if suffix in _DECIMAL_EXPONENTS:
         return 1, _DECIMAL_EXPONENTS[suffix], Format.DECIMAL_SI
@@ -183,7 +187,7 @@ def _interpret(suffix: str, written: str) -> tuple[int, int, Format]:
 
 
 def _is_kept_as_written(digits: str, fraction: str, suffix: str, exponent: int) -> bool:
-    """Return True if upstream keeps the text as written; `digits` have no leading zeros."""
+    """Return True if upstream keeps the text as written; `digits` must have no leading zeros."""
     # upstream: quantity.go:ParseQuantity
     if suffix in _BINARY_EXPONENTS:
         is_fast = not fraction and len(digits) <= _binary_digits(_BINARY_EXPONENTS[suffix])
@@ -195,7 +199,7 @@ def _is_kept_as_written(digits: str, fraction: str, suffix: str, exponent: int) 
 
 
 def _takes_slow_path(suffix: str, exponent: int) -> bool:
-    """Return True if upstream's slow path reads the number; that path refuses missing digits."""
+    """Return True if upstream's slow path parses the number; that path rejects missing digits."""
     if suffix in _BINARY_EXPONENTS:
         return _binary_digits(_BINARY_EXPONENTS[suffix]) < 1
     return exponent < NANO_EXPONENT
@@ -210,7 +214,7 @@ def _has_digit(written: str) -> bool:
 
 
 def _nanos(mantissa: int, exponent: int) -> int:
-    """Return `mantissa` × 10^`exponent`, in nanos, rounded up."""
+    """Return `mantissa` × 10^`exponent` in nanos, rounded up."""
     shift = exponent - NANO_EXPONENT
     scale: int = 10 ** abs(shift)
     return mantissa * scale if shift >= 0 else -(-mantissa // scale)

@@ -19,7 +19,7 @@ def is_native_resource(name: str) -> bool:
 
 
 def is_extended_resource(name: str) -> bool:
-    """Return True if the resource is an extended one, with a name that is valid in a quota."""
+    """Return True if the resource is an extended resource with a name that is valid in a quota."""
     if is_native_resource(name) or name.startswith(QUOTA_PREFIX):
         return False
     return not label_key_problems(QUOTA_PREFIX + name)

@@ -1,6 +1,6 @@
-"""Label selectors: matching, and kubectl's short notation for them.
+"""Label selectors: matching, and kubectl's short notation.
 
-An absent selector (None) matches nothing, an empty selector everything.
+An absent selector (None) matches nothing; an empty selector matches everything.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Requirement = LabelSelectorRequirement | NodeSelectorRequirement
 
 
 class SelectorError(ValueError):
-    """A text is not a valid label selector."""
+    """Raised if a text is not a valid label selector."""
 
 
 def selector_matches(selector: LabelSelector | None, labels: Labels) -> bool:
-    """Return True if `labels` satisfy all of `selector`."""
+    """Return True if `labels` meet all requirements of `selector`."""
     # upstream: apimachinery/pkg/apis/meta/v1/helpers.go:LabelSelectorAsSelector
     if selector is None:
         return False
@@ -33,15 +33,15 @@ def selector_matches(selector: LabelSelector | None, labels: Labels) -> bool:
 
 
 def map_selector(labels: Labels) -> LabelSelector:
-    """Return the selector that requires each of `labels`; without labels it matches everything."""
+    """Return a selector that requires each of `labels`; without labels, it matches everything."""
     return LabelSelector(match_labels=dict(labels))
 
 
 def requirement_matches(requirement: Requirement, labels: Labels) -> bool:
-    """Return True if `labels` satisfy one requirement.
+    """Return True if `labels` meet `requirement`.
 
-    NotIn and DoesNotExist are satisfied by a missing key, Gt and Lt compare integers. An unknown
-    operator, or a number of values that is invalid for it, is never satisfied.
+    A missing key meets NotIn and DoesNotExist. Gt and Lt compare integers. A requirement with an
+    unknown operator, or with an invalid number of values, is never met.
     """
     # upstream: apimachinery/pkg/labels/selector.go:NewRequirement, Requirement.Matches
     value = labels.get(requirement.key)
@@ -63,14 +63,15 @@ def requirement_matches(requirement: Requirement, labels: Labels) -> bool:
 def parse_selector(text: str) -> LabelSelector:
     """Parse kubectl's notation: `a=b,c==d,e!=f,g in (x,y),h notin (z),i,!j,k>5,l<7`.
 
-    An empty text selects everything. Raises SelectorError.
+    An empty text gives a selector that matches everything. Raises SelectorError for an invalid
+    text.
     """
     # upstream: apimachinery/pkg/labels/selector.go:Parser
     return _Parser(text).selector()
 
 
 def format_selector(selector: LabelSelector) -> str:
-    """Return `selector` in kubectl's notation, ordered by key; "" if it is empty."""
+    """Return `selector` in kubectl's notation, sorted by key; "" if it is empty."""
     # upstream: apimachinery/pkg/labels/selector.go:internalSelector.String, Requirement.String
     terms = [(key, f"{key}={value}") for key, value in selector.match_labels.items()]
     terms += [
@@ -81,7 +82,7 @@ def format_selector(selector: LabelSelector) -> str:
 
 
 def format_requirement(key: str, operator: str, values: Iterable[str]) -> str:
-    """Return a requirement in kubectl's notation, such as `a in (b,c)`, with sorted values."""
+    """Return a requirement in kubectl's notation with sorted values, such as `a in (b,c)`."""
     match operator:
         case "In":
             return f"{key} in ({','.join(sorted(values))})"
@@ -117,7 +118,10 @@ _OPERATORS: Final = {
 
 
 class _Parser:
-    """Parses the tokens, which end with an empty one; errors are in upstream's words."""
+    """Parses the tokens of a selector; error messages are in upstream's words.
+
+    The token list ends with an empty token.
+    """
 
     def __init__(self, text: str) -> None:
         self._tokens: list[str] = [*_TOKEN.findall(text), _END]
@@ -158,7 +162,7 @@ class _Parser:
         return LabelSelectorRequirement(key=key, operator=_OPERATORS[written], values=values)
 
     def _values(self) -> tuple[str, ...]:
-        """Parse `(a,b)`; an empty position means the empty value."""
+        """Parse `(a,b)`; a missing value between commas or parentheses is the empty value."""
         self._expect("(", " expected: '('")
         if self._accept(")"):
             return ("",)
@@ -171,7 +175,7 @@ class _Parser:
         return tuple(sorted(values))
 
     def _more_values(self, values: dict[str, None]) -> bool:
-        """Parse one value, or a comma and the value before it; return True if more follow."""
+        """Parse a value, or a comma after a missing value; return True if more values follow."""
         # upstream: labels/selector.go:parseIdentifiersList
         found = self._next()
         if found == ",":

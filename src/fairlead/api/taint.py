@@ -1,6 +1,7 @@
-"""Taints and tolerations: which taints a pod tolerates.
+"""Taints and tolerations: finds the taints that a pod does not tolerate.
 
-Gt and Lt tolerations never match: their feature gate is off by default in 1.36.
+Tolerations with the operators Gt and Lt never match, because their feature gate is off by default
+in 1.36.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ NO_EXECUTE: Final = "NoExecute"
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
     """Return True if `toleration` matches `taint`; tolerationSeconds is ignored.
 
-    An empty effect matches all effects, an empty key all keys, an empty operator means Equal.
+    An empty effect matches all effects, and an empty key matches all keys. An empty operator means
+    Equal.
     """
     # upstream: staging/src/k8s.io/api/core/v1/toleration.go:ToleratesTaint
     if toleration.effect and toleration.effect != taint.effect:
@@ -42,7 +44,7 @@ def is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
 def find_untolerated(
     taints: Iterable[Taint], tolerations: Collection[Toleration], effects: tuple[str, ...]
 ) -> Taint | None:
-    """Return the first of `taints` with one of `effects` that no toleration matches, or None."""
+    """Return the first taint with one of `effects` that is not tolerated, or None."""
     # upstream: component-helpers/scheduling/corev1/helpers.go:FindMatchingUntoleratedTaint
     for taint in taints:
         if taint.effect in effects and not is_tolerated(taint, tolerations):
@@ -53,7 +55,7 @@ def find_untolerated(
 def count_intolerable_prefer_no_schedule(
     taints: Iterable[Taint], tolerations: Iterable[Toleration]
 ) -> int:
-    """Return the number of PreferNoSchedule taints not tolerated; each lowers the node's score."""
+    """Return the number of PreferNoSchedule taints that are not tolerated."""
     # upstream: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go:
     # getAllTolerationPreferNoSchedule, countIntolerableTaintsPreferNoSchedule
     considered = [one for one in tolerations if one.effect in ("", PREFER_NO_SCHEDULE)]

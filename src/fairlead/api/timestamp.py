@@ -1,7 +1,7 @@
 """Parses and formats timestamps (RFC 3339) and durations (Go's syntax).
 
-Both become whole nanoseconds (`engine.core.instant` has the types; `api` is a lower layer and uses
-plain integers). Fractions of a nanosecond are truncated, as Go does.
+Both are converted to whole nanoseconds as plain integers; `engine.core.instant` defines types for
+them, but `api` is a lower layer. Fractions of a nanosecond are truncated, as in Go.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _TERM: Final = re.compile(
 def parse_timestamp(text: str) -> int:
     """Parse `text` (RFC 3339, such as `2026-01-01T00:00:00Z`) to ns since 1970.
 
-    Raises ValueError for anything else.
+    Raises ValueError if `text` is not a timestamp.
     """
     matched = _RFC_3339.fullmatch(text)
     if matched is None:
@@ -83,7 +83,7 @@ def format_micro_time(instant: int) -> str:
 def parse_duration(text: str) -> int:
     """Parse a Go duration (`1h30m`, `20m`, `1.5s`, `-500ms`, `0`) to ns.
 
-    Raises ValueError.
+    Raises ValueError if `text` is not a duration.
     """
     sign = -1 if text.startswith("-") else 1
     rest = text[1:] if text[:1] in ("+", "-") else text
@@ -134,7 +134,7 @@ def _second_text(seconds: int) -> str:
 
 
 def _decimal(amount: int, unit: int) -> str:
-    """Return `amount` in `unit`s (a power of ten) with as many decimals as needed."""
+    """Return `amount` in units of `unit` (a power of ten), with as many decimals as needed."""
     whole, rest = divmod(amount, unit)
     decimals = f"{rest:0{len(str(unit)) - 1}}".rstrip("0") if rest else ""
     return f"{whole}.{decimals}" if decimals else str(whole)

@@ -1,6 +1,6 @@
-"""The labels by which Kubernetes describes nodes: name, place, machine.
+"""The labels with which Kubernetes describes nodes: name, location, machine type.
 
-The labels with `beta` in their name are deprecated but still set by cloud providers.
+Labels with `beta` in their name are deprecated, but cloud providers still set them.
 
 upstream: staging/src/k8s.io/api/core/v1/well_known_labels.go
 """

@@ -1,1 +1,1 @@
-"""Facts about pods that several packages need: requests, volumes, host ports, images, QoS class."""
+"""Functions on pods for several packages: requests, volumes, host ports, images, QoS class."""

@@ -1,4 +1,4 @@
-"""Small predicates and lookups on pods, shared by all rules."""
+"""Small predicates and lookups on pods, used by many packages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SOURCE_API: Final = "api"
 
 
 def pod_priority(pod: Pod) -> int:
-    """Return the pod's priority; 0 if admission has not set one."""
+    """Return the pod's priority, 0 if admission has not set it."""
     # upstream: component-helpers/scheduling/corev1/helpers.go:PodPriority
     return pod.spec.priority or 0
 
@@ -28,14 +28,15 @@ def is_terminal(pod: Pod) -> bool:
 
 
 def is_terminating(pod: Pod) -> bool:
-    """Return True if the pod is being deleted; it uses its resources until it is gone."""
+    """Return True if the pod is being deleted; until then, it still uses its resources."""
     return pod.metadata.deletion_timestamp != ""
 
 
 def differs_in_status_only(before: Pod, after: Pod) -> bool:
-    """Return True if two versions of a pod are known to differ only in status and resourceVersion.
+    """Return True if two versions of a pod certainly differ only in status and resourceVersion.
 
-    Compares the other parts by identity, which is quick; so False does not mean that they differ.
+    Most parts are compared by identity, which is fast. So a result of False does not mean that
+    other parts differ.
     """
     old, new = before.metadata, after.metadata
     return (
@@ -50,7 +51,7 @@ def differs_in_status_only(before: Pod, after: Pod) -> bool:
 
 
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:
-    """Return the owner that manages the object (at most one has `controller: true`), or None."""
+    """Return the owner with `controller: true`, None if there is no such owner."""
     # upstream: apimachinery/pkg/apis/meta/v1/controller_ref.go:GetControllerOf
     for owner in meta.owner_references:
         if owner.controller:
@@ -59,9 +60,10 @@ def controller_of(meta: ObjectMeta) -> OwnerReference | None:
 
 
 def workload(pod: Pod) -> str:
-    """Return the workload of a pod; a replacement pod has the same workload.
+    """Return the workload of a pod: `Kind/namespace/name` of its controller.
 
-    `Kind/namespace/name` of its controller, `Pod/namespace/name` for a pod without one.
+    A pod without a controller is its own workload, `Pod/namespace/name`. A replacement pod has the
+    same workload as the pod that it replaces.
     """
     owner = controller_of(pod.metadata)
     namespace = pod.metadata.namespace
@@ -77,7 +79,7 @@ def is_daemon_pod(pod: Pod) -> bool:
 
 
 def is_static(pod: Pod) -> bool:
-    """Return True if the pod is static or a mirror pod, so that only its node can end it."""
+    """Return True if the pod is a static pod or a mirror pod, so that only its node can end it."""
     # upstream: pkg/kubelet/types/pod_update.go:IsMirrorPod, IsStaticPod; mirror pods are owned by
     # their Node object (pkg/kubelet/pod/mirror_client.go:CreateMirrorPod)
     annotations = pod.metadata.annotations
@@ -93,7 +95,7 @@ def is_static(pod: Pod) -> bool:
 
 
 def is_sidecar(container: Container) -> bool:
-    """Return True if an init container keeps running beside the containers."""
+    """Return True if `container`, an init container, keeps running beside the main containers."""
     return container.restart_policy == "Always"
 
 

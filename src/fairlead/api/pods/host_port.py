@@ -14,9 +14,10 @@ HostPort = tuple[str, str, int]
 
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
-    """Return the host ports of containers and sidecars, each once, in order of appearance.
+    """Return the host ports of containers and sidecars without duplicates, in order of appearance.
 
-    Ordinary init containers have none: they end before another pod could use the port.
+    Ports of ordinary init containers do not count, because these containers end before another pod
+    could use the port.
     """
     # upstream: pkg/scheduler/util/utils.go:GetHostPorts
     return tuple(

@@ -1,4 +1,4 @@
-"""Image names in the form that ImageLocality compares."""
+"""Image names, normalised as ImageLocality compares them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from fairlead.api.objects import PodSpec
 
 
 def normalized_image_name(name: str) -> str:
-    """Return `name` with `:latest` appended if it has neither tag nor digest.
+    """Return `name` with `:latest` appended if it has neither a tag nor a digest.
 
-    Registries are not added: `nginx` and `docker.io/library/nginx` stay different.
+    No registry is added: `nginx` and `docker.io/library/nginx` remain different names.
     """
     # upstream: plugins/imagelocality/image_locality.go:normalizedImageName. A colon before the
     # last slash belongs to the registry's port; one after it starts a tag or is in a digest.
@@ -16,9 +16,9 @@ def normalized_image_name(name: str) -> str:
 
 
 def pod_images(spec: PodSpec) -> tuple[str, ...]:
-    """Return the normalized names of a pod's images: in containers, init containers and volumes.
+    """Return the normalised names of the images in a pod's containers, init containers and volumes.
 
-    An image that is used twice is listed twice, because it counts twice.
+    An image that is used twice is listed twice, because ImageLocality counts it twice.
     """
     names = [container.image for container in (*spec.containers, *spec.init_containers)]
     names += [volume.image.reference for volume in spec.volumes if volume.image is not None]

@@ -1,8 +1,8 @@
 """Computes status.qosClass of a pod.
 
-Guaranteed if every container limits CPU and memory and requests the same amounts; BestEffort if no
-container has either; Burstable otherwise. Pod-level resources, if set, replace those of the
-containers.
+The class is Guaranteed if every container limits cpu and memory and requests the same amounts. It
+is BestEffort if no container has requests or limits of cpu or memory. Otherwise it is Burstable.
+Pod-level resources, if set, are used instead of those of the containers.
 
 upstream: pkg/apis/core/helper/qos/qos.go:ComputePodQOS
 """
@@ -46,7 +46,7 @@ def _resources(spec: Json) -> Iterator[Json]:
 
 
 def _amounts(resources: Json, of: str) -> dict[str, int]:
-    """Return the amounts of cpu and memory in nanos; a request of 0 counts as no request."""
+    """Return the amounts of cpu and memory in nanos from field `of`; an amount of 0 is left out."""
     amounts = resources.get(of) or {}
     found = {name: parse_quantity(amounts[name]).nano for name in _DECISIVE if name in amounts}
     return {name: nano for name, nano in found.items() if nano > 0}

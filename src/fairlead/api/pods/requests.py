@@ -5,9 +5,9 @@
     the pod needs the larger of the two, per resource;
     pod-level requests replace its cpu, memory and hugepages; overhead is added.
 
-Stored objects already have requests defaulted from limits. A pod that is being resized in place
-counts with the largest of the desired, allocated and actual resources. Sums are exact (whole nanos)
-and rounded up once, at the end: cpu to milli, everything else to units.
+In stored objects, requests are already defaulted from limits. A pod that is being resized in place
+counts with the largest of its desired, allocated and actual resources. Sums are exact, in whole
+nanos, and are rounded up once at the end: cpu to millicores, other resources to whole units.
 
 upstream: component-helpers/resource/helpers.go:PodRequests
 """
@@ -40,18 +40,20 @@ _NO_DEFAULTS: Final[Nanos] = {}
 
 
 def pod_requests(pod: Pod, *, existing: bool = False) -> dict[str, int]:
-    """Return the effective requests: cpu in milli, every other resource in whole units, rounded up.
+    """Return the pod's effective requests: cpu in millicores, other resources in whole units.
 
-    `existing` pods (bound ones) count with their status while they are resized in place. The result
-    contains resources requested as 0, but not those without a request.
+    Amounts are rounded up. If `existing` is True (for bound pods), the status of an in-place resize
+    is taken into account. A resource that is requested as 0 is included; a resource without a
+    request is not.
     """
     return _rounded(_effective(pod, _NO_DEFAULTS, existing=existing, pod_level=True))
 
 
 def pod_nonzero_requests(pod: Pod, *, existing: bool) -> tuple[int, int]:
-    """Return the cpu in milli and memory in bytes, with the defaults that scoring uses.
+    """Return (millicores, memory in bytes) of the pod with the default requests used for scoring.
 
-    A container without a cpu or memory request counts with 100m or 200 MiB; an explicit 0 stays 0.
+    A container without a cpu request counts as 100m, without a memory request as 200 MiB. An
+    explicit request of 0 stays 0.
     """
     # For an existing pod with pod-level requests, defaults only apply to resources that the pod
     # level omits (framework/types.go:getNonMissingContainerRequests). For the pod being scheduled,
@@ -75,7 +77,10 @@ def _effective(pod: Pod, defaults: Nanos, *, existing: bool, pod_level: bool) ->
 
 
 def _of_containers(pod: Pod, requests_of: Callable[[Container], Nanos], defaults: Nanos) -> Nanos:
-    """Return the larger of the sum while running and the maximum over the init containers."""
+    """Return, per resource, the larger of what the containers and what the init containers need.
+
+    The containers need their sum, and the init containers need the maximum over them.
+    """
     running: Nanos = {}
     for container in pod.spec.containers:
         _add(running, defaults | requests_of(container))
@@ -98,7 +103,7 @@ def _of_containers(pod: Pod, requests_of: Callable[[Container], Nanos], defaults
 
 
 def _resized_requests(pod: Pod) -> Callable[[Container], Nanos]:
-    """Return a function that returns a container's requests, which may depend on its status."""
+    """Return a function that returns a container's requests, including its resize status."""
     reported = (*pod.status.container_statuses, *pod.status.init_container_statuses)
     statuses = {status.name: status for status in reported}
     if not statuses:
@@ -116,14 +121,14 @@ def _resized_requests(pod: Pod) -> Callable[[Container], Nanos]:
 
 
 def _is_resize_infeasible(pod: Pod) -> bool:
-    """Return True if the desired resources are infeasible and so do not count."""
+    """Return True if the resize is infeasible, so that the desired resources do not count."""
     # upstream: helpers.go:IsPodResizeInfeasible
     pending = condition(pod, "PodResizePending")
     return pending is not None and pending.reason == "Infeasible"
 
 
 def _resized_pod_level(pod: Pod) -> Nanos:
-    """Return the pod-level requests, which may depend on the pod's status."""
+    """Return the pod-level requests, including the pod's resize status."""
     # upstream: helpers.go:PodRequests with InPlacePodLevelResourcesVerticalScaling, on in 1.36
     requests = _pod_level_requests(pod)
     if not requests or pod.status.resources is None:
@@ -134,7 +139,7 @@ def _resized_pod_level(pod: Pod) -> Nanos:
 
 
 def _pod_level_requests(pod: Pod) -> Nanos:
-    """Return the entries of spec.resources.requests that apply at pod level."""
+    """Return the pod-level requests in spec.resources: cpu, memory and hugepages."""
     if pod.spec.resources is None:
         return {}
     return {
@@ -165,7 +170,7 @@ def _largest(wanted: Nanos, actual: ResourceList, allocated: ResourceList) -> Na
 
 
 def _raise_to(total: Nanos, other: Mapping[str, int]) -> None:
-    """Raise every resource of `total` to at least its amount in `other`."""
+    """Raise each amount in `total` to at least the amount in `other`."""
     for name, nano in other.items():
         if name not in total or total[name] < nano:
             total[name] = nano

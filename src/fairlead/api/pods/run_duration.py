@@ -1,4 +1,4 @@
-"""The annotation `fairlead.dev/run-duration`: how long a pod runs (a Go duration or `forever`)."""
+"""The annotation `fairlead.dev/run-duration`: the time for which a pod runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ FOREVER: Final = "forever"
 
 
 def run_duration(pod: Pod) -> int | None:
-    """Return the time from start to success (ns); None: forever, absent, or invalid."""
+    """Return the time from the pod's start to its success in ns; None if it never succeeds.
+
+    The annotation is a Go duration or `forever`. An absent or invalid annotation means `forever`.
+    """
     text = pod.metadata.annotations.get(RUN_DURATION)
     if text is None or text == FOREVER:
         return None

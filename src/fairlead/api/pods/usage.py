@@ -1,9 +1,9 @@
-"""Resource usage of pods, as the annotation `fairlead.dev/usage` states it.
+"""The resource usage of pods, given by the annotation `fairlead.dev/usage`.
 
     fairlead.dev/usage: cpu=250m,memory=900Mi,ephemeral-storage=2Gi,pids=40
 
-On a Node it is the usage of system daemons. Without the annotation, usage is zero. CPU usage causes
-no eviction; only `kubectl top` shows it.
+On a Node, the annotation is the usage of system daemons. Without the annotation, usage is zero. CPU
+usage causes no eviction; only `kubectl top` shows it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NOTHING: Final[Usage] = {}
 
 
 def usage_of(subject: Pod | Node) -> Usage:
-    """Return the usage by resource, in whole units and thousandths of cpu.
+    """Return the usage by resource: cpu in millicores, other resources in whole units.
 
     Returns {} if the annotation is absent or cannot be parsed.
     """
@@ -33,7 +33,7 @@ def usage_of(subject: Pod | Node) -> Usage:
 
 
 def usage_problem(subject: Pod | Node) -> str:
-    """Return the problem with the annotation; "" if it is valid."""
+    """Return the error in the annotation, "" if it is valid or absent."""
     text = subject.metadata.annotations.get(USAGE)
     if text is None:
         return ""
@@ -53,7 +53,7 @@ def _parsed(text: str) -> Usage:
 
 
 def parse_usage(text: str) -> Usage:
-    """Parse the annotation. Raises ValueError."""
+    """Parse the annotation; raises ValueError if it is invalid."""
     usage = {}
     for part in text.split(","):
         name, _, amount = part.strip().partition("=")

@@ -10,12 +10,12 @@ from fairlead.api.objects import PersistentVolumeClaim, Pod, Volume
 
 
 def is_claimed(volume: Volume) -> bool:
-    """Return True if the volume uses a PersistentVolumeClaim, named or ephemeral."""
+    """Return True if the volume uses a PersistentVolumeClaim, either named or ephemeral."""
     return volume.persistent_volume_claim is not None or volume.ephemeral is not None
 
 
 def is_exclusive(volume: Volume) -> bool:
-    """Return True if the volume is a disk that pods on one node cannot share freely."""
+    """Return True if the volume is a disk that pods on the same node cannot always share."""
     # upstream: plugins/volumerestrictions/volume_restrictions.go: needsRestrictionsCheck
     return (
         volume.gce_persistent_disk is not None
@@ -26,7 +26,7 @@ def is_exclusive(volume: Volume) -> bool:
 
 
 def is_migratable(volume: Volume) -> bool:
-    """Return True if the volume is of an in-tree kind that a CSI driver now serves."""
+    """Return True if the volume is of an in-tree type that is migrated to a CSI driver."""
     # upstream: csi-translation-lib/translate.go: IsInlineMigratable
     return (
         volume.gce_persistent_disk is not None
@@ -57,12 +57,12 @@ _NO_SOURCES: Final = _placing_sources(Volume())
 
 
 def is_placed(volume: Volume) -> bool:
-    """Return True if the volume is claimed, exclusive or migratable: it may restrict the node."""
+    """Return True if the volume is claimed, exclusive or migratable: it may restrict nodes."""
     return _placing_sources(volume) != _NO_SOURCES
 
 
 def claim_name(pod: Pod, volume: Volume) -> str:
-    """Return the name of the claim of a volume that `is_claimed`; "" for a claim without a name."""
+    """Return the name of the claim of `volume`, which must be a claimed volume (`is_claimed`)."""
     if volume.persistent_volume_claim is not None:
         return volume.persistent_volume_claim.claim_name
     # upstream: component-helpers/storage/ephemeral/ephemeral.go: VolumeClaimName
@@ -70,21 +70,21 @@ def claim_name(pod: Pod, volume: Volume) -> str:
 
 
 def named_claims(pod: Pod) -> Iterator[str]:
-    """Yield the names of the claims that the pod's spec names, in order; without ephemeral ones."""
+    """Yield the names of the claims in the pod's spec, without those of ephemeral volumes."""
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             yield volume.persistent_volume_claim.claim_name
 
 
 def all_claims(pod: Pod) -> Iterator[str]:
-    """Yield the names of all claims of the pod, in order."""
+    """Yield the names of all claims of the pod in order, including those of ephemeral volumes."""
     for volume in pod.spec.volumes:
         if is_claimed(volume):
             yield claim_name(pod, volume)
 
 
 def is_made_for(claim: PersistentVolumeClaim, pod: Pod) -> bool:
-    """Return True if an ephemeral volume's claim is owned by this pod, by its uid."""
+    """Return True if this pod, identified by UID, owns the claim of an ephemeral volume."""
     # upstream: component-helpers/storage/ephemeral/ephemeral.go: VolumeIsForPod
     owners = claim.metadata.owner_references
     return any(owner.controller and owner.uid == pod.metadata.uid for owner in owners)

@@ -1,4 +1,4 @@
-"""Messages for invalid fields, in upstream's words; without the field's path.
+"""Messages for invalid fields, in upstream's words but without the field's path.
 
 upstream: apimachinery/pkg/util/validation/field/errors.go
 """
@@ -12,13 +12,13 @@ import msgspec
 
 
 def invalid(value: Any, why: str = "") -> str:
-    """Return the message for a value that violates a rule."""
+    """Return the message for a value that violates the rule `why`."""
     stated = f"Invalid value: {shown(value)}"
     return f"{stated}: {why}" if why else stated
 
 
 def required(why: str = "") -> str:
-    """Return the message for a missing value."""
+    """Return the message for a missing value; `why` is the detail."""
     return f"Required value: {why}" if why else "Required value"
 
 
@@ -39,7 +39,7 @@ def forbidden(why: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """Format a value: text in quotes, numbers bare, everything else as JSON."""
+    """Format a value for messages: text in quotes, numbers without quotes, other values as JSON."""
     if isinstance(value, str):
         return quoted(value)
     text = msgspec.json.encode(value).decode()

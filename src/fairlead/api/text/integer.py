@@ -12,9 +12,9 @@ _INT64_MAX: Final = 2**63 - 1
 
 
 def parse_int64(text: str) -> int | None:
-    """Parse decimal `text`, None if it is not an integer or does not fit into 64 bits.
+    """Return decimal `text` as a number; None if it is not an integer or does not fit into 64 bits.
 
-    Leading zeros and a sign are accepted, blanks and underscores are not.
+    Leading zeros and a sign are accepted; spaces and underscores are not.
     """
     # upstream: Go's strconv.ParseInt with base 10 and 64 bits
     if len(text) > _LENGTH_MAX or not _DECIMAL.fullmatch(text):
@@ -24,7 +24,10 @@ def parse_int64(text: str) -> int | None:
 
 
 def capped_integer(digits: str, most: int) -> int:
-    """Return decimal `digits` as a number, at most `most`; avoids Python's limit on digits."""
+    """Return decimal `digits` as a number, or `most` if the number is larger.
+
+    Works for any number of digits, which Python's `int` limits.
+    """
     significant = digits.lstrip("0")
     if len(significant) > len(str(most)):
         return most

@@ -1,18 +1,20 @@
 """JsonTemplate: a JSON text with placeholders for strings, used to decode similar texts quickly.
 
-The texts of a workload's pods differ only in a few strings: names, addresses, times. After one of
-these texts was decoded, the value of another is a copy in which these strings are replaced.
+The JSON texts of a workload's pods differ only in a few strings: names, addresses, times. Once one
+of these texts is decoded, other texts need not be decoded: their value is a copy in which these
+strings are replaced.
 
     sample     {"name": "web-x2k", "image": "web:1", "nodeName": "n1"}
     another    {"name": "web-b7q", "image": "web:1", "nodeName": "n3"}
     template   {"name": "▯", "image": "web:1", "nodeName": "▯"}        strings  "web-b7q", "n3"
 
 The parts between the placeholders are compared as bytes, which takes a tenth of the time of
-decoding. To find out where the strings belong, the template is decoded once with a marker in each
-placeholder: `places` are the places of these markers in the decoded value.
+decoding. To find the strings' places in the decoded value, the template is decoded once with a
+marker in each placeholder; `places` are the places of these markers.
 
-A string with a backslash or an unprintable character never matches, because its text is not its
-value. Only values vary; texts whose keys or numbers differ have different templates.
+A string with a backslash or an unprintable character never matches, because its text in JSON
+differs from its value. Only values can vary: texts that differ in keys or numbers have different
+templates.
 """
 
 from __future__ import annotations
@@ -42,18 +44,19 @@ _Inner = Sequence[tuple[Any, Callable[[Sequence[str]], Any]]]
 
 
 class JsonTemplate:
-    """The texts that equal a sample except for the contents of some of its strings.
+    """The JSON texts that equal a sample except for the contents of some of its strings.
 
-    `opaque` are the numbers of strings that are keys, or not printed as they are. They restore a
-    text, but cannot be put into a decoded value.
+    `opaque` are the numbers of strings that are keys, or whose JSON text differs from their value.
+    They are needed to restore a text, but cannot be put into a decoded value.
     """
 
     def __init__(
         self, pieces: list[bytes], variable: frozenset[int], opaque: frozenset[int] = frozenset()
     ) -> None:
-        """Create the template of the sample `pieces`, see `pieces_of`; `variable` are odd indices.
+        """Create a template of the sample `pieces` (see `pieces_of`).
 
-        `opaque` are positions in the sorted `variable`.
+        `variable` are the indices in `pieces` of the placeholders, which are odd. `opaque` are
+        positions in the sorted `variable`.
         """
         self._pieces = pieces
         self._variable = variable
@@ -68,10 +71,10 @@ class JsonTemplate:
         )
 
     def extended(self, pieces: list[bytes]) -> JsonTemplate | None:
-        """Return a template that also accepts the text of `pieces`; None if not only values differ.
+        """Return a template that also accepts the text of `pieces`, and all texts of this template.
 
-        It accepts every text that this template accepts. A text that contains the character of
-        markers has no template, because its own strings could be taken for placeholders.
+        Returns None if the texts differ in more than values, or if `pieces` contains the character
+        of markers, because its own strings could then be mistaken for placeholders.
         """
         if len(pieces) != len(self._pieces) or pieces[::2] != self._pieces[::2]:
             return None
@@ -83,7 +86,7 @@ class JsonTemplate:
         return JsonTemplate(self._pieces, self._variable | differing)
 
     def strings(self, text: bytes) -> list[str] | None:
-        """Return the strings in the placeholders of `text`; None if it has another template."""
+        """Return the strings in the placeholders of `text`; None if `text` does not match."""
         if not text.startswith(self._first):
             return None
         found = []
@@ -103,18 +106,18 @@ class JsonTemplate:
         return strings
 
     def text(self, strings: Iterable[str]) -> bytes:
-        """Return the text with `strings` in the placeholders, the reverse of `strings`."""
+        """Return the text with `strings` in the placeholders; reverses the method `strings`."""
         between = zip(strings, self._others, strict=True)
         return b"".join((self._first, *(one.encode() + part for one, part in between)))
 
     @property
     def sample(self) -> bytes:
-        """A text of this template."""
+        """A text that matches this template."""
         return _QUOTE.join(self._pieces)
 
     @property
     def marked(self) -> bytes:
-        """The text with a marker in each placeholder, to be decoded and passed to `places_in`."""
+        """The text with a marker in each placeholder, to decode and pass to `places_in`."""
         pieces = list(self._pieces)
         for number, index in enumerate(sorted(self._variable)):
             pieces[index] = marker(number).encode()
@@ -122,37 +125,37 @@ class JsonTemplate:
 
 
 class TemplateText:
-    """A text that is kept as its template and the strings in the placeholders."""
+    """A JSON text that is stored as its template and the strings in the placeholders."""
 
     __slots__ = ("strings", "template")
 
     def __init__(self, template: JsonTemplate, strings: Sequence[str]) -> None:
-        """Keep the text of `template` with `strings`, as they are written in JSON."""
+        """Store `template` and `strings`, which are written as in JSON."""
         self.template = template
         self.strings = strings
 
     def __bytes__(self) -> bytes:
-        """Return the whole text."""
+        """Return the JSON text."""
         return self.template.text(self.strings)
 
 
 def pieces_of(text: bytes) -> list[bytes]:
-    """Split a JSON text; odd indices have the contents of strings, even ones what is between."""
+    """Split a JSON text at its quotes; the contents of strings have odd indices."""
     return _STRING.split(text) if _ESCAPE in text else text.split(_QUOTE)
 
 
 def has_marks(text: bytes) -> bool:
-    """Return whether `text` has the character of markers, and so can make no template."""
+    """Return whether `text` contains the character of markers, so that it can have no template."""
     return _MARK_IN_TEXT.search(text) is not None
 
 
 def marker(number: int) -> str:
-    """Return the string that marks the place of string `number` for `places_in`."""
+    """Return the marker for string `number`, which `places_in` recognises."""
     return f"{_MARK}{number}"
 
 
 def places_in(value: object) -> Places | None:
-    """Return where `value`, decoded from a `marked` text, has markers; None without any."""
+    """Return the places of the markers in `value`, decoded from a `marked` text; None if none."""
     if isinstance(value, str):
         return int(value[1:]) if value.startswith(_MARK) else None
     below: Any = ()
@@ -167,10 +170,10 @@ def places_in(value: object) -> Places | None:
 
 
 def substitution(value: Value, places: Places | None) -> Callable[[Sequence[str]], Value]:
-    """Return a function that returns a copy of `value` with given strings at `places`.
+    """Return a function that returns a copy of `value` with the given strings at `places`.
 
-    The copy shares all other parts. What does not depend on the strings is done here, once for all
-    copies.
+    The copy shares all other parts with `value`. The work that does not depend on the strings is
+    done once, before the function is returned.
     """
     return (lambda _: value) if places is None else _substitution(value, places)
 

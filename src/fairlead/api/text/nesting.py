@@ -1,6 +1,7 @@
 """Limits how deeply values may be nested, so that recursive code cannot overflow the stack.
 
-upstream: encoding/json allows 10,000 levels, gopkg.in/yaml.v2 as many; no real object has fifty
+upstream: encoding/json and gopkg.in/yaml.v2 both allow 10,000 levels; real objects have fewer than
+fifty
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ TOO_DEEP: Final = "exceeded max depth"  # upstream: encoding/json scanner.go:pus
 
 
 def items_of(outer: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    """Return the members of an object or a list."""
+    """Return the values of an object or the elements of a list."""
     return outer.values() if isinstance(outer, dict) else outer
 
 
 def is_too_deep(
     value: Any, items: Callable[[Any], Iterable[Any]] = items_of, depth_max: int = DEPTH_MAX
 ) -> bool:
-    """Return True if objects and lists of a JSON value are nested deeper than `depth_max`."""
+    """Return True if objects and lists in `value` are nested deeper than `depth_max`.
+
+    `items` returns the inner values of an object or list.
+    """
     level = [value] if isinstance(value, _CONTAINERS) else []
     for _ in range(depth_max):
         if not level:

@@ -1,7 +1,8 @@
 """Regular expressions from users, matched by RE2.
 
-RE2 needs time linear in the length of the text for every pattern; Python's `re` needs a minute for
-`(a+)+$` and thirty letters. Upstream uses the same syntax, so both accept the same patterns.
+For every pattern, RE2 takes time linear in the length of the text. Python's `re` takes a minute for
+`(a+)+$` and a text of thirty letters. Go's regexp has the same syntax as RE2, so Fairlead accepts
+the same patterns as upstream.
 
 upstream: Go's regexp, which has RE2's syntax
 """
@@ -17,10 +18,10 @@ _QUIET.log_errors = False
 
 
 def compiled_pattern(expression: str) -> Any:
-    """Return a pattern with the `search` and `finditer` of `re`. Raises ValueError if invalid.
+    """Compile `expression`; raises ValueError if it is invalid.
 
-    Its `programsize` is its number of states. RE2 may try each state at each letter, so a pattern
-    with thousands of states is slow.
+    The result has the methods `search` and `finditer` of `re`, and `programsize`, its number of
+    states. RE2 may try each state at each letter, so a pattern with thousands of states is slow.
     """
     try:
         return re2.compile(expression, _QUIET)

@@ -21,9 +21,9 @@ Answer = TypeVar("Answer")
 def text_cache(
     maxsize: int, characters_max: int = CHARACTERS_MAX
 ) -> Callable[[Callable[Given, Answer]], Callable[Given, Answer]]:
-    """Cache `maxsize` results of a function, except for texts longer than `characters_max`.
+    """Cache at most `maxsize` results of a function, but none for long texts.
 
-    The length is that of all positional text arguments.
+    A call is not cached if a positional text argument is longer than `characters_max`.
     """
 
     def remembering(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
@@ -46,7 +46,10 @@ def text_cache(
 def _of_one(
     function: Callable[..., Answer], remembered: Callable[..., Answer], characters_max: int
 ) -> Callable[[Hashable], Answer]:
-    """Return the cached function of one value, which is called for several fields of every pod."""
+    """Return the cached version of a function that has one parameter.
+
+    It is a special case because it is called for several fields of every pod.
+    """
 
     @wraps(function)
     def answer(given: Hashable) -> Answer:

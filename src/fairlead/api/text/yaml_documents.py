@@ -1,11 +1,14 @@
 """Converts YAML text to JSON values, as Kubernetes reads YAML.
 
-PyYAML's C parser delivers events; this module builds plain values from them. PyYAML's own
-constructors are not used because a dump of a cluster needs different rules: timestamps and
-sexagesimal-looking text stay strings, keys are always strings, duplicate keys are refused or
-reported, NaN and infinity are refused (JSON has neither), the expansion of aliases is limited, and
-nesting is bounded (PyYAML's constructor would overflow the stack). This also takes half the time.
-YAML 1.1's yes/no/on/off are booleans, as in kubectl.
+PyYAML's C parser delivers events, from which this module builds plain values. PyYAML's own
+constructors are not used, because Kubernetes objects need different rules:
+- timestamps and texts that look like sexagesimal numbers stay strings
+- keys are always strings, and duplicate keys are refused or reported
+- NaN and infinity are refused, because JSON has neither
+- the expansion of aliases is limited
+- nesting is limited; deep nesting would overflow the stack of PyYAML's constructor
+Building the values here also takes half the time. YAML 1.1's yes/no/on/off are booleans, as in
+kubectl.
 """
 
 from __future__ import annotations
@@ -45,13 +48,13 @@ OnRepeat = Callable[[str, int], object]
 
 
 class YamlError(ValueError):
-    """YAML that cannot be parsed; `line` counts from 1, 0 if unknown.
+    """Raised if YAML cannot be parsed; `line` counts from 1 and is 0 if unknown.
 
     `context` is the construct that contains the problem, "" if unknown.
     """
 
     def __init__(self, problem: str, line: int, context: str = "", upstream: str = "") -> None:
-        """Store the problem; `upstream` is the message of upstream's Go library."""
+        """Store the problem; `upstream` is the error message of upstream's Go library."""
         told = f"{context} {problem}" if context else problem
         super().__init__(f"line {line}: {told}" if line else told)
         self.problem = problem
@@ -61,19 +64,19 @@ class YamlError(ValueError):
 
 
 class TooManyValuesError(YamlError):
-    """A document has more values than its reader accepts."""
+    """Raised if a document has more values than its reader accepts."""
 
 
 def documents(
     text: str | bytes, on_repeat: OnRepeat | None = None, *, values_max: int | None = None
 ) -> Iterator[Any]:
-    """Yield the documents of `text`; an empty one is None. Raises YamlError.
+    """Yield the value of each document in `text`; an empty document is None. Raises YamlError.
 
-    With `values_max`, a document is refused as soon as one value more than that has been read. Keys
-    do not count. A string counts as one value, and as one more for each 64 characters.
+    If `values_max` is given, a document with more values than that is refused as soon as the limit
+    is exceeded. Keys do not count. A string counts as one value, plus one for every 64 characters.
 
-    A duplicate key is reported to `on_repeat`, and its last value counts; without `on_repeat` it is
-    an error.
+    A duplicate key is reported to `on_repeat` and its last value is used; without `on_repeat`, it
+    is an error.
     """
     try:
         parser = yaml.CSafeLoader(text)  # only its event interface is used
@@ -112,9 +115,10 @@ def _upstream_message(problem: str, line: int) -> str:
 
 
 class _OpenCollection:
-    """An open collection: its value, the key whose value comes next, its anchor.
+    """A mapping or sequence that is being built.
 
-    `is_repeated`: that key is a duplicate; `line` is where the collection begins.
+    `key` is the key of the next value, and `is_repeated` is True if that key is a duplicate. `line`
+    is the line on which the collection begins.
     """
 
     __slots__ = ("anchor", "count_before", "is_repeated", "key", "line", "merges", "value")
@@ -134,8 +138,9 @@ class _OpenCollection:
 class _Builder:
     """Builds one document; `document` is its only entry point.
 
-    `_stack` holds the open collections, innermost last; `_count` counts the values built, those
-    repeated by aliases included, so that a document of nested aliases is refused early.
+    `_stack` holds the collections being built, innermost last. `_count` is the number of values
+    built, including those repeated by aliases, so that a document of nested aliases is refused
+    early.
     """
 
     def __init__(self, parser: Any, on_repeat: OnRepeat | None, values_max: int | None) -> None:
@@ -150,7 +155,7 @@ class _Builder:
         self._result: Any = None
 
     def document(self) -> Any:
-        """Read events up to the document's end; return its value."""
+        """Read events up to the end of the document; return the document's value."""
         while True:
             event = self._parser.get_event()
             match event:
@@ -204,7 +209,7 @@ class _Builder:
         return self._plain(event) if event.implicit[0] else text
 
     def _plain(self, event: ScalarEvent) -> Any:
-        """Return the value of an unquoted scalar; equal texts share one value."""
+        """Return the value of an unquoted scalar; equal texts share the same value."""
         text = event.value
         if text not in self._scalars:
             try:
@@ -266,7 +271,10 @@ class _Builder:
         self._put(value, event)
 
     def _put(self, value: Any, event: Any, line: int = 0) -> None:
-        """Store a value; `line` is where it begins if `event` does not begin it."""
+        """Store `value` in the innermost collection.
+
+        `line` is the line on which the value begins; 0 means the line of `event`.
+        """
         if not self._stack:
             self._result = value
             return
@@ -296,6 +304,6 @@ def _refusal(event: Any, problem: str, upstream: str = "") -> YamlError:
 
 
 def _line(event: Any) -> int:
-    """Return the line where an event begins, counted from 1."""
+    """Return the line on which an event begins, counted from 1."""
     line: int = event.start_mark.line
     return line + 1

@@ -14,12 +14,12 @@
           - "8080"
     kind: List                         the rest of the List follows the items
 
-kubectl writes one key or element per line. So each line is one token; most lines of a dump occur
+kubectl writes one key or element per line, so each line is one token. Most lines of a dump occur
 many times and are tokenized once. The tokens of an item are converted directly to JSON text.
 
-The general parser handles everything else (texts over several lines, flow collections, anchors,
-tags, comments, escapes): the item that contains such a line, or the whole text if the layout of the
-List differs. So the result is that of `yaml_documents`, which a property test checks.
+The general parser reads everything else: texts over several lines, flow collections, anchors, tags,
+comments, escapes. It reads the item that contains such a line, or the whole text if the List has
+another layout. So the result is the same as that of `yaml_documents`; a property test checks this.
 """
 
 from __future__ import annotations
@@ -57,11 +57,14 @@ _Open = tuple[int, set[str] | None]
 
 
 class _OtherLayoutError(Exception):
-    """The text is not in the layout that this module reads."""
+    """Raised if the text does not have the layout that this module reads."""
 
 
 def split_listing(text: str) -> tuple[dict[str, Any], list[bytes]] | None:
-    """Return the List `text` without its items, and their JSON texts; None for other layouts."""
+    """Return (the List without its items, the JSON text of each item).
+
+    Returns None if `text` has another layout.
+    """
     if _UNUSUAL.search(text):
         return None
     lines = text.removesuffix("\n").split("\n")
@@ -77,7 +80,7 @@ def split_listing(text: str) -> tuple[dict[str, Any], list[bytes]] | None:
 def _sections(
     lines: Sequence[str], first: int, scanner: _Scanner
 ) -> tuple[dict[str, Any], Iterable[list[str]]]:
-    """Return the List without its items, and the lines of each item without the leading dash."""
+    """Return (the List without its items, the lines of each item without the leading dash)."""
     starts = [at for at in range(first, len(lines)) if lines[at].startswith("- ")]
     if not starts or starts[0] != first:
         raise _OtherLayoutError
@@ -100,13 +103,16 @@ def _sections(
 
 
 class _Scanner:
-    """Converts items to JSON texts; `_known` has the tokens of lines, None for other lines."""
+    """Converts the lines of items to JSON texts.
+
+    `_known` maps lines to their tokens, or to None for lines that only the general parser can read.
+    """
 
     def __init__(self) -> None:
         self._known: dict[str, _Token | None] = {}
 
     def json_of(self, lines: list[str]) -> bytes:
-        """Return the JSON text of an item. Raises ValueError."""
+        """Return the JSON text of an item; raises ValueError if it is not valid YAML."""
         try:
             return self._scanned(lines)
         except _OtherLayoutError:
@@ -118,7 +124,7 @@ class _Scanner:
             return _encode(value)
 
     def head(self, lines: list[str]) -> Any:
-        """Return the value of a List without its items. Raises ValueError."""
+        """Return the value of a List without its items; raises ValueError for invalid YAML."""
         try:
             # As if it were an item, which is indented.
             return _decode(self._scanned(["  " + line for line in lines if line]))
@@ -131,10 +137,12 @@ class _Scanner:
         return _json_text([known(line) or self._token(line) for line in lines])
 
     def _tokens_with_blocks(self, lines: list[str]) -> Iterator[_Token]:
-        """Yield the tokens of `lines`, among which are literal blocks. Raises _OtherLayoutError.
+        """Yield the tokens of `lines`, which contain literal blocks. Raises _OtherLayoutError.
 
-        kubectl.kubernetes.io/last-applied-configuration: |
-          {"apiVersion":"apps/v1"}
+        Example of a literal block:
+
+            kubectl.kubernetes.io/last-applied-configuration: |
+              {"apiVersion":"apps/v1"}
         """
         at = 0
         while at < len(lines):
@@ -162,10 +170,11 @@ class _Scanner:
 
 
 def _block(lines: list[str], first: int, column: int) -> tuple[str, int]:
-    """Return the text of the literal block under a key in `column`, and the line after it.
+    """Return (text of the literal block, index of the line after it).
 
-    Raises _OtherLayoutError for a block that does not begin with a line of text, or whose
-    indentation changes.
+    `first` is the index of its first line, and `column` is that of its key. Raises
+    _OtherLayoutError if the block does not begin with a line of text, or if its indentation
+    changes.
     """
     indentation = len(lines[first]) - len(lines[first].lstrip(" ")) if first < len(lines) else 0
     if indentation <= column or lines[first].isspace():
@@ -180,22 +189,25 @@ def _block(lines: list[str], first: int, column: int) -> tuple[str, int]:
 
 
 def _general(lines: list[str]) -> Iterator[Any]:
-    """Read `lines` with the general parser, which is imported if it is needed."""
+    """Read `lines` with the general parser, which is imported only when it is needed."""
     from fairlead.api.text.yaml_documents import documents  # noqa: PLC0415
 
     return documents("\n".join(lines) + "\n")
 
 
 def _json_text(tokens: Iterable[_Token]) -> bytes:  # noqa: C901, PLR0912 - one loop
-    """Return the JSON text of the item that `tokens` make up. Raises _OtherLayoutError.
+    """Return the JSON text of the item that consists of `tokens`. Raises _OtherLayoutError.
 
-    `opened` has the open collections, innermost last: the column, and the keys of a mapping, None
-    for a sequence; `at` and `keys` are the innermost one. Invariant: a line belongs to the
-    innermost collection in its column; deeper ones end before it. `is_waiting` is set after a key
-    without a value: if the next line is deeper, or an element in the same column, it begins the
-    value. `is_first`: the next member needs no comma before it.
+    `opened` holds (column, keys) of each open collection, innermost last; keys is None for a
+    sequence. `at` and `keys` are those of the innermost collection. Invariant: a line belongs to
+    the innermost collection that begins in the line's column; collections in deeper columns end
+    before the line.
 
-    One loop without calls, because it runs for each of millions of lines.
+    `is_waiting` is True after a key without a value on its line. The next line begins that value if
+    it is in a deeper column, or if it is an element in the same column. `is_first` is True if the
+    next member needs no comma before it.
+
+    The function is a single loop without calls, because it processes millions of lines.
     """
     keys: set[str] | None = set()
     at, opened, pieces = 2, [(2, keys)], ["{"]
@@ -242,7 +254,7 @@ def _json_text(tokens: Iterable[_Token]) -> bytes:  # noqa: C901, PLR0912 - one 
 def _begin_element(
     opened: list[_Open], pieces: list[str], column: int, dashes: int, *, has_key: bool
 ) -> None:
-    """Begin the sequences, and the mapping, that begin in one line: `- - a: 1`."""
+    """Open the sequences and the mapping that begin on one line, such as `- - a: 1`."""
     for number in range(1, dashes):
         opened.append((column + 2 * number, None))
         pieces.append("[")
@@ -271,7 +283,7 @@ def _tokenized(line: str) -> _Token | None:
 
 
 def _scalar(text: str) -> str | None:
-    """Return the JSON of a scalar or an empty collection on one line; None for other texts."""
+    """Return the JSON text of a scalar or an empty collection on one line, None for other texts."""
     if text in _EMPTY:
         return text
     quoted = _QUOTED.fullmatch(text)

@@ -1,9 +1,9 @@
 """The value of an unquoted YAML scalar, as Kubernetes reads YAML.
 
 YAML 1.1's booleans are recognised, including single letters. Numbers may have any base and
-underscores. A timestamp stays a string, and so does a number beyond 64-bit floats, such as the git
-commit `78e8770191`, which looks like an exponent. Infinity and NaN are refused, because JSON has
-neither.
+underscores. A timestamp stays a string. A number beyond 64-bit floats stays a string as well, such
+as the git commit `78e8770191`, which looks like an exponent. Infinity and NaN are refused, because
+JSON has neither.
 
 upstream: sigs.k8s.io/yaml/goyaml.v2/resolve.go, sigs.k8s.io/yaml/yaml.go:convertToJSONableObject
 """
@@ -43,10 +43,10 @@ _KINDS: Final = {bool: "bool", int: "int", float: "float", str: "str", type(None
 
 
 class ScalarError(ValueError):
-    """A scalar that JSON cannot represent; `upstream` is the message of upstream's Go library."""
+    """Raised for a scalar that JSON cannot represent; `upstream` is the Go library's error."""
 
     def __init__(self, problem: str, upstream: str = "") -> None:
-        """Store the problem; `upstream` is "" if upstream accepts the scalar as text."""
+        """Store the problem; `upstream` is "" if the Go library accepts the scalar as text."""
         super().__init__(problem)
         self.upstream = upstream
 
@@ -78,7 +78,7 @@ def tagged_scalar(tag: str, text: str) -> Any:
 
 
 def key_text(text: str) -> str:
-    """Return an unquoted key as a JSON key. Raises ScalarError for invalid keys."""
+    """Return an unquoted key as a JSON key; raises ScalarError if JSON cannot represent it."""
     if text not in _CONSTANTS and text[0] not in _MAY_BE_A_NUMBER:
         return text
     match plain_scalar(text):
@@ -117,7 +117,7 @@ def _integer(digits: str, base: int, text: str) -> Any:
 
 
 def _float(plain: str, text: str) -> float | str:
-    """Return the number, or `text` itself if it is too large (strconv.ParseFloat: ErrRange)."""
+    """Return `plain` as a float, or `text` if it is too large (strconv.ParseFloat: ErrRange)."""
     value = float(plain)
     return text if math.isinf(value) else value
 
