@@ -1,4 +1,4 @@
-"""Sums up the resources of the nodes of a cluster, and the pods that a workload lacks."""
+"""Sums of the resources of a cluster's nodes, and the number of pods that a workload lacks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RequestsByShape:
         self._known: dict[tuple[Shape, bool], Mapping[str, int]] = {}
 
     def of(self, pod: Pod) -> Mapping[str, int]:
-        """Return the requests of `pod`; if it has a node, its status counts too."""
+        """Return the requests of `pod`; for a pod on a node, its status counts, too."""
         is_existing = pod.spec.node_name != ""
         info = self._cluster.pods.get(pod.key)
         if info is None or info.pod is not pod:
@@ -45,7 +45,7 @@ class RequestsByShape:
 
 
 def requested_in(cluster: Cluster) -> dict[str, int]:
-    """Return the requests of all pods on nodes by resource (cpu in milli, others in units)."""
+    """Return the requests of all pods on nodes by resource (CPU in millicores, else in units)."""
     shapes = Counter(pod.shape for pod in cluster.pods.values() if pod.pod.spec.node_name)
     total: dict[str, int] = {PODS: shapes.total()}
     for shape, count in shapes.items():
@@ -65,7 +65,7 @@ def nodes_at_end(nodes: Mapping[str, Node], pods: Iterable[PodEnd]) -> tuple[Nod
 
 
 def nodes_in(found: Iterable[Manifest]) -> tuple[NodeEnd, ...]:
-    """Return the nodes among `found` sorted by name, each with its pods, before any simulation."""
+    """Return the nodes among the objects `found`, sorted by name, each with the pods on it."""
     objects = list(found)
     pods = (one.pod for one in objects if one.kind is POD)
     ends = [
@@ -86,7 +86,10 @@ def nodes_in(found: Iterable[Manifest]) -> tuple[NodeEnd, ...]:
 def allocations(
     nodes: Iterable[NodeEnd], before: Mapping[str, int]
 ) -> tuple[ResourceAllocation, ...]:
-    """Return every resource that nodes offer; cpu, memory and storage first, then by name."""
+    """Return every resource that nodes offer: CPU, memory and storage first, then sorted by name.
+
+    `before` contains the requests at the start.
+    """
     nodes = tuple(nodes)
     offered = _sum(node.allocatable for node in nodes)
     requested = _sum(node.requested for node in nodes)
@@ -102,7 +105,7 @@ def allocations(
 
 
 def missing_pods(store: Store, pods: Iterable[Pod], workload: str) -> int:
-    """Return how many replicas `workload` ("ReplicaSet ns/name") lacks; 0 for other objects."""
+    """Return the number of missing replicas of `workload` ("ReplicaSet ns/name"), else 0."""
     kind_name, _, key = workload.partition(" ")
     namespace, _, name = key.partition("/")
     kind = next((one for one in _REPLICATED if one.kind == kind_name), None)

@@ -1,4 +1,4 @@
-"""What an autoscaler did in a run, as values that start at the change."""
+"""The effects of an autoscaler in a run, as values that count from the change."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def autoscaling_outcome(
 
 
 def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> AutoscalingOutcome:
-    """Return what Karpenter did from `since` to `until`, by NodePool, type and capacity type."""
+    """Return Karpenter's actions from `since` to `until`, by NodePool, type and capacity type."""
     history = karpenter.history
     counted = [one for one in history.changes if since <= one.at <= until]
     prices: dict[tuple[str, str], list[float]] = {}
@@ -147,7 +147,7 @@ def _type_of(spec: NodeGroupSpec) -> str:
 def _group_of(
     group: GroupOutcome, transitions: Sequence[NodeTransition], since: Instant, until: Instant
 ) -> GroupOutcome:
-    """Return `group` with the counts and node hours that follow from `transitions`."""
+    """Return `group` with the node counts and node hours that follow from `transitions`."""
     own = [one for one in transitions if one.group == group.group]
     added = sum(one.came for one in own)
     removed = len(own) - added

@@ -1,8 +1,8 @@
-"""EndlessInstant: notices a workload that replaces its pods without end at one instant.
+"""EndlessInstant: detects a workload that replaces its pods without end at one instant.
 
-If pods complete the moment they start, and so do their replacements, time never passes. A workload
-may create and lose PODS_MAX pods at one instant in addition to twice the number that it wants.
-That ends such a loop within seconds, and large changes stay below the limit.
+If pods complete at the instant at which they start, and so do their replacements, time never
+advances. At one instant, a workload may create and lose PODS_MAX pods plus twice its wanted number
+of pods. This limit ends such a loop within seconds, and large changes stay below the limit.
 
     a ReplicaSet of 3 whose pods complete after 0 s: refused after 1,007 pods
     a Deployment of 50,000 that is created and deleted at one instant: 50,000 of 101,000 pods
@@ -31,8 +31,8 @@ PODS_MAX: Final = 1_000
 class EndlessInstant:
     """Counts the pods that are created and end at one instant, by workload.
 
-    `source` is the experiment in messages; `wanted` returns how many pods a workload wants, None
-    for a workload that has no such number and so no bound.
+    `source` names the experiment in messages. `wanted` returns the wanted number of pods of a
+    workload, None for a workload without such a number; this workload has no limit.
     """
 
     source: str
@@ -75,7 +75,7 @@ class EndlessInstant:
 
 
 def standstill(source: str, cause: LivelockError) -> InputError:
-    """Return the error for a simulation in which time does not advance, with what repeats."""
+    """Return the error for a simulation in which time does not advance; it names what repeats."""
     repeated = Counter(_subjects(cause.history)).most_common(1)
     what = f"; most often {repeated[0][0]} changed" if repeated else ""
     time = format_timestamp(cause.now)

@@ -1,4 +1,4 @@
-"""Experiment: the complete, validated input of one run. Equal experiments give equal runs."""
+"""Experiment: the complete, validated input of one run. Equal experiments lead to equal runs."""
 
 from __future__ import annotations
 
@@ -28,22 +28,23 @@ if TYPE_CHECKING:
 
 HORIZON_DEFAULT: Final = seconds(3600)
 # Pending pods are retried after at most five minutes (flushUnschedulablePodsLeftover). If one retry
-# changes nothing, later retries will not either.
+# changes nothing, later retries will not change anything either.
 QUIET: Final = seconds(6 * 60)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """A cluster, the steps that change it, and how long to run.
+    """A cluster, the steps that change it, and the conditions that end the run.
 
     If `duration` is None, the run ends when the cluster has settled (nothing has changed for
     `quiet`), at most `horizon` after the last step. Steps and outcome are counted from
-    `steps_begin`, a delay after `start`; if it is None, the outcome is counted from when the
-    cluster is at rest. If `ends_when_placed` names pods (`namespace/name`), the run also ends once
-    all of them have a node; if `ends_when_filled` names a workload and a number, once so many of
-    its new pods have a node. `loads` are the loads of workloads. `notes` are added to the outcome.
-    With `compares_packings` running pods are pending at the start, so that no workload has ready
-    pods at first; only those at the end count.
+    `steps_begin`, a delay after `start`; if it is None, the outcome is counted from the time at
+    which the cluster is at rest. If `ends_when_placed` names pods (`namespace/name`), the run also
+    ends when all these pods have a node. If `ends_when_filled` contains a workload and a number,
+    the run also ends when so many new pods of the workload have a node. `loads` are the loads of
+    workloads. `notes` are added to the outcome. With `compares_packings`, running pods are pending
+    at the start, so that no workload has ready pods at first; then readiness is counted only at the
+    end.
     """
 
     title: str
@@ -79,7 +80,7 @@ class Experiment:
 def with_batch(
     experiment: Experiment, options: BatchOptions, steps: Iterable[ScriptedStep]
 ) -> Experiment:
-    """Return `experiment` with the batch scheduler of `options`, or the one its pods need.
+    """Return `experiment` with the batch scheduler that `options` name or its pods need.
 
     Pods created by `steps` count, too. Raises InputError.
     """
@@ -90,10 +91,10 @@ def with_batch(
 
 
 def with_topology_labels(experiment: Experiment) -> Experiment:
-    """Return `experiment` with the zone and region labels that the version reads.
+    """Return `experiment` with the zone and region labels that its Kubernetes version reads.
 
-    Kubernetes 1.16 reads failure-domain.beta.kubernetes.io/zone only; without it, all nodes of a
-    current cluster would be in one zone without a name.
+    Kubernetes 1.16 reads only failure-domain.beta.kubernetes.io/zone. Without this label, all nodes
+    of a current cluster would be in one zone without a name.
     """
     profile = experiment.node_lifecycle.profile
     read = {ZONE: profile.zone_labels, REGION: profile.region_labels}
@@ -111,12 +112,12 @@ def with_topology_labels(experiment: Experiment) -> Experiment:
 
 
 def _with_labels(manifest: Manifest, read: Mapping[str, tuple[str, ...]]) -> Manifest:
-    """Return `manifest` with the labels to be read, copied from current labels, if it is a node."""
+    """Return `manifest`; a node gets the labels `read` with the values of current labels."""
     if manifest.kind is not NODE:
         return manifest
     labels = manifest.labels or {}
     if not isinstance(labels, Mapping):
-        return manifest  # loading the snapshot names the field
+        return manifest  # the error is reported when the snapshot is loaded
     derived = {
         known[0]: labels[today]
         for today, known in read.items()

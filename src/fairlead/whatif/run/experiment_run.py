@@ -5,9 +5,9 @@
     3. act       steps due at the start are performed now, later steps at their time
     4. settle    until nothing but periodic retries has happened for a while, or until the duration
 
-Both runs of a what-if are identical up to step 3, so a pod that was only waiting for the scheduler
-gets the same node in both. If a rollout or similar was in progress when the dump was taken, the
-steps and the outcome begin when it is complete.
+Both runs of a what-if are identical up to step 3, so a pod that only waits for the scheduler gets
+the same node in both runs. If an activity such as a rollout was in progress when the dump was
+taken, the steps and the outcome begin when it is complete.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ CommandLog = Callable[[str], None]
 class FinishedRun:
     """The outcome of a run, and the store at its end.
 
-    `metrics` are the scheduler's in the Prometheus text format, b"" if they were not requested.
+    `metrics` are the scheduler's metrics in the Prometheus text format, b"" if they were not
+    requested.
     """
 
     outcome: RunOutcome
@@ -104,7 +105,7 @@ class FinishedRun:
 
     @property
     def objects(self) -> list[Json]:
-        """All objects at the end, kind by kind."""
+        """All objects at the end, grouped by kind."""
         return [obj for kind in self.store.storage.kinds() for obj in self.store.list(kind)]
 
 
@@ -112,7 +113,7 @@ class FinishedRun:
 class _RecordedEngine:
     """Wraps the engine so that recorders observe each stimulus before the engine handles it.
 
-    `requested_before` are the requests of all pods on nodes when the cluster was loaded.
+    `requested_before` contains the requests of all pods on nodes when the cluster was loaded.
     """
 
     engine: Engine
@@ -151,10 +152,10 @@ def run_experiment(
     metered: bool = False,
     logging: Logging | None = None,
 ) -> FinishedRun:
-    """Run `experiment`, shown to the user as `phase`; `metered` collects scheduler metrics.
+    """Run `experiment`; `phase` is its name in the progress display.
 
-    `logging` wraps the run's reporter in one that logs decisions. Raises InputError for objects and
-    steps that an API server would reject.
+    `metered` collects scheduler metrics. `logging` wraps the run's reporter in a reporter that logs
+    decisions. Raises InputError for objects and steps that an API server would reject.
     """
     run = ExperimentRun(experiment, command_log, metered=metered, logging=logging)
     with run.reaching_extenders():
@@ -163,7 +164,7 @@ def run_experiment(
 
 
 def _metrics(reporter: Reporter, experiment: Experiment) -> SchedulerMetrics:
-    # Expensive to import and rarely needed.
+    # Imported only if it is needed, because the import is slow.
     from fairlead.worlds.metrics import SchedulerMetrics  # noqa: PLC0415
 
     meter, batch = experiment.scheduler.meter, experiment.batch
@@ -245,7 +246,7 @@ class ExperimentRun:
             yield
 
     def start(self, phase: str, progress: Progress) -> None:
-        """Load the objects and do all work due at the start (steps 1 and 2)."""
+        """Load the objects and perform all work due at the start (steps 1 and 2)."""
         is_scripted = any(step.after for step in self._experiment.steps)
         progress.begin(phase, len(self._experiment.steps) if is_scripted else 0)
         self._load()
@@ -316,7 +317,7 @@ class ExperimentRun:
                 record = PodEvicted(command.pod, node, command.why, now)
                 self._recorder.evicted_within_budgets(record)
             if isinstance(outcome, CommandFailed):
-                # A budget may refuse an eviction; what is gone needs no action.
+                # A budget may refuse an eviction; a missing object needs no action.
                 is_moot = outcome.reason is FailureReason.NOT_FOUND
                 if not is_moot and not isinstance(command, EvictPod):
                     raise InputError(step.source, outcome.message, object_name=step.what)
@@ -324,7 +325,7 @@ class ExperimentRun:
 
     @staticmethod
     def _node_of(command: Command, store: Store) -> str:
-        """Return the node of the pod that `command` evicts, "" for other commands."""
+        """Return the node of the pod that `command` evicts; "" for other commands."""
         if not isinstance(command, EvictPod):
             return ""
         pod = store.find(POD, command.pod.namespace, command.pod.name)
@@ -336,7 +337,7 @@ class ExperimentRun:
         """Create an object.
 
         If admission rejects a namespaced object, the rejection is part of the answer. Other
-        rejections raise InputError, because other objects refer to cluster-scoped ones.
+        rejections raise InputError, because other objects refer to cluster-scoped objects.
         """
         try:
             store.create(manifest, now, write=self._world.user_write())
@@ -356,7 +357,7 @@ class ExperimentRun:
         self._run(end, stop_when=self._is_quiet, on_progress=on_progress)
 
     def _is_quiet(self) -> bool:
-        """Return whether the cluster has settled: only retries without effect are left.
+        """Return whether the cluster has settled, so that only retries without effect are left.
 
         Timers that will change something count as activity: a gang's waiting limit, a toleration
         that expires, a failed node in the queue to be tainted.
@@ -385,9 +386,9 @@ class ExperimentRun:
         return filled is not None and self._recorder.workloads.placed[filled[0]] >= filled[1]
 
     def _why_waiting(self, pod: Pod) -> str:
-        """Return why a pod is pending although the scheduler has not tried it.
+        """Return the reason why a pod is pending although the scheduler has not tried it.
 
-        The reason is the message of the PreEnqueue plugin that gates it, its condition
+        The reason is the message of the PreEnqueue plugin that gates the pod, the pod's condition
         PodScheduled, a missing queue of the batch scheduler, or a binding that waits.
         """
         queued = self._scheduler.queue.find(pod.key)
@@ -414,7 +415,7 @@ class ExperimentRun:
         until = max(world.last_change if open_ended else world.now, since)
         nodes = nodes_at_end(recorder.outage.nodes, recorder.all_pods())
         names = {node.name for node in nodes}
-        # A pod whose node was deleted does not run, even before pod GC deletes the pod.
+        # A pod on a deleted node does not run, even before pod garbage collection deletes it.
         pods = {
             key: pod
             for key, pod in recorder.ends().items()
@@ -464,10 +465,10 @@ class ExperimentRun:
     def _recurrences(
         self, since: Instant, workloads: Mapping[WorkloadRef, WorkloadReadiness]
     ) -> Iterator[Recurrence]:
-        """Yield the repeated displacements from `since` on, in the order of their times.
+        """Yield the repeated displacements from `since` on, ordered by time.
 
-        A workload that was displaced no more often than it wants pods does not starve: a rolling
-        update of another one can displace each of its pods once.
+        A workload does not starve if it was displaced at most as often as the number of pods that
+        it wants: a rolling update of another workload can displace each of its pods once.
         """
         recorder = self._recorder
         found = (*recorder.recurrences, *eviction_loops(recorder.evicted))
@@ -490,7 +491,7 @@ class ExperimentRun:
         return karpenter_outcome(self._karpenter, since, until)
 
     def _rest(self, *, settled: bool) -> Rest:
-        """Return when the cluster came to rest; it does not matter if `steps_begin` is given."""
+        """Return the time at which the cluster came to rest; not used if `steps_begin` is set."""
         if self._experiment.steps_begin is not None:
             return AT_REST
         transitions = self._recorder.workloads.transitions
@@ -499,14 +500,17 @@ class ExperimentRun:
     def _readiness(
         self, undrained: set[WorkloadRef], since: Instant, until: Instant
     ) -> dict[WorkloadRef, WorkloadReadiness]:
-        """Return the readiness of the workloads with changes, and of those that are `undrained`."""
+        """Return the readiness of the workloads that changed, and of the `undrained` workloads."""
         recorder, pods = self._recorder.workloads, list(self._recorder.existing_pods())
         wanted = wanted_pods(self._world.store, pods, recorder.touched(since) | undrained)
         is_end_alone = self._experiment.compares_packings
         return dict(recorder.readiness(pods, wanted, until + 1 if is_end_alone else since, until))
 
     def _notes(self) -> Iterator[str]:
-        """Return notes about missing objects; only a dump of a server can lack kinds."""
+        """Yield notes about missing objects and about webhooks that were not called.
+
+        Only the dump of a server can lack kinds, so other inputs lead to no notes about kinds.
+        """
         if self._batch is not None:
             yield from missing_queue_notes(self._batch)
         yield from unloaded_note(self._pod_autoscalers)
@@ -549,7 +553,7 @@ def _autoscaler_of(engine: Engine) -> ClusterAutoscaler:
 
 
 def _samples_from(samples: Iterable[PodCountSample], since: Instant) -> Iterator[PodCountSample]:
-    """Return the samples after `since`, and each priority's latest earlier sample, at `since`."""
+    """Yield the samples after `since`, and the last earlier sample of each priority."""
     earlier: dict[int, PodCountSample] = {}
     later: list[PodCountSample] = []
     for one in samples:

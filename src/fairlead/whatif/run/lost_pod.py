@@ -45,7 +45,7 @@ def lost_pods(
 
 @dataclass(frozen=True, slots=True)
 class _LossExplainer:
-    """Decides the cause of one loss from the recorder's state at the end of the run."""
+    """Determines the cause of a loss from the recorder's state at the end of the run."""
 
     recorder: OutageRecorder
     ends: Mapping[str, PodEnd]
@@ -81,7 +81,7 @@ class _LossExplainer:
         return LossCause.NO_ROOM, (end.reason if end else "") or "not tried yet"
 
     def _not_evicted(self, pod: Pod) -> tuple[LossCause, str]:
-        """Return why `pod` was not evicted from its unresponsive node."""
+        """Return (cause, reason) for a `pod` that was not evicted from its unresponsive node."""
         recorder, name = self.recorder, pod.spec.node_name
         timer = recorder.timers.get(pod.metadata.uid)
         if timer is not None:

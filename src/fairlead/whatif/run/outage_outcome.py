@@ -27,7 +27,7 @@ def outage_outcome(
 ) -> OutageOutcome | None:
     """Return the outcome of the failed nodes; None if no node failed.
 
-    `ends` are the pods at the end, keyed by their first incarnation.
+    `ends` are the pods at the end; a replacement pod has the key of the first pod in its chain.
     """
     if not recorder.failed_nodes:
         return None

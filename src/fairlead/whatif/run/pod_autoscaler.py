@@ -1,4 +1,4 @@
-"""What HorizontalPodAutoscalers did in a run, as values."""
+"""The effects of HorizontalPodAutoscalers in a run, as values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CONDITIONS: Final = ("AbleToScale", "ScalingActive")
 def pod_autoscaler_outcomes(
     controller: HorizontalPodAutoscalers, since: Instant
 ) -> tuple[PodAutoscalerOutcome, ...]:
-    """Return what each autoscaler did from `since` on, ordered by namespace and name."""
+    """Return the effects of each autoscaler from `since` on, ordered by namespace and name."""
     changes: dict[tuple[str, str], list[ReplicaChange]] = defaultdict(list)
     for one in controller.history:
         if one.at >= since:

@@ -13,7 +13,7 @@ class Progress(Protocol):
         ...
 
     def reach(self, done: int, now_s: float) -> None:
-        """Record that `done` parts are done; virtual time is `now_s` seconds after the start."""
+        """Record that `done` parts are complete; `now_s` is virtual seconds since the start."""
         ...
 
 

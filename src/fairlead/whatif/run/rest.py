@@ -1,4 +1,4 @@
-"""Finds when the cluster came to rest without the change, and what was in progress until then.
+"""Finds the time at which the cluster came to rest without the change, and the activity until then.
 
 Pods of Jobs and pods without a controller are ignored, because they are created and finish even in
 a cluster at rest.
@@ -15,16 +15,16 @@ from fairlead.whatif.outcome.rest import AT_REST, Rest, WorkloadActivity
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.run.recorders.workload_recorder import PodTransition, Step
 
-# A change is made this long after the last transition, so that the two have different instants.
+# A change is made this long after the last transition, so that they have different instants.
 PAUSE: Final = seconds(1)
 
 
 def rest_of(
     transitions: Iterable[PodTransition], start: Instant, gap: DurationNs, *, settled: bool
 ) -> Rest:
-    """Return when the workloads came to rest: after the last transition before the first `gap`.
+    """Return the time of rest: after the last transition that is followed by a `gap` without any.
 
-    `settled` is whether the run ended because the cluster had settled.
+    `settled` is True if the run ended because the cluster had settled.
     """
     episode: list[PodTransition] = []
     is_over = settled

@@ -1,8 +1,8 @@
 """Runs an experiment with and without its steps, from one loaded state if possible.
 
-Loading and everything due at the start is the same in both runs. So the process is forked there:
-the copy runs without the steps and sends its outcome, the process itself runs with them. The runs
-do not affect each other, and unchanged memory exists once.
+Loading and everything due at the start is the same in both runs. So the process is forked after the
+start: the child process runs without the steps and sends its outcome; the parent process runs with
+the steps. The runs do not affect each other, and they share unchanged memory.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def run_pair(
     command_log: CommandLog | None = None,
     logging: Logging | None = None,
 ) -> tuple[RunOutcome, RunOutcome]:
-    """Return the outcomes of `without` and `changed`.
+    """Return (outcome of `without`, outcome of `changed`).
 
     The steps of `changed` begin when `without` has come to rest, or at the `steps_begin` of
     `without` if that is set.
 
-    `command_log` receives the commands of the run with the change, `logging` wraps its reporter in
-    one that logs decisions. Raises InputError.
+    `command_log` receives the commands of the run with the change. `logging` wraps the reporter of
+    that run in a reporter that logs decisions. Raises InputError.
     """
     if not _is_shareable(without, changed):
         return _run_apart(without, changed, progress, command_log, logging)
@@ -67,9 +67,9 @@ def run_pair(
 
 @contextmanager
 def _frozen_after(load: Callable[[], None]) -> Iterator[None]:
-    """Call `load`, and exempt what exists then from garbage collection within the `with` block.
+    """Call `load`, and exempt all existing objects from garbage collection within the `with` block.
 
-    Almost nothing of what is loaded forms cycles, so collections would find nothing.
+    Almost none of the loaded objects form cycles, so collections would find nothing.
     """
     was_enabled, was_frozen = gc.isenabled(), gc.get_freeze_count()
     gc.disable()
@@ -106,8 +106,8 @@ def _begin(without: Experiment, before: RunOutcome) -> DurationNs:
 def _is_shareable(without: Experiment, changed: Experiment) -> bool:
     """Return whether the runs differ only in their steps and the process can be forked.
 
-    A process with several threads is not forked: locks held by other threads would never be
-    released. Runs with extenders are not shared either, because connections cannot be.
+    A process with several threads is not forked, because locks held by other threads would never be
+    released. Runs with extenders are not forked, because their connections cannot be shared.
     """
     is_same = replace(changed, steps=(), steps_begin=without.steps_begin) == without
     if without.scheduler.extenders:
@@ -116,7 +116,7 @@ def _is_shareable(without: Experiment, changed: Experiment) -> bool:
 
 
 def in_child(produce: Callable[[], Result], shared: Sequence[object]) -> Result | None:
-    """Return the result of `produce`, called in a copy of this process; None if the copy fails.
+    """Return the result of `produce`, called in a forked process; None if that process fails.
 
     The result may refer to objects in `shared`. They are not sent; the references point to this
     process's own objects.
@@ -124,7 +124,7 @@ def in_child(produce: Callable[[], Result], shared: Sequence[object]) -> Result 
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        gc.freeze()  # a garbage collection would write to all pages of memory, and so copy them
+        gc.freeze()  # a garbage collection would write to all memory pages and so copy them
         os.close(reading)
         _send(produce, shared, writing)
     os.close(writing)
@@ -143,7 +143,7 @@ def in_child(produce: Callable[[], Result], shared: Sequence[object]) -> Result 
 
 
 def _send(produce: Callable[[], object], shared: Sequence[object], writing: int) -> None:
-    """Write the result of `produce`, and end the process."""
+    """Write the result of `produce` to the pipe `writing`, and end the process."""
     code = 1
     try:
         with os.fdopen(writing, "wb") as pipe:
@@ -154,7 +154,7 @@ def _send(produce: Callable[[], object], shared: Sequence[object], writing: int)
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles shared objects as their index."""
+    """Pickles each shared object as its index in `shared`."""
 
     def __init__(self, file: Any, shared: Sequence[object]) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)

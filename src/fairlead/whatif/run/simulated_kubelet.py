@@ -1,11 +1,11 @@
-"""SimulatedKubelets: how long pods take in the simulation of a dump, and what says so.
+"""SimulatedKubelets: the times that pods take in the simulation of a dump, and their sources.
 
     --startup-time      the same time to start for every pod
     KWOK Stages         the times of the pods that they select
     the dump            the startup time of the workload, as its pods show it
     otherwise           the kubelet's defaults
 
-Each pod takes its time from the first of these that knows one.
+The first of these sources that has a time for a pod determines it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ _NAMES_MAX: Final = 4
 class SimulatedKubelets:
     """The kubelets' configuration, the quiet time (ns) of a cluster at rest, and notes.
 
-    While a pod starts, nothing changes although the cluster is not at rest. `times` are the startup
-    times that the dump shows; none if the same time is set for every pod.
+    The quiet time is longer than any startup time: while a pod starts, nothing changes although the
+    cluster is not at rest. `times` are the startup times that the dump shows; it is empty if the
+    same time is set for every pod.
     """
 
     config: KubeletConfig
@@ -52,8 +53,8 @@ def simulated_kubelets(
 ) -> SimulatedKubelets:
     """Return the kubelets of `cluster`, with the KWOK Stages in it and `more_stages`.
 
-    `startup` is how long (ns) every pod takes to start; `seed` determines the jitter of Stages.
-    Raises InputError for a Stage that is not simulated.
+    `startup` is the time (ns) that every pod takes to start; `seed` determines the jitter of
+    Stages. Raises InputError for a Stage that is not simulated.
     """
     cluster = list(cluster)
     stages = [one for one in (*cluster, *more_stages) if is_stage(one)]
@@ -79,7 +80,7 @@ def simulated_kubelets(
 def read_stages(option: str, path: str) -> list[Manifest]:
     """Return the KWOK Stages in the file or folder `path`, the value of `option`.
 
-    Raises InputError, also for other objects.
+    Raises InputError, also if it contains other objects.
     """
     found = manifests(read(path))
     for one in found:

@@ -1,14 +1,15 @@
 """Start times of pods that wait at the end of a run, over several draws of the runtimes of pods.
 
-A draw gives each pod with known runtimes one of them, and simulates on until every waiting pod has
-a node. Each draw has a seed of its own. A row has percentiles over the draws of when
+A draw selects one of the known runtimes for each pod that has any, and simulates until every
+waiting pod has a node. Each draw has its own seed. A row contains percentiles over the draws of the
+time at which
 
     pod         the pod has a node
-    workload    all its waiting pods have one
-    gang        as many of its waiting pods have one as it still needs
+    workload    all its waiting pods have a node
+    gang        as many of its waiting pods have a node as it still needs
 
-A draw in which that does not happen counts as later than all others, so that a percentile can be
-unknown: in 20 draws of which 15 start, p50 is the 10th start and p90 is unknown.
+If this does not happen in a draw, its time counts as later than all others, so that a percentile
+can be unknown: in 20 draws of which 15 start, p50 is the 10th start and p90 is unknown.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ Starts = Mapping[str, DurationNs]
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A pod, workload or gang that waits; it has started once `needed` of its `pods` have."""
+    """A waiting pod, workload or gang; it has started when `needed` of its `pods` have a node."""
 
     kind: str
     subject: str
@@ -50,11 +51,11 @@ def start_times(
     covered: RuntimeCoverage,
     progress: Progress,
 ) -> StartTimes:
-    """Return when the pods that wait at the end of `outcome` start, one draw per experiment.
+    """Return the start times of the pods that wait at the end of `outcome`.
 
-    The experiments are those of `outcome`, each with its seed; times count from the start of
-    `outcome`. A draw looks 24 hours ahead, or as far as the experiment's horizon if that is later.
-    Raises InputError.
+    Each experiment is one draw: the experiment of `outcome` with another seed. Times count from the
+    start of `outcome`. A draw looks 24 hours ahead, or as far as the experiment's horizon if that
+    is later. Raises InputError.
     """
     waiting = [one for one in outcome.waits if one.until is None]
     awaited = tuple(sorted(one.pod for one in waiting))
@@ -84,7 +85,7 @@ def start_times(
 
 
 def _starts(waits: Iterable[PodWait], outcome: RunOutcome) -> Starts:
-    """Return when each pod first got a node."""
+    """Return the time at which each pod first got a node."""
     found: dict[str, DurationNs] = {}
     for one in waits:
         if one.until is not None:

@@ -25,10 +25,11 @@ _SCALED: Final = {
 def wanted_pods(
     store: Store, pods: Iterable[Pod], workloads: Collection[WorkloadRef]
 ) -> dict[WorkloadRef, int]:
-    """Return the desired number of pods of each of `workloads`.
+    """Return the wanted number of pods of each of `workloads`.
 
-    A workload that is not in `store`, or has no such number, counts as wanting its existing `pods`.
-    This includes DaemonSets, because a simulation without clients does not update their status.
+    For a workload that is not in `store` or has no such number, it is the number of its existing
+    `pods`. This includes DaemonSets, because a simulation without clients does not update their
+    status.
     """
     wanted = {ref: desired_pods(store, ref) for ref in workloads}
     counted = {ref for ref, number in wanted.items() if number is None}
@@ -44,7 +45,7 @@ def wanted_pods(
 
 
 def desired_pods(store: Store, ref: WorkloadRef) -> int | None:
-    """Return `spec.replicas` of a workload, None if it is not in `store` or has no such field."""
+    """Return `spec.replicas` of a workload; None if it is not in `store` or has no such field."""
     kind = _SCALED.get(ref.kind)
     found = None if kind is None else store.find(kind, ref.namespace, ref.name)
     return None if found is None else int(found["spec"].get("replicas", 1))

@@ -1,1 +1,1 @@
-"""How long pods take to start and how long they run: measured in a dump, or given in a file."""
+"""The startup times and runtimes of pods: measured in a dump, or read from a file."""

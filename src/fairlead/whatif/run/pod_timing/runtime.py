@@ -1,15 +1,15 @@
-"""Runtimes: how long pods run until they complete, from completed pods of a dump or a file.
+"""Runtimes: the times that pods run until they complete, from a dump's completed pods or a file.
 
-A completed pod of the dump ran from status.startTime until its last container finished. It counts
-for pods of the same owner (for a Job of a CronJob, the CronJob), and for pods of the same template.
-Pods that the node or a controller stopped (`status.reason: Evicted`), and pods that restart forever
-(restartPolicy Always), say nothing about runtimes.
+A completed pod of the dump ran from status.startTime until its last container finished. Its runtime
+is used for pods of the same owner (for a Job of a CronJob, the CronJob), and for pods of the same
+template. Two kinds of pods say nothing about runtimes: those that the node or a controller stopped
+(`status.reason: Evicted`), and those that restart forever (restartPolicy Always).
 
 The remaining runtime of a pod that has run for `age` is drawn from the runtimes above `age`:
 
-    runtimes 10m 20m 30m, age 15m    ->    20m or 30m in all, 5m or 15m from now
+    runtimes 10m 20m 30m, age 15m    ->    20m or 30m in total, 5m or 15m from now
 
-If there is none, the pod runs longer than any known pod did, and its end is unknown.
+If there is no such runtime, the pod runs longer than any known pod, and its end is unknown.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from fairlead.whatif.input.seeded_choice import draws
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.snapshot.manifest import Manifest
 
-_PURPOSE: Final = 1 << 42  # distinct from the purposes of arrivals and node selection
+_PURPOSE: Final = 1 << 42  # differs from the purposes of arrivals and node selection
 _ALWAYS: Final = "Always"
 _DEADLINE: Final = "DeadlineExceeded"
 
@@ -44,8 +44,8 @@ Template = tuple[str, str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]]
 class StatedRuntime:
     """Runtimes from a file, sorted, for the pods that `workload`, `image` or `label` selects.
 
-    `workload` is `kind/namespace/name`, in which * matches any part of a name; `label` is a key and
-    a value. Exactly one of the three is not empty.
+    `workload` is `kind/namespace/name`, in which * matches any part of a name; `label` is (key,
+    value). Exactly one of the three selectors is not empty.
     """
 
     durations: Durations
@@ -55,11 +55,11 @@ class StatedRuntime:
 
     @property
     def subject(self) -> str:
-        """What it selects, as in the file."""
+        """The selector as the file contains it."""
         return self.workload or self.image or "=".join(self.label)
 
     def matches(self, pod: Pod) -> bool:
-        """Return whether the runtimes are those of `pod`."""
+        """Return whether the runtimes apply to `pod`."""
         if self.workload:
             ref = workload_of(pod)
             full = f"{ref.kind.lower()}/{ref.namespace}/{ref.name}"
@@ -72,9 +72,9 @@ class StatedRuntime:
 
 @dataclass(frozen=True, slots=True)
 class Runtimes:
-    """The known runtimes, sorted; `stated` ones come first, then the owner's, then the template's.
+    """The known runtimes, sorted: `stated` in a file, or of pods with the same owner or template.
 
-    The first stated entry that matches a pod counts.
+    They apply in this order. If several stated entries match a pod, the first entry applies.
     """
 
     stated: tuple[StatedRuntime, ...] = ()
@@ -83,11 +83,11 @@ class Runtimes:
 
     @property
     def is_given(self) -> bool:
-        """Return whether any runtime is known."""
+        """Whether any runtime is known."""
         return bool(self.stated or self.by_owner)
 
     def of(self, pod: Pod) -> Durations:
-        """Return the runtimes of pods such as `pod`, sorted; () if unknown."""
+        """Return the runtimes that apply to `pod`, sorted; () if they are unknown."""
         for one in self.stated:
             if one.matches(pod):
                 return one.durations
@@ -96,14 +96,17 @@ class Runtimes:
         return self.by_owner.get(workload_of(pod)) or self.by_template.get(_template(pod), ())
 
     def remaining(self, pod: Pod, now: Instant) -> Durations:
-        """Return the runtimes above the age of `pod` at `now`, from its start on; () if unknown."""
+        """Return the runtimes of `pod` above its age at `now`; () if unknown.
+
+        A runtime counts from the start of the pod.
+        """
         known = self.of(pod)
         return known[bisect_right(known, _age(pod, now)) :]
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeDraw:
-    """Draws a runtime for each pod, equal for equal seeds; a function of a pod, for kubelets.
+    """Draws a runtime for each pod; the kubelets call it as a function. Equal seeds draw equally.
 
     Pods that ran at `start` get a runtime longer than their age.
     """
@@ -113,7 +116,7 @@ class RuntimeDraw:
     seed: int
 
     def __call__(self, pod: Pod) -> DurationNs | None:
-        """Return how long `pod` runs from its start on; None if unknown."""
+        """Return the runtime of `pod` from its start on; None if it is unknown."""
         known = self.runtimes.remaining(pod, self.start)
         if not known:
             return None
@@ -123,10 +126,10 @@ class RuntimeDraw:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeCoverage:
-    """How many of the `running` pods of a dump have a known runtime.
+    """The numbers of `running` pods of a dump, and of those with a `known` runtime.
 
-    `stated` of the `known` ones are from a file. Pods of DaemonSets and static pods do not count.
-    `longest` is the longest runtime of any pod, 0 if there is none.
+    `stated` of the `known` runtimes are from a file. Pods of DaemonSets and static pods do not
+    count. `longest` is the longest known runtime, 0 if there is none.
     """
 
     running: int = 0
@@ -136,7 +139,7 @@ class RuntimeCoverage:
 
 
 def runtimes_in(manifests: Iterable[Manifest], stated: Iterable[StatedRuntime] = ()) -> Runtimes:
-    """Return the runtimes of the completed pods among `manifests`, after `stated` ones."""
+    """Return the `stated` runtimes together with those of the completed pods among `manifests`."""
     by_owner: dict[WorkloadRef, list[DurationNs]] = defaultdict(list)
     by_template: dict[Template, list[DurationNs]] = defaultdict(list)
     for manifest in manifests:
@@ -151,7 +154,7 @@ def runtimes_in(manifests: Iterable[Manifest], stated: Iterable[StatedRuntime] =
 
 
 def coverage(runtimes: Runtimes, manifests: Iterable[Manifest], now: Instant) -> RuntimeCoverage:
-    """Return for how many pods that run at `now` there is a runtime."""
+    """Return the number of pods that run at `now`, and the number of those with a known runtime."""
     running = known = stated = 0
     for manifest in manifests:
         if manifest.kind is not POD:
@@ -183,7 +186,7 @@ def _runs(pod: Pod) -> bool:
 
 
 def _runtime(pod: Pod) -> DurationNs | None:
-    """Return how long the completed `pod` ran, None if it does not show."""
+    """Return the runtime of the completed `pod`; None if the dump does not show it."""
     if not is_terminal(pod) or pod.spec.restart_policy == _ALWAYS:
         return None
     if pod.status.reason not in ("", _DEADLINE) or not pod.status.start_time:
@@ -203,7 +206,7 @@ def _runtime(pod: Pod) -> DurationNs | None:
 
 
 def _age(pod: Pod, now: Instant) -> DurationNs:
-    """Return how long `pod` has run at `now`; -1 if it has not started."""
+    """Return the time for which `pod` has run at `now`; -1 if it has not started."""
     if not pod.status.start_time or pod.status.phase != "Running":
         return -1
     try:
@@ -214,7 +217,10 @@ def _age(pod: Pod, now: Instant) -> DurationNs:
 
 
 def _template(pod: Pod) -> Template:
-    """Return what pods of one template share: namespace, priority class, images, requests."""
+    """Return the properties that pods of a template share: namespace, priority class, containers.
+
+    A container consists of its image and its requests.
+    """
     containers = tuple(
         (one.image, tuple(sorted((name, str(n)) for name, n in one.resources.requests.items())))
         for one in pod.spec.containers

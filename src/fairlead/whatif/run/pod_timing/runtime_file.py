@@ -1,4 +1,4 @@
-"""The file of --runtimes: how long pods run, by workload, image or label.
+"""The file of --runtimes: the runtimes of pods, by workload, image or label.
 
     runtimes:
       - workload: cronjob/etl/nightly     # KIND/NAMESPACE/NAME; * matches any part of a name
@@ -15,8 +15,8 @@ row) or columns p10, p50, ...:
     job/etl/import-*,10m
     job/etl/import-*,12m
 
-Between percentiles, runtimes are interpolated linearly; below the lowest and above the highest one
-they are equal to it.
+Between percentiles, runtimes are interpolated linearly. Below the lowest percentile they are equal
+to the lowest one, and above the highest percentile to the highest one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from fairlead.whatif.run.pod_timing.runtime import Durations, StatedRuntime
 
 _SUBJECTS: Final = ("workload", "image", "label")
 _PERCENTILE: Final = re.compile(r"p(100|[0-9]{1,2})")
-_STEPS: Final = 100  # runtimes that stand for percentiles
+_STEPS: Final = 100  # number of runtimes that represent percentiles
 
 Duration = str | int | float
 
@@ -54,7 +54,7 @@ class RuntimeForm(StrictForm, frozen=True, kw_only=True):
 
 
 class RuntimeFile(StrictForm, frozen=True, kw_only=True):
-    """The file of --runtimes, if it is no CSV table."""
+    """The content of a --runtimes file that is not a CSV table."""
 
     runtimes: list[RuntimeForm]
 
@@ -124,8 +124,8 @@ def _duration(path: str, where: str, stated: Any) -> DurationNs:
 def _of_percentiles(path: str, where: str, stated: Mapping[str, Any]) -> Durations:
     """Return runtimes that have the percentiles `stated`.
 
-    p50 of 1h and p90 of 3h: 50 runtimes of 1h, those from the 51st to the 90th rise to 3h, and the
-    last ten are 3h.
+    For p50 of 1h and p90 of 3h, these are 50 runtimes of 1h, 40 runtimes that rise to 3h, and ten
+    runtimes of 3h.
     """
     if not stated:
         raise InputError(path, "is empty", field=where)
@@ -145,7 +145,7 @@ def _of_percentiles(path: str, where: str, stated: Mapping[str, Any]) -> Duratio
 
 
 def _interpolated(points: Sequence[tuple[int, DurationNs]], percent: int) -> DurationNs:
-    """Return the runtime at `percent`, on the line between the points around it."""
+    """Return the runtime at `percent`, interpolated between the nearest of `points`."""
     if percent <= points[0][0]:
         return points[0][1]
     for (low, before), (high, after) in pairwise(points):
@@ -158,7 +158,7 @@ def _interpolated(points: Sequence[tuple[int, DurationNs]], percent: int) -> Dur
 
 
 def _read_table(path: str) -> tuple[StatedRuntime, ...]:
-    """Return the runtimes of a CSV file; rows with one subject belong together."""
+    """Return the runtimes of a CSV file; rows with the same subject form one entry."""
     header, rows = read_table(path, decode_text(path, read_bytes(Path(path))))
     percentiles = _check_header(path, header)
     found: dict[tuple[str, str], StatedRuntime] = {}
@@ -188,7 +188,7 @@ def _read_table(path: str) -> tuple[StatedRuntime, ...]:
 
 
 def _check_header(path: str, header: Sequence[str]) -> list[str]:
-    """Return the columns with percentiles; none if there is a column duration."""
+    """Return the columns with percentiles; [] if there is a column duration."""
     percentiles = [name for name in header if _PERCENTILE.fullmatch(name)]
     for name in header:
         if name not in (*_SUBJECTS, "duration", *percentiles):
@@ -202,5 +202,5 @@ def _check_header(path: str, header: Sequence[str]) -> list[str]:
 
 
 def _cell(text: str) -> str | float:
-    """Return a number of seconds as a number, other durations as they are."""
+    """Return a number without a unit as a float, in seconds; return other durations unchanged."""
     return float(text) if text.replace(".", "", 1).isdecimal() else text

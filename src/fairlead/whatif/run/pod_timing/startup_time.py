@@ -1,8 +1,9 @@
-"""StartupTimes: how long the pods of each workload took to become ready, as a dump shows it.
+"""StartupTimes: the times that the pods of each workload took to become ready, from a dump.
 
-A pod that is Ready took from the condition PodScheduled, or its creation, to the condition Ready.
-The time of a workload is the median over its pods. Pods whose containers were restarted and times
-over an hour are left out, because there the Ready condition changed later than at the start.
+The startup time of a Ready pod is the time from the condition PodScheduled, or from its creation,
+to the condition Ready. The time of a workload is the median over its pods. Pods whose containers
+were restarted and times over an hour are left out, because their Ready condition changed later than
+at the start.
 
     scheduled 10:00:00, Ready 10:00:40 │ scheduled 10:00:05, Ready 10:00:47 │ ...    ->   41 s
 """
@@ -30,35 +31,32 @@ LONGEST: Final = seconds(3600)
 
 @dataclass(frozen=True, slots=True)
 class StartupTimes:
-    """The startup time of each workload that has one; a function of a pod, for kubelets."""
+    """The startup times of workloads; the kubelets call it as a function of a pod."""
 
     by_workload: Mapping[WorkloadRef, DurationNs] = field(default_factory=dict)
 
     def __call__(self, pod: Pod) -> DurationNs | None:
-        """Return the time from binding until `pod` is ready, None if unknown."""
+        """Return the time from the binding of `pod` until it is ready; None if unknown."""
         return self.by_workload.get(workload_of(pod))
 
     @property
     def longest(self) -> DurationNs:
-        """The longest time; 0 without any."""
+        """The longest startup time; 0 if there is none."""
         return max(self.by_workload.values(), default=0)
 
     @property
     def words(self) -> str:
-        """Return all times as a sentence.
-
-        "" if they are the kubelets' default or there are none.
-        """
+        """A sentence about all times; "" if none is longer than the kubelets' default."""
         if self.longest <= START_DELAY_DEFAULT:
             return ""
         span = _span(sorted(self.by_workload.values()))
         return f"Pods become ready {span} after they are scheduled, as in the dump."
 
     def words_for(self, started: Collection[WorkloadRef], *, has_stages: bool = False) -> str:
-        """Return a sentence on when the pods of the workloads `started` become ready; "" for none.
+        """Return a sentence about the startup times of the workloads `started`; "" for none.
 
-        The sentence says which times are from the dump and which are assumed. `has_stages`: KWOK
-        Stages set the times of the pods that they select.
+        The sentence distinguishes times from the dump and assumed times. `has_stages` means that
+        KWOK Stages set the times of the pods that they select.
         """
         pods = "Pods that no Stage selects" if has_stages else "Pods"
         times = sorted(self.by_workload[ref] for ref in started if ref in self.by_workload)
@@ -83,7 +81,7 @@ NO_TIMES: Final = StartupTimes()
 
 
 def _span(times: Sequence[DurationNs]) -> str:
-    """Return the range of the sorted `times`."""
+    """Return the range and the median of the sorted `times` as text."""
     shortest, middle, longest = times[0], median_low(times), times[-1]
     if shortest == longest:
         return for_readers(shortest)
@@ -104,7 +102,7 @@ def startup_times(manifests: Iterable[Manifest]) -> StartupTimes:
 
 
 def _startup_time(pod: Pod) -> DurationNs | None:
-    """Return how long `pod` took from being scheduled to Ready, None if it does not show."""
+    """Return the time from the scheduling of `pod` until it was Ready; None if it is not known."""
     if is_terminal(pod) or is_terminating(pod) or is_static(pod):
         return None
     if any(one.restart_count for one in pod.status.container_statuses):
@@ -120,7 +118,7 @@ def _startup_time(pod: Pod) -> DurationNs | None:
         end = parse_timestamp(ready.last_transition_time)
         for text in starts:
             if text and (took := end - parse_timestamp(text)) >= 0:
-                # timestamps are whole seconds
+                # timestamps have whole seconds
                 return max(took, START_DELAY_DEFAULT) if took <= LONGEST else None
     except ValueError:
         pass  # a malformed timestamp is refused when the object is loaded

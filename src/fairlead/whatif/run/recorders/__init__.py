@@ -1,4 +1,4 @@
-"""Recorders: each listens to a run and collects one part of its outcome.
+"""Recorders: each recorder observes a run and collects one part of its outcome.
 
-Law: a recorder never changes what happens in the run.
+Law: a recorder never changes the events of the run.
 """

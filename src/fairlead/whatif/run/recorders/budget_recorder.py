@@ -13,20 +13,23 @@ from fairlead.whatif.outcome.run_outcome import BudgetHistory
 
 @dataclass(slots=True)
 class _Record:
-    """The history of one budget; statuses are (at, healthy pods, healthy pods needed, allowed).
+    """The history of one budget; statuses are (instant, healthy, needed healthy, allowed).
 
-    `displaced` and `refused` are pod keys with an instant, in order of time.
+    `displaced` contains (instant, pod key) in order of time; `refused` contains instants by pod
+    key.
     """
 
     rule: str
     statuses: list[tuple[Instant, int, int, int]] = field(default_factory=list)
     displaced: list[tuple[Instant, str]] = field(default_factory=list)
-    refused: dict[str, Instant] = field(default_factory=dict)  # the last refusal
+    refused: dict[str, Instant] = field(
+        default_factory=dict
+    )  # the instant of the last refusal, by pod key
 
 
 @dataclass(slots=True)
 class BudgetRecorder:
-    """Observes all versions of all budgets; `displaced` reports a displaced pod."""
+    """Observes all versions of all budgets, and the displaced and refused pods that they cover."""
 
     _budgets: dict[str, dict[str, PodDisruptionBudget]] = field(default_factory=dict)
     _records: dict[str, _Record] = field(default_factory=dict)
@@ -56,23 +59,24 @@ class BudgetRecorder:
                 yield pdb
 
     def displaced(self, pod: Pod, key: str, now: Instant) -> None:
-        """Record that `pod`, known as `key`, was preempted, evicted or deleted with its node.
+        """Record that `pod`, with the key `key`, was preempted, evicted or deleted with its node.
 
-        A budget that let the pod go already counts it as disrupted.
+        All budgets that select the pod are included, because a budget that allowed the eviction
+        already counts the pod as disrupted.
         """
         for pdb in self._selecting(pod):
             self._records[pdb.key].displaced.append((now, key))
 
     def refused(self, pod: Pod, key: str, now: Instant) -> None:
-        """Record that an eviction of `pod`, known as `key`, was refused."""
+        """Record that an eviction of `pod`, with the key `key`, was refused."""
         for pdb in self.covering(pod):
             self._records[pdb.key].refused[key] = now
 
     def histories(self, since: Instant) -> Iterator[BudgetHistory]:
         """Yield the histories of budgets, sorted by name.
 
-        These are the budgets that exist, and those with displaced or refused pods at or after
-        `since`.
+        These are the budgets that still exist, and budgets with displaced or refused pods at or
+        after `since`.
         """
         existing = {key for budgets in self._budgets.values() for key in budgets}
         for key in sorted(self._records):

@@ -1,4 +1,4 @@
-"""ClusterHistoryRecorder: records when pods occupied which nodes, and the states of nodes.
+"""ClusterHistoryRecorder: records the states of nodes, and the times at which pods occupied them.
 
 A pod occupies a node from its binding until it completes or is deleted, as in `NodeEnd`.
 """
@@ -20,12 +20,12 @@ from fairlead.whatif.outcome.run_outcome import (
 )
 from fairlead.whatif.run.allocation import nodes_at_end
 
-PLACEMENTS_MAX: Final = 100_000  # a report with more would be too large for a browser
+PLACEMENTS_MAX: Final = 100_000  # a report with more changes would be too large for a browser
 
 
 @dataclass(slots=True)
 class ClusterHistoryRecorder:
-    """Records the history of one run; `is_loading` while the first state is recorded.
+    """Records the history of one run; `is_loading` is set while the initial state is recorded.
 
     With more than `placements_max` changes of placements, there is no history.
     """
@@ -33,12 +33,12 @@ class ClusterHistoryRecorder:
     is_loading: bool = False
     placements_max: int = PLACEMENTS_MAX
     _placements: list[tuple[Instant, str, str, bool]] = field(default_factory=list)
-    _node_of: dict[str, str] = field(default_factory=dict)  # nodes by the uids of their pods
+    _node_of: dict[str, str] = field(default_factory=dict)  # {uid of a pod: its node}
     _statuses: dict[str, list[NodeStatusChange]] = field(default_factory=lambda: defaultdict(list))
     _deleted: dict[str, Node] = field(default_factory=dict)
 
     def place(self, uid: str, node: str, at: Instant) -> None:
-        """Record that the pod `uid` occupies `node` from `at` on; "" for no node."""
+        """Record that the pod `uid` occupies `node` from `at` on; "" means no node."""
         before = self._node_of.get(uid, "")
         if node in self._deleted:
             node = ""
@@ -72,13 +72,13 @@ class ClusterHistoryRecorder:
     def _add(self, status: NodeStatusChange) -> None:
         statuses = self._statuses[status.node]
         if not statuses and not self.is_loading:
-            statuses.append(_absent(status.node, 0))  # created during the run
+            statuses.append(_absent(status.node, 0))  # the node was created during the run
         if statuses and replace(status, at=statuses[-1].at) == statuses[-1]:
             return
         statuses.append(status)
 
     def history(self, since: Instant, end_of: Callable[[str], PodEnd]) -> ClusterHistory | None:
-        """Return the history from `since` on; None if there are more than `placements_max` changes.
+        """Return the history from `since` on; None after more than `placements_max` changes.
 
         `end_of` returns a pod by its uid.
         """
@@ -103,7 +103,7 @@ class ClusterHistoryRecorder:
         )
 
     def _statuses_from(self, since: Instant) -> Iterator[NodeStatusChange]:
-        """Yield the statuses after `since` of each node that has any, and its status at `since`."""
+        """Yield each node's status at `since` and later, if it changed after `since`."""
         for of_node in self._statuses.values():
             later = [one for one in of_node if one.at > since]
             if later:

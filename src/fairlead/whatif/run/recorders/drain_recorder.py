@@ -25,7 +25,7 @@ class DrainRecorder:
 
     _drains: dict[str, _Drain] = field(
         default_factory=dict
-    )  # by node, in the order of the requests
+    )  # {node: drain}, in the order of the requests
 
     def observe(self, node: Node, now: Instant) -> None:
         """Record the drain stage of `node`."""
@@ -44,7 +44,7 @@ class DrainRecorder:
             drain.empty_at = now
 
     def progress(self, undrained: Sequence[Undrained]) -> list[DrainProgress]:
-        """Return all drains.
+        """Return the progress of all drains.
 
         `undrained` are the pods whose evictions are still refused at the end.
         """

@@ -1,7 +1,7 @@
 """GangRecorder: follows the members of gangs through a run and counts their outcomes.
 
-GangTally defines the counts. A member keeps the name of its first incarnation, so the replacement
-of an evicted member is the same member.
+GangTally defines the counts. A replacement pod keeps the name of the pod that it replaces, so the
+replacement of an evicted member is the same member.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fairlead.whatif.outcome.jobs import GangTally, GangWaits
 
 @dataclass(slots=True)
 class _Run:
-    """One member's time on a node; `until` is when it succeeded."""
+    """The time of one member on a node; `until` is the instant at which the member succeeded."""
 
     began: Instant
     requests: dict[str, int]
@@ -33,9 +33,10 @@ class _Run:
 
 @dataclass(slots=True)
 class _Gang:
-    """A gang's members; `running` is keyed by uid, `done` by the name of the first incarnation.
+    """A gang's members; `running` is keyed by uid, `done` by the name of the member's first pod.
 
-    `created` is when its group appeared, `started` when enough members ran for the first time.
+    `created` is the instant at which the group appeared. `started` is the instant at which enough
+    members ran for the first time.
     """
 
     minimum: int = 0
@@ -48,7 +49,7 @@ class _Gang:
     since: Instant = 0
 
     def note_start(self, now: Instant) -> None:
-        """Set `started` if enough members run for the first time."""
+        """Set `started` to `now` if enough members run for the first time."""
         if self.started is None and len(self.running) + len(self.done) >= self.minimum > 0:
             self.started = now
 
@@ -65,12 +66,11 @@ class _Gang:
 
 
 class GangRecorder:
-    """Observes pods and groups, and receives preemptions."""
+    """Observes pods and groups, and records preemptions."""
 
     def __init__(self) -> None:
-        """Start without gangs."""
         self._gangs: dict[str, _Gang] = {}
-        self._gang_of: dict[str, _Gang] = {}  # by uid of a pod
+        self._gang_of: dict[str, _Gang] = {}  # {uid of a pod: its gang}
         self._touched: dict[str, _Gang] = {}
         self._touched_at: Instant = 0
         self._broken = 0
@@ -132,7 +132,8 @@ class GangRecorder:
     def preempted(self, victims: Iterable[ObjectRef], now: Instant) -> None:
         """Record that `victims` are preempted.
 
-        The gangs that this breaks are determined later, when all victims of the instant are known.
+        The gangs that the preemptions break are determined later, when all victims of the instant
+        are known.
         """
         self._settle(now)
         for ref in victims:
@@ -147,7 +148,7 @@ class GangRecorder:
             self._touched[ref.uid] = gang
 
     def _settle(self, now: Instant) -> None:
-        """Count the gangs that were broken at the last instant, once time has advanced."""
+        """Count the gangs that were broken at the last recorded instant, if `now` is later."""
         if now > self._touched_at:
             broken = {id(g): g for g in self._touched.values() if g.is_incomplete}
             self._broken += len(broken)
@@ -165,7 +166,7 @@ class GangRecorder:
     # --- result ---------------------------------------------------------------------------
 
     def tally(self, now: Instant) -> GangTally:
-        """Return the counts over gangs that need more than one member."""
+        """Return the counts over all gangs that need more than one member."""
         self._settle(now + 1)
         gangs = [gang for gang in self._gangs.values() if gang.minimum > 1]
         for gang in gangs:
@@ -181,7 +182,7 @@ class GangRecorder:
 
 
 def _waits(gangs: Iterable[_Gang]) -> Iterator[GangWaits]:
-    """Yields how long the gangs of each queue waited, sorted by queue."""
+    """Yield the waits of the gangs of each queue, sorted by queue."""
     by_queue: dict[str, list[_Gang]] = defaultdict(list)
     for gang in gangs:
         by_queue[gang.queue or DEFAULT_QUEUE].append(gang)

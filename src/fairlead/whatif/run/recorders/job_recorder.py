@@ -49,9 +49,9 @@ class JobRecorder:
         self.reporter.report(record)
 
     def outcome(self, batch: Batch | None, cluster: Cluster, now: Instant) -> JobsOutcome:
-        """Return the outcome as of `now`.
+        """Return the outcome at `now`.
 
-        `batch` is the batch scheduler of `cluster`, if there is one.
+        `batch` is the batch scheduler of `cluster`, None if there is none.
         """
         gangs = self.gangs.tally(now)
         if batch is None:
@@ -63,13 +63,13 @@ class JobRecorder:
 
 
 def missing_queue(batch: Batch, pod: Pod) -> str:
-    """Return the queue that `pod` waits for if it does not exist, else ""."""
+    """Return the missing queue that `pod` waits for; "" if its queue exists."""
     task = batch.jobs.tasks.get(pod.metadata.uid or pod.key)
     return task.job.queue if task is not None and _lacks_queue(batch, task.job) else ""
 
 
 def missing_queue_notes(batch: Batch) -> Iterator[str]:
-    """Return a sentence for each missing queue that jobs wait for."""
+    """Yield a sentence for each missing queue that jobs wait for."""
     waiting = Counter(
         job.queue
         for job in batch.jobs.jobs.values()

@@ -1,10 +1,11 @@
 """OutageRecorder: follows failed nodes and the pods that were on them.
 
-It observes the stimuli and reports of a run. A pod is tracked from the moment its node is out of
-service until it is up again; pods of healthy nodes cost nothing.
+It observes the stimuli and reports of a run. A pod is tracked from the instant at which its node is
+out of service until the pod is up again; pods of healthy nodes cost nothing. A pod and its
+replacements are called the incarnations of one pod.
 
     zone        the zone's key (nodelifecycle.zone), as in ZoneChange
-    pod key     namespace/name of the first incarnation, so a replacement has its predecessor's key
+    pod key     namespace/name of the first incarnation; all replacements have the same key
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ class FailedNode:
     tainted_at: Instant | None = None
     evictions: list[Instant] = field(default_factory=list)
     back_at: Instant | None = None
-    pods: dict[str, None] = field(default_factory=dict)  # original keys
+    pods: dict[str, None] = field(default_factory=dict)  # pod keys
 
 
 @dataclass(slots=True)
 class AffectedPod:
-    """A pod that was on a failed `node`; `pod` is the incarnation that was there."""
+    """A pod that was on a failed `node`; `pod` is the incarnation on that node."""
 
     pod: Pod
     node: str
@@ -74,23 +75,25 @@ class OutageRecorder:
     config: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)
     now: Instant = 0
     nodes: dict[str, Node] = field(default_factory=dict)
-    pods: dict[str, Pod] = field(default_factory=dict)  # existing pods by uid
-    failed_nodes: dict[str, FailedNode] = field(default_factory=dict)  # by name
+    pods: dict[str, Pod] = field(default_factory=dict)  # {uid: existing pod}
+    failed_nodes: dict[str, FailedNode] = field(default_factory=dict)  # by node name
     affected: dict[str, AffectedPod] = field(default_factory=dict)  # by pod key
-    timers: dict[str, EvictionTimed] = field(default_factory=dict)  # by uid
+    timers: dict[str, EvictionTimed] = field(default_factory=dict)  # by uid of the pod
     turns: list[RateLimitedTaint] = field(default_factory=list)
     zones: list[ZoneChange] = field(default_factory=list)
     node_samples: list[NodeSample] = field(default_factory=list)
     pod_samples: list[AffectedPodSample] = field(default_factory=list)
     first_back_at: Instant | None = None
     last_back_at: Instant | None = None
-    _rates: dict[str, float] = field(default_factory=dict)  # nodes per second by zone
+    _rates: dict[str, float] = field(default_factory=dict)  # nodes per second, by zone
     _states: dict[str, NodeState] = field(default_factory=dict)
-    _is_serving: dict[str, bool] = field(default_factory=dict)  # kubelet runs and Ready is True
+    _is_serving: dict[str, bool] = field(
+        default_factory=dict
+    )  # whether the kubelet runs and Ready is True
     _zone_of: dict[str, str] = field(default_factory=dict)
     _counts: dict[str, dict[NodeState, int]] = field(default_factory=dict)
     _on_node: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
-    _keys: dict[str, str] = field(default_factory=dict)  # keys by uid, including deleted pods
+    _keys: dict[str, str] = field(default_factory=dict)  # {uid: pod key}, including deleted pods
     _by_key: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     _tally: dict[AffectedPodState, int] = field(
         default_factory=lambda: dict.fromkeys(AffectedPodState, 0)
@@ -119,7 +122,7 @@ class OutageRecorder:
                     self._record_eviction(record)
 
     def is_waiting(self) -> bool:
-        """Return whether a toleration will expire, or a queued node will be tainted."""
+        """Return whether a toleration will expire or a queued node will be tainted."""
         return bool(self.timers) or any(self._will_taint(zone) for zone in self._counts)
 
     def _will_taint(self, zone: str) -> bool:
@@ -194,23 +197,23 @@ class OutageRecorder:
         self._sample_pods()
 
     def state(self, node: str) -> NodeState | None:
-        """Return the node's current state; None if it was deleted."""
+        """Return the current state of `node`; None if it was deleted."""
         return self._states.get(node)
 
     def is_serving(self, node: str) -> bool:
-        """Return whether the node works; True for no node and for an unknown node."""
+        """Return whether `node` works; True for "" and for an unknown node."""
         return self._is_serving.get(node, True)
 
     def pods_on(self, node: str) -> list[Pod]:
-        """Return the existing pods on the node, in the order of their binding."""
+        """Return the existing pods on `node`, in the order of their binding."""
         return [self.pods[uid] for uid in self._on_node.get(node, ())]
 
     def zone(self, node: str) -> str:
-        """Return the key of the node's zone; "" if the node was deleted."""
+        """Return the key of the zone of `node`; "" if the node was deleted."""
         return self._zone_of.get(node, "")
 
     def incarnations(self, key: str) -> list[Pod]:
-        """Return the existing pods with this key, oldest first."""
+        """Return the existing pods with the key `key`, oldest first."""
         return [self.pods[uid] for uid in self._by_key.get(key, ())]
 
     def _record_failure(self, name: str, state: NodeState) -> None:
@@ -224,7 +227,10 @@ class OutageRecorder:
             self._mark_affected(self.pods[uid])
 
     def _move(self, name: str, zone: str, state: NodeState | None) -> None:
-        """Move the node to its new zone and state in the counts; None if it was deleted."""
+        """Update the counts for the node `name`, which is now in `zone` with `state`.
+
+        `state` is None if the node was deleted.
+        """
         old_zone, old_state = self._zone_of.get(name), self._states.get(name)
         if (old_zone, old_state) == (zone, state):
             return
@@ -268,7 +274,7 @@ class OutageRecorder:
         self._sample_pods()
 
     def replace_pod(self, pod: Pod, now: Instant) -> None:
-        """Record a version of an existing pod that has the same node and state."""
+        """Record a new version of an existing pod whose node and state have not changed."""
         self.now = now
         self.pods[pod.metadata.uid] = pod
 
@@ -327,7 +333,10 @@ class OutageRecorder:
         affected.state = state
 
     def _state(self, key: str) -> tuple[AffectedPodState, str]:
-        """Return the best state of any incarnation of `key`, and the uid of the one that is up."""
+        """Return (best state of all incarnations of `key`, uid of the running incarnation).
+
+        The uid is "" if no incarnation is up.
+        """
         best = AffectedPodState.DOWN
         for pod in self.incarnations(key):
             if pod.status.phase == "Succeeded":
@@ -345,7 +354,7 @@ class OutageRecorder:
         yield from dict.fromkeys(_key(self.pods[uid]) for uid in self._on_node.get(node, ()))
 
     def _sample_pods(self) -> None:
-        """Add a sample if the states of pods have changed; of one instant the last one counts."""
+        """Add a sample if states of pods have changed; replace a sample of the same instant."""
         if not self._is_sample_due:
             return
         self._is_sample_due = False
@@ -364,7 +373,7 @@ class OutageRecorder:
 
 
 def state_of(node: Node) -> NodeState:
-    """Return the state that the Node object shows."""
+    """Return the state of `node` according to its taints, conditions and annotations."""
     if any(t.key in _FAILURE_TAINTS and t.effect == NO_EXECUTE for t in node.spec.taints):
         return NodeState.TAINTED
     if ready_status(node) not in (TRUE, ""):
@@ -391,5 +400,5 @@ def _key(pod: Pod) -> str:
 
 
 def _relevant_fields(pod: Pod) -> tuple[str, str, bool]:
-    """Return the fields that a pod's state depends on."""
+    """Return the fields on which a pod's state depends: (node, phase, whether it terminates)."""
     return (pod.spec.node_name, pod.status.phase, is_terminating(pod))

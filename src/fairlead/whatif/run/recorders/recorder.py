@@ -1,11 +1,12 @@
-"""Recorder: collects the outcome of a run as it happens.
+"""Recorder: collects the outcome of a run while it happens.
 
 It uses the controllers' reports (placements, preemptions and evictions, with reasons) and the
 stimuli that the controllers receive (changes of pods and budgets). The recorder only observes.
 
     a pod in the counts:   pending (no node) -> running (has a node) -> over (ended or deleted)
 
-A terminating pod counts as over, because its replacement is counted already.
+A terminating pod counts as over, because its replacement is already counted. A pod and its
+replacements are called the incarnations of one pod.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ _COMPLAINT_REASONS = ("FailedCreate", "ReplicaSetCreateError")
 
 
 def requests_of_pod(pod: Pod) -> Mapping[str, int]:
-    """Return the requests of `pod`; if it has a node, its status counts too."""
+    """Return the requests of `pod`; for a pod on a node, its status counts, too."""
     return pod_requests(pod, existing=bool(pod.spec.node_name))
 
 
@@ -95,7 +96,7 @@ class _Track:
 
 @dataclass(slots=True)
 class Counts:
-    """Counts of one priority: pods pending and running now, preempted and evicted so far."""
+    """Numbers of pods of one priority: pending and running now, preempted and evicted so far."""
 
     pending: int = 0
     running: int = 0
@@ -105,7 +106,7 @@ class Counts:
 
 @dataclass(slots=True)
 class Recorder:
-    """A Reporter that also observes stimuli; `now` is the time of the last one."""
+    """A Reporter that also observes stimuli; `now` is the time of the last stimulus."""
 
     now: Instant
     preempted: list[Preempted] = field(default_factory=list)
@@ -113,23 +114,25 @@ class Recorder:
     breaches: list[PdbBreach] = field(default_factory=list)
     samples: list[PodCountSample] = field(default_factory=list)
     choices: int = 0
-    complaints: dict[str, str] = field(default_factory=dict)  # the first message by object
+    complaints: dict[str, str] = field(default_factory=dict)  # {object: its first message}
     recurrences: list[Recurrence] = field(default_factory=list)
     outage: OutageRecorder = field(default_factory=OutageRecorder)
     drains: DrainRecorder = field(default_factory=DrainRecorder)
     workloads: WorkloadRecorder = field(default_factory=WorkloadRecorder)
     history: ClusterHistoryRecorder = field(default_factory=ClusterHistoryRecorder)
-    touched: set[str] = field(default_factory=set)  # keys of pods that changed after loading
+    touched: set[str] = field(default_factory=set)  # keys of the pods that changed after loading
     priority_names: dict[int, str] = field(default_factory=dict)
     requests_of: Callable[[Pod], Mapping[str, int]] = field(default=requests_of_pod)
-    _bound: list[tuple[Pod, Instant, Instant]] = field(default_factory=list)  # created and bound
-    _tracks: dict[str, _Track] = field(default_factory=dict)  # existing pods by namespace/name
-    _known: dict[str, _Track] = field(default_factory=dict)  # all pods of the run by uid
+    _bound: list[tuple[Pod, Instant, Instant]] = field(
+        default_factory=list
+    )  # (pod, instant from which it waited, instant of its binding)
+    _tracks: dict[str, _Track] = field(default_factory=dict)  # {namespace/name: existing pod}
+    _known: dict[str, _Track] = field(default_factory=dict)  # {uid: pod}, for all pods of the run
     _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated
     _counts: dict[int, Counts] = field(default_factory=dict)
-    _collected_at: Instant = -1  # by pod garbage collection; what budgets allowed then, less pods
+    _collected_at: Instant = -1  # last instant of pod garbage collection; `_allowed` is for it
     _allowed: dict[str, int] = field(default_factory=dict)
-    # While a snapshot is loaded: the priorities to be sampled afterwards.
+    # While a snapshot is loaded: the priorities that must be sampled afterwards.
     _unsampled: dict[int, None] | None = None
     budgets: BudgetRecorder = field(default_factory=BudgetRecorder)
 
@@ -173,7 +176,7 @@ class Recorder:
         return Recurrence("starving", message, record.at, workload, record.times)
 
     def explain_waiting(self, why: Callable[[Pod], str]) -> None:
-        """Set the reason of pending pods that never entered the queue to the result of `why`."""
+        """Set the reason of each pending pod without a reason to the result of `why`."""
         for track in self._tracks.values():
             if track.state == _PENDING and not track.reason:
                 track.reason = why(track.pod)
@@ -190,7 +193,7 @@ class Recorder:
             self.preempted.append(
                 Preempted(
                     pod=victim,
-                    node=victim.node or record.node,  # a plugin may take pods from other nodes
+                    node=victim.node or record.node,  # a plugin may choose victims on other nodes
                     at=record.at,
                     by=by.key,
                     by_priority=by.priority,
@@ -209,7 +212,10 @@ class Recorder:
             self.budgets.displaced(track.pod, _original_key(track.pod), self.now)
 
     def _record_breaches(self, victims: Iterable[ObjectRef], by: str, at: Instant) -> None:
-        """Record the budgets that the victims, taken in order, exceed."""
+        """Record a breach for each victim beyond the disruptions that a budget allows.
+
+        The victims are counted in the given order.
+        """
         # upstream: plugins/defaultpreemption: filterPodsWithPDBViolation
         allowed: dict[str, int] = {}
         for ref in victims:
@@ -222,13 +228,16 @@ class Recorder:
                     self.breaches.append(PdbBreach(pdb=pdb.key, pod=pod, by=by, at=at))
 
     def evicted_within_budgets(self, record: PodEvicted) -> None:
-        """Record an eviction that a step made, and which the budgets allowed."""
+        """Record an eviction that a step made and that the budgets allowed."""
         self._on_evicted(record, None, asks_budgets=True)
 
     def _on_evicted(
         self, record: PodEvicted, tolerated_s: int | None, *, asks_budgets: bool
     ) -> None:
-        """Record an eviction; a completed pod does not count."""
+        """Record an eviction, unless the pod has completed.
+
+        `asks_budgets` means that the eviction respected the budgets.
+        """
         track = self._known.get(record.pod.uid)
         if track is not None and is_terminal(track.pod):
             return
@@ -250,7 +259,7 @@ class Recorder:
         self._sample(pod.priority)
 
     def _record_ignored_budgets(self, record: PodEvicted) -> None:
-        """Record the budgets that would have refused an eviction caused by a taint."""
+        """Record a breach of each budget that would have refused an eviction caused by a taint."""
         track = self._known.get(record.pod.uid)
         if track is None:
             return
@@ -260,11 +269,11 @@ class Recorder:
                 self.breaches.append(PdbBreach(pdb=pdb.key, pod=pod, by=record.why, at=record.at))
 
     def _on_collected(self, record: PodCollected) -> None:
-        """Record the budgets that lose a pod because its node was deleted.
+        """Record a breach of each budget that loses too many pods because nodes were deleted.
 
         Pod garbage collection deletes the pods of deleted nodes in one pass, before the status of a
-        budget can follow; so pods of one instant are subtracted from what the budget allowed.
-        Pods of DaemonSets go with their node and do not count.
+        budget can follow. So the pods of one instant are subtracted from the allowed disruptions.
+        Pods of DaemonSets are deleted with their node and do not count.
         """
         track = self._known.get(record.pod.uid)
         if track is None or _state_of(track.pod) == _OVER or is_daemon_pod(track.pod):
@@ -309,9 +318,9 @@ class Recorder:
                     self.budgets.refused(track.pod, _original_key(track.pod), now)
 
     def _see_conditions(self, one: ApiObject) -> bool:
-        """Record a version of a pod in which only conditions differ; return False for others.
+        """Record a new version of a pod that differs only in conditions; return False for others.
 
-        A short form of the other records, for the most frequent change.
+        This is a fast path for the most frequent change.
         """
         track = self._tracks.get(one.key) if isinstance(one, Pod) else None
         if track is None or not isinstance(one, Pod) or not _is_in_same_state(track.pod, one):
@@ -326,7 +335,7 @@ class Recorder:
         return True
 
     def _load(self, objects: Iterable[ApiObject]) -> None:
-        """Record the objects of a snapshot, with one sample of each priority."""
+        """Record the objects of a snapshot, and one sample of each priority."""
         unsampled: dict[int, None] = {}
         self._unsampled = unsampled
         self.history.is_loading = True
@@ -340,7 +349,7 @@ class Recorder:
             self._sample(priority)
 
     def _observe_outage(self, stimulus: Stimulus, now: Instant) -> None:
-        """Record the outage, and the affected pods of a node that stops or starts to work."""
+        """Record changes of nodes, and the readiness of pods whose node starts or stops to work."""
         match stimulus:
             case ObjectChanged(Node() as node):
                 name = node.metadata.name
@@ -358,7 +367,7 @@ class Recorder:
                 self.outage.observe(stimulus, now)
 
     def _observe_workloads(self, stimulus: Stimulus) -> None:
-        """Record the transition of a pod, before the other records are updated."""
+        """Record the transition of a pod; must be called before the other records are updated."""
         match stimulus:
             case ObjectChanged(Pod() as pod):
                 self.touched.add(_original_key(pod))
@@ -424,7 +433,7 @@ class Recorder:
     def ends(self) -> dict[str, PodEnd]:
         """Return the existing pods, sorted by the key of their first incarnation.
 
-        Of several incarnations, the living one counts.
+        If several incarnations of a pod exist, return the one that is not ending.
         """
         by_key: dict[str, _Track] = {}
         for key in sorted(self._tracks):
@@ -444,14 +453,14 @@ class Recorder:
         return (track.pod for track in self._tracks.values())
 
     def are_placed(self, keys: Iterable[str]) -> bool:
-        """Return whether all pods called `keys` (`namespace/name`) exist and none is pending."""
+        """Return whether all pods in `keys` (`namespace/name`) exist and none is pending."""
         tracks = map(self._tracks.get, keys)
         return all(one is not None and one.state != _PENDING for one in tracks)
 
     def waits(self, begin: Instant) -> list[PodWait]:
-        """Return the pods that were bound after `begin` or still wait, and since when they waited.
+        """Return the waits of pods that were bound at or after `begin` or still wait.
 
-        A wait begins at `begin` at the earliest. Pods that belong to a node do not wait for one.
+        A wait begins at `begin` at the earliest. Pods that belong to a node do not wait for a node.
         """
         found: list[tuple[Pod, Instant, Instant | None]]
         found = [(pod, since, until) for pod, since, until in self._bound if until >= begin]
@@ -473,14 +482,14 @@ class Recorder:
         ]
 
     def _refusal(self, track: _Track) -> str:
-        """Return the API server's refusal, with the names of the budgets added."""
+        """Return the API server's refusal, followed by the names of the budgets."""
         if not track.refusal.endswith("disruption budget."):
             return track.refusal
         names = ", ".join(pdb.key for pdb in self.budgets.covering(track.pod))
         return f"{track.refusal} ({names})" if names else track.refusal
 
     def cluster_history(self, since: Instant) -> ClusterHistory | None:
-        """Return how nodes and the pods on them changed from `since` on; None if too often."""
+        """Return the history of nodes and their pods from `since` on; None if it is too long."""
         return self.history.history(since, lambda uid: self._end_of(self._known[uid]))
 
     # --- bookkeeping -----------------------------------------------------------------------
@@ -517,7 +526,7 @@ class Recorder:
         return found
 
     def _sample(self, priority: int) -> None:
-        """Record the current counts; of several samples at one instant the last one counts."""
+        """Record the current counts; they replace a sample of the same instant and priority."""
         if self._unsampled is not None:
             self._unsampled[priority] = None
             return
@@ -550,12 +559,12 @@ def _state_of(pod: Pod) -> str:
 
 
 def _is_in_same_state(before: Pod, after: Pod) -> bool:
-    """Return whether two versions of a pod are known to be equal in everything that is recorded."""
+    """Return whether two versions of a pod are equal in everything that is recorded."""
     return before.status.phase == after.status.phase and differs_in_status_only(before, after)
 
 
 def _liveness(pod: Pod) -> int:
-    """Return a sort key: the higher, the more alive the pod is."""
+    """Return a sort key: 2 for a live pod, 1 for a completed pod, 0 for a terminating pod."""
     if is_terminating(pod):
         return 0
     return 1 if is_terminal(pod) else 2

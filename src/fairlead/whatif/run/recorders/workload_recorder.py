@@ -1,4 +1,4 @@
-"""WorkloadRecorder: records when workloads' pods are created, become ready and end.
+"""WorkloadRecorder: records the times at which workloads' pods are created, become ready and end.
 
 Pods that do not change cost nothing. The number of ready pods at the start is computed from the
 number at the end and the transitions in between.
@@ -23,7 +23,7 @@ from fairlead.whatif.outcome.workload import (
 
 
 class Step(StrEnum):
-    """The kind of a transition; LEFT means that the pod is being deleted or deleted."""
+    """The kind of a transition; LEFT means that the pod is deleted or terminating, or has ended."""
 
     CREATED = "created"
     PLACED = "placed"
@@ -34,7 +34,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PodTransition:
-    """One step of a pod of `workload`, made from the template's `revision`."""
+    """One transition of a pod of `workload`, which was made from the template's `revision`."""
 
     at: Instant
     workload: WorkloadRef
@@ -46,19 +46,21 @@ class PodTransition:
 class WorkloadRecorder:
     """Records the transitions of the pods that change after the cluster was loaded.
 
-    `placed` counts the existing pods of each workload that got a node since then.
+    `placed` counts the existing pods of each workload that got a node after loading.
     """
 
     transitions: list[PodTransition] = field(default_factory=list)
     placed: Counter[WorkloadRef] = field(default_factory=Counter)
-    _is_ready: dict[str, bool] = field(default_factory=dict)  # by uid; pods that have changed
+    _is_ready: dict[str, bool] = field(
+        default_factory=dict
+    )  # {uid: whether it is ready}, for pods that have changed
 
     def pod_changed(
         self, before: Pod | None, after: Pod | None, now: Instant, *, is_serving: bool
     ) -> None:
-        """Record the change of a pod from `before` to `after`; None if it does not exist.
+        """Record the change of a pod from `before` to `after`; None means that it does not exist.
 
-        `is_serving` says whether its node works; True without a node.
+        `is_serving` is True if the pod's node works, or if it has no node.
         """
         pod = after or before
         if pod is None:
@@ -75,7 +77,7 @@ class WorkloadRecorder:
                 self.placed[workload_of(pod)] -= 1
 
     def node_changed(self, pods: Iterable[Pod], now: Instant, *, is_serving: bool) -> None:
-        """Record that a node stopped or started to work; `pods` are on it."""
+        """Record that a node stopped or started to work; `pods` are the pods on it."""
         for pod in pods:
             self._set_ready(pod, pod, now, is_ready=is_serving and _ready(pod))
 
@@ -97,7 +99,7 @@ class WorkloadRecorder:
     ) -> Iterator[tuple[WorkloadRef, WorkloadReadiness]]:
         """Yield the readiness of each workload in `wanted` from `since` to `until`.
 
-        `pods` are those that exist at the end.
+        `pods` are the pods that exist at the end.
         """
         deltas = self._deltas()
         at_end = self._ready_pods(pods, wanted)
@@ -109,7 +111,7 @@ class WorkloadRecorder:
         return {one.workload for one in self.transitions if one.at >= since}
 
     def _deltas(self) -> dict[WorkloadRef, list[tuple[Instant, int]]]:
-        """Return the changes of the number of ready pods by workload, in order of time."""
+        """Return (instant, change of the number of ready pods) by workload, ordered by time."""
         deltas: dict[WorkloadRef, list[tuple[Instant, int]]] = defaultdict(list)
         for one in self.transitions:
             change = (one.step is Step.READY) - (one.step is Step.UNREADY)
@@ -120,7 +122,7 @@ class WorkloadRecorder:
         self, pods: Iterable[Pod], workloads: Iterable[WorkloadRef]
     ) -> dict[WorkloadRef, int]:
         ready = dict.fromkeys(workloads, 0)
-        namespaces = {ref.namespace for ref in ready}  # to pass over most pods
+        namespaces = {ref.namespace for ref in ready}  # to skip most pods quickly
         for pod in pods:
             if pod.metadata.namespace in namespaces and (ref := workload_of(pod)) in ready:
                 known = self._is_ready.get(pod.metadata.uid)
@@ -131,7 +133,7 @@ class WorkloadRecorder:
 def _readiness(
     deltas: list[tuple[Instant, int]], at_end: int, wanted: int, since: Instant, until: Instant
 ) -> WorkloadReadiness:
-    """Compute the readiness forward from `since`; changes at one instant are added up.
+    """Return the readiness from `since` on; changes at one instant are added up.
 
     Example: 3 ready at the end, deltas (5 s, -1), (9 s, +1): 3 from 0 s, 2 from 5 s, 3 from 9 s.
     """
@@ -163,7 +165,7 @@ def _is_over(pod: Pod) -> bool:
 def _ready(pod: Pod) -> bool:
     """Return whether `pod` is ready.
 
-    A running pod whose dump shows no conditions counts as ready.
+    A running pod without a Ready condition in the dump counts as ready.
     """
     if pod.status.phase != "Running" or not pod.spec.node_name or is_terminating(pod):
         return False
@@ -172,7 +174,7 @@ def _ready(pod: Pod) -> bool:
 
 
 def count_workloads(pods: Iterable[Pod]) -> int:
-    """Return the number of workloads of `pods`; each controller is examined once."""
+    """Return the number of workloads of `pods`; one pod per controller is examined."""
     by_owner: dict[str, Pod] = {}
     alone = 0
     for pod in pods:
