@@ -1,7 +1,7 @@
-"""AuditedInput: what users did to a cluster, according to its audit log, as steps of a scenario.
+"""AuditedInput: the actions of users in a cluster's audit log, as steps of a scenario.
 
 The simulation has its own controllers, scheduler and kubelets. So the recorded writes of the real
-ones are left out:
+components are left out:
 
     an object that a known object controls     its controller creates it again
     bindings, status                           decided again; but a node's allocatable is followed
@@ -11,7 +11,8 @@ ones are left out:
 
 All other writes become steps at their recorded times: objects are created, changed (spec, labels
 and annotations, as a merge patch) and deleted. A pod whose owner is in neither the log nor the dump
-is created as recorded, without owner. Pods that completed in the log run as long as they did there.
+is created as recorded, without an owner. A pod that completed in the log has the same runtime in
+the simulation.
 
     line  create  deployment shop/web        ->  a step, if an administrator wrote it
     line  create  replicaset shop/web-5d     ->  left out: shop/web controls it
@@ -57,12 +58,12 @@ from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
-# The kinds whose controllers the simulation has.
+# The kinds of objects whose dependents the simulation creates.
 _CONTROLLING: Final = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob",
                        "ReplicationController", "Node")  # fmt: skip
 _ACCOUNT: Final = "system:serviceaccount:kube-system:"
 _KUBELET: Final = "system:node:"
-# Their deletions and changes of pods are decided again.
+# Users whose deletions and changes of pods the simulation decides again.
 _DECIDERS: Final = frozenset(
     {"system:kube-scheduler",
      *(f"{_ACCOUNT}{name}" for name in ("node-controller", "taint-eviction-controller",
@@ -89,7 +90,7 @@ _SYSTEM: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class AuditLog:
-    """An audit log and its writes, in the order of their times."""
+    """An audit log and its writes, ordered by time."""
 
     source: str
     writes: Sequence[AuditedWrite]
@@ -107,7 +108,7 @@ class AuditLog:
 
 @dataclass(frozen=True, slots=True)
 class AuditedInput:
-    """Steps, the lifecycles of completed pods in the order of their starts, and notes."""
+    """Steps, the lifecycles of completed pods ordered by their starts, and notes."""
 
     steps: tuple[ScriptedStep, ...] = ()
     lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]] = field(default_factory=dict)
@@ -118,16 +119,17 @@ NO_INPUT: Final = AuditedInput()
 
 
 def read_audited(source: str, data: bytes) -> AuditLog:
-    """Return the audit log `data`, called `source` in messages. Raises InputError."""
+    """Return the audit log `data`; `source` names it in messages. Raises InputError."""
     return AuditLog(source, read_audit_log(source, data, has_workloads=True))
 
 
 def audited_input(
     log: AuditLog, initial: Sequence[Manifest], start: Instant, inventory: Inventory
 ) -> AuditedInput:
-    """Return what users did after `start` to the cluster `initial`, whose objects `inventory` has.
+    """Return the actions of users after `start` in the cluster `initial`.
 
-    Created objects join `inventory`. Raises InputError.
+    `inventory` contains the objects of the cluster; created objects are added to it. Raises
+    InputError.
     """
     later = [one for one in log.writes if one.at > start or start == log.start]
     if log.writes and not later:
@@ -141,7 +143,7 @@ def audited_input(
 
 @dataclass(slots=True)
 class _Reader:
-    """Follows the writes of a log, and turns those of users into steps."""
+    """Applies the writes of a log to a cluster, and turns the writes of users into steps."""
 
     source: str
     start: Instant
@@ -200,7 +202,7 @@ class _Reader:
     # --- what is left out -------------------------------------------------------------------
 
     def _is_left_out(self, write: AuditedWrite, obj: Json | None) -> bool:
-        """Return whether the simulation itself does what `write` did to `obj`."""
+        """Return whether the simulation itself repeats the effect of `write` on `obj`."""
         kind, owner = write.kind, _controller(obj)
         if kind is NODE:
             return False
@@ -245,7 +247,7 @@ class _Reader:
             self._unrecorded.add(owner["kind"])
 
     def notes(self, earlier: int) -> Iterator[str]:
-        """Yield what was left out; `earlier` writes are older than the dump."""
+        """Yield notes about writes that were left out; `earlier` is the number before the dump."""
         if earlier:
             yield f"{self.source}: {earlier:,} writes before the dump was taken are in it already."
         if self._left_out:
@@ -284,7 +286,7 @@ class _Reader:
             self._workloads[key] = workload_of(pod) if is_known else WorkloadRef(POD.kind, *key)
 
     def lifecycles(self) -> dict[WorkloadRef, list[RecordedLifecycle]]:
-        """Return the lifecycles of the workloads of which a pod completed, by start."""
+        """Return the lifecycles of all workloads with a completed pod, ordered by start."""
         found: dict[WorkloadRef, list[RecordedLifecycle]] = defaultdict(list)
         completing = {self._workloads[key] for key in self._ended}
         for key, started in sorted(self._started.items(), key=lambda item: (item[1], item[0])):
@@ -309,7 +311,7 @@ def _is_deciding(user: str) -> bool:
 
 
 def _controller(obj: Json | None) -> Json | None:
-    """Return the reference to the controller of `obj`."""
+    """Return the owner reference of `obj` to its controller; None if it has no controller."""
     for one in ((obj or {}).get("metadata") or {}).get("ownerReferences") or ():
         if one.get("controller"):
             reference: Json = one
@@ -330,7 +332,7 @@ def _scaling(write: AuditedWrite) -> AuditedWrite:
 
 
 def _desired(kind: Kind, obj: Json, write: AuditedWrite) -> Json:
-    """Return `obj` without what the cluster wrote into it."""
+    """Return `obj` without the fields that the cluster wrote."""
     meta = {key: value for key, value in obj["metadata"].items() if key not in _SYSTEM}
     kept = {key: value for key, value in obj.items() if key != "status"} | {"metadata": meta}
     spec = obj.get("spec") or {}

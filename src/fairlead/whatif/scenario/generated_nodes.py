@@ -1,7 +1,7 @@
-"""Synthetic nodes: `generated:` of a scenario.
+"""Synthetic nodes: the field `generated` of a scenario.
 
 Each node looks as if a kubelet had registered it: Ready, with a hostname label and, if zones are
-configured, a zone label (round-robin, so that any number of nodes is spread evenly).
+configured, a zone label. Zones are assigned in turn, so that the nodes are spread evenly.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import StrictForm
 
 NODES_MAX: Final = 200_000
-PODS_PER_NODE: Final = 110  # the kubelet's --max-pods default
+PODS_PER_NODE: Final = 110  # the default of the kubelet's --max-pods
 _ALLOCATABLE: Final[dict[str, QuantityText]] = {"cpu": "4", "memory": "32Gi"}
 
 Allocatable = dict[str, QuantityText]
@@ -35,7 +35,7 @@ class GeneratedNodeGroup(StrictForm, frozen=True, kw_only=True):
 
 
 class GeneratedNodes(StrictForm, frozen=True, kw_only=True):
-    """Generated nodes: `nodes` plain ones plus `groups`; `zones` is a number or list of names.
+    """Generated nodes: `nodes` plain ones plus `groups`; `zones` is a number or a list of names.
 
     Groups inherit allocatable, labels and taints.
     """
@@ -63,7 +63,7 @@ def generated_nodes(generated: GeneratedNodes, source: str, start: Instant) -> l
 
 
 def zone_names(zones: int | list[str]) -> list[str]:
-    """Return the names of the zones: as given, or `zone-a`, `zone-b`, … for a number."""
+    """Return the names of the zones `zones`; a number becomes `zone-a`, `zone-b`, and so on."""
     if isinstance(zones, list):
         return zones
     letters = "abcdefghijklmnopqrstuvwxyz"

@@ -3,8 +3,8 @@
     cluster:                       at least one of
       files: [nodes.yaml, dump/]       kubectl output
       trace: {nodes: …, pods: …}       CSV tables (module trace)
-      simkube: trace.sktrace           a SimKube trace, for the nodes of the others
-      audit-log: audit.log             what users did (module audited_input)
+      simkube: trace.sktrace           a SimKube trace, for the nodes of the other sources
+      audit-log: audit.log             actions of users (module audited_input)
       generated: {nodes: 5000, …}      synthetic nodes (module generated_nodes)
     objects: [...]                 additional objects that exist from the start
     events:                        each with `at` and one verb (module timed_event)
@@ -21,7 +21,7 @@
     outputs: {report: out.html, json: out.json, commands: out.jsonl, snapshot: after.json}
 
 Input files are relative to the scenario file, outputs to the current directory. Virtual time starts
-when `files` were taken (see snapshot.py), else at 2026-01-01T00:00:00Z.
+at the time at which `files` were taken (see snapshot.py), else at 2026-01-01T00:00:00Z.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class ClusterSource(StrictForm, frozen=True, kw_only=True):
 
 
 class Outputs(StrictForm, frozen=True, kw_only=True):
-    """Files to write; None for results that are not written."""
+    """The names of files to write; None for results that are not written."""
 
     report: str | None = None
     json: str | None = None
@@ -108,7 +108,7 @@ class Outputs(StrictForm, frozen=True, kw_only=True):
 
 
 class Scenario(StrictForm, frozen=True, kw_only=True):
-    """A scenario file."""
+    """The content of a scenario file."""
 
     cluster: ClusterSource
     title: str = ""
@@ -138,10 +138,11 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     *,
     allow_extenders: bool = False,
 ) -> Experiment:
-    """Return the experiment of `scenario`, which was read from `path`, with `plugins`.
+    """Return the experiment of `scenario`, which was read from `path`.
 
-    `seed`, `batch` and `release` override the scenario's settings. Without `allow_extenders`, a
-    scheduler configuration with extenders is refused. Raises InputError.
+    `plugins` are added to the scheduler. `seed`, `batch` and `release` override the scenario's
+    settings. Without `allow_extenders`, a scheduler configuration with extenders is refused. Raises
+    InputError.
     """
     settings = scenario.settings
     releases = releases_of(path, settings, release)
@@ -191,7 +192,8 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
 class _ScenarioCluster:
     """The objects of a scenario at its `start`, and the pods of its traces, which arrive later.
 
-    `inventory` has all of them. `lifecycles` are the recorded ones; `notes` say what was left out.
+    `inventory` contains all these objects. `lifecycles` are the recorded lifecycles of pods;
+    `notes` are about writes that were left out.
     """
 
     initial: list[Manifest]
@@ -203,13 +205,13 @@ class _ScenarioCluster:
 
     @property
     def quiet(self) -> DurationNs:
-        """The quiet time of a cluster at rest: longer than any pod runs until it completes."""
+        """The quiet time of a cluster at rest: longer than any recorded runtime of a pod."""
         known = (one for found in self.lifecycles.values() for one in found)
         return max((one.ended - one.started for one in known if one.ended), default=0) + QUIET
 
 
 def _read_cluster(path: str, folder: Path, scenario: Scenario, seed: int) -> _ScenarioCluster:
-    """Read the files, traces and generated nodes of `scenario`. Raises InputError."""
+    """Return the cluster of `scenario`: files, traces and generated nodes. Raises InputError."""
     with named_by(path, "cluster.files"):
         names = scenario.cluster.files
         files = [document for name in names for document in read(str(folder / name))]
@@ -246,7 +248,7 @@ def _read_cluster(path: str, folder: Path, scenario: Scenario, seed: int) -> _Sc
 def _loads(
     path: str, folder: Path, scenario: Scenario, inventory: Inventory, start: Instant
 ) -> WorkloadLoads:
-    """Return the loads of workloads, from their own file if there is one. Raises InputError."""
+    """Return the loads of workloads, from a separate file if there is one. Raises InputError."""
     with named_by(path, "load"):
         if isinstance(scenario.load, str):
             return read_loads(str(folder / scenario.load), inventory, start)
@@ -260,7 +262,10 @@ def _kubelet(
     cluster: _ScenarioCluster,
     seed: int,
 ) -> KubeletConfig:
-    """Return the kubelets' configuration; KWOK Stages precede settings, and records Stages."""
+    """Return the kubelets' configuration.
+
+    Recorded lifecycles take precedence over KWOK Stages, and Stages over settings.
+    """
     config = kubelet_config(path, settings.kubelet, releases.nodes)
     config = with_stages(config, cluster.initial, seed)
     if not cluster.lifecycles:
@@ -283,7 +288,10 @@ def _batch_source(folder: Path, scenario: Scenario) -> str | None:
 def _objects(
     path: str, folder: Path, scenario: Scenario, seed: int, start: Instant
 ) -> tuple[list[Manifest], TraceCluster | None]:
-    """Return generated and inline objects, and the trace whose pods arrive."""
+    """Return (generated, traced and inline objects; the trace whose pods arrive, or None).
+
+    Raises InputError.
+    """
     cluster = scenario.cluster
     if not (cluster.files or cluster.trace or cluster.generated or cluster.audit_log):
         problem = "needs files, a trace, an audit log or generated nodes"
@@ -299,10 +307,10 @@ def _objects(
 
 
 def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[ScriptedStep]:
-    """Return the steps that create and end the pods of `trace`, which join `inventory`.
+    """Return the steps that create and end the pods of `trace`, and add the pods to `inventory`.
 
-    A pod that never ran ends as a failed one, because its Job would replace a deleted one.
-    `path` is the file in messages. Raises InputError.
+    A pod that never ran ends as a failed pod, because the Job of a deleted pod would replace it.
+    `path` is the file in error messages. Raises InputError.
     """
     pods = manifests([Document(path, [arrival.pod for arrival in trace.arrivals])])
     for pod in pods:
@@ -320,7 +328,7 @@ def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[Sc
 
 
 def _audit_log(folder: Path, scenario: Scenario) -> AuditLog | None:
-    """Return the audit log of a scenario. Raises InputError."""
+    """Return the audit log of a scenario; None if it has none. Raises InputError."""
     if scenario.cluster.audit_log is None:
         return None
     file = folder / scenario.cluster.audit_log
@@ -328,7 +336,7 @@ def _audit_log(folder: Path, scenario: Scenario) -> AuditLog | None:
 
 
 def _simkube(folder: Path, scenario: Scenario, inventory: Inventory) -> SimKubeTrace | None:
-    """Return the SimKube trace of a scenario. Raises InputError."""
+    """Return the SimKube trace of a scenario; None if it has none. Raises InputError."""
     if scenario.cluster.simkube is None:
         return None
     file = folder / scenario.cluster.simkube

@@ -1,4 +1,4 @@
-"""`settings:` of a scenario: simulated kubelets, scheduler, batch scheduler and controllers."""
+"""The field `settings` of a scenario: kubelets, scheduler, batch scheduler and controllers."""
 
 from __future__ import annotations
 
@@ -47,8 +47,9 @@ _AUTOSCALERS: Final = (OFF, AUTO, CLUSTER_AUTOSCALER, KARPENTER)
 class KubeletSettings(StrictForm, frozen=True, kw_only=True):
     """Delays and flags of the simulated kubelets.
 
-    `stop-after` is the time a pod takes to stop, `stop-share` a fraction of its grace period (1 by
-    default); at most one of them is given. `flags` are the kubelet's eviction flags.
+    `stop-after` is the time that a pod takes to stop, `stop-share` is this time as a fraction of
+    the pod's grace period (default 1); at most one of them is given. `flags` are the kubelet's
+    eviction flags.
     """
 
     start_delay: Duration | None = None
@@ -60,7 +61,7 @@ class KubeletSettings(StrictForm, frozen=True, kw_only=True):
 
 
 class ControllerManagerSettings(StrictForm, frozen=True, kw_only=True):
-    """kube-controller-manager's `flags`, and a `version` only for the node controllers."""
+    """kube-controller-manager's `flags`, and the `version` of the node controllers only."""
 
     version: str | float = ""
     flags: dict[str, str | int | float | bool] = {}
@@ -79,8 +80,8 @@ class Settings(StrictForm, frozen=True, kw_only=True):
     create Jobs, which run for the duration in their annotations.
 
     `autoscale` is the autoscaler that acts: off, auto, cluster-autoscaler or karpenter. It reads
-    `node_groups` or `node_pools`, and `instance_types`. `provision_time` is a duration, or one for
-    each node group or NodePool.
+    `node_groups` or `node_pools`, and `instance_types`. `provision_time` is one duration for all
+    machines, or a duration for each node group or NodePool.
     """
 
     kubelet: KubeletSettings = KubeletSettings()
@@ -124,13 +125,13 @@ def autoscaling_of(
     )
     with _named_settings(source, folder, settings):
         found = read_autoscalers(source, initial, options)
-    # A scenario's author chooses controllers; those not chosen are off.
+    # The author of a scenario chooses its controllers; all others are off.
     return Autoscaling() if settings.autoscale in {OFF, False} else found
 
 
 @contextmanager
 def _named_settings(source: str, folder: Path, settings: Settings) -> Iterator[None]:
-    """Name the autoscaler's setting in errors about its file, or about its value as an option."""
+    """Add the name of the autoscaler's setting to errors about its file or its value."""
     files = {
         "node-groups": settings.node_groups,
         "instance-types": settings.instance_types,
@@ -150,7 +151,7 @@ def _named_settings(source: str, folder: Path, settings: Settings) -> Iterator[N
 def provider_of(
     source: str, settings: Settings, outages: Iterable[StatedOutage]
 ) -> ProviderSettings:
-    """Return how the simulated provider delivers machines. Raises InputError, naming `source`."""
+    """Return the settings of the simulated provider. Raises InputError, naming `source`."""
     name, stated = "settings.provision-time", settings.provision_time
     found = ProviderSettings(source=source, path=name, outages=tuple(outages))
     if not isinstance(stated, dict):

@@ -1,17 +1,17 @@
 """SimKube traces: objects that were applied to a cluster and deleted in it, with the times.
 
-A trace is MessagePack, or the same as JSON:
+A trace is MessagePack, or JSON with the same content:
 
     {version: 3, config: …, events: [{ts: 1709241485, applied_objs: […], deleted_objs: […]}, …],
      index: {apps/v1.Deployment: {shop/web: {1709241485: [{lifecycle: {Finished: [from, to]}}]}}}}
 
-The events become steps: an object that appears first is created, later its spec and its labels are
-changed to the recorded ones. The first event is the start. What the cluster wrote into the objects
-(status, owners, the node of a pod) is left out, as SimKube does. Nodes are not in a trace.
+The events become steps. The first time that an object appears, it is created; later, its spec and
+its labels are changed to the recorded ones. The first event is the start. As SimKube does, fields
+that the cluster wrote (status, owners, the node of a pod) are left out. A trace contains no nodes.
 
-`index`, in version 2 `pod_lifecycles`, records when the pods of an object started and ended. The
-n-th pod of an object that starts in a simulation runs as long as the n-th recorded one; after the
-last one it starts again with the first.
+`index` (in version 2 `pod_lifecycles`) contains the times at which the pods of an object started
+and ended. The n-th pod of an object that starts in a simulation runs as long as the n-th recorded
+pod; after the last recorded pod, the list starts again.
 
 upstream: simkube sk-store/src/trace.rs: ExportedTrace, sk-driver/src/mutation.rs
 """
@@ -63,7 +63,10 @@ class _Trace(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True, order=True)
 class RecordedLifecycle:
-    """When a pod started and ended (None: it ran to the end), counted from the start."""
+    """The times at which a pod started and ended, since the start of the trace.
+
+    `ended` is None if the pod ran until the end of the trace.
+    """
 
     started: DurationNs
     ended: DurationNs | None = None
@@ -71,7 +74,7 @@ class RecordedLifecycle:
 
 @dataclass(frozen=True, slots=True)
 class SimKubeTrace:
-    """A trace, as steps from its first event on; `lifecycles` are in the order of their starts."""
+    """A trace, as steps from its first event on; `lifecycles` are ordered by their starts."""
 
     source: str
     start: Instant
@@ -81,10 +84,10 @@ class SimKubeTrace:
 
 @dataclass(slots=True)
 class RecordedDurations:
-    """Gives the n-th pod of a workload the n-th recorded run time; a function for kubelets.
+    """Returns the n-th recorded runtime for the n-th pod of a workload; the kubelets call it.
 
-    `others` returns the run time of pods without a recorded one; None if no other run time is
-    known.
+    `others` returns the runtime of pods without a recorded runtime; it is None if no other runtime
+    is known.
     """
 
     lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]]
@@ -93,7 +96,7 @@ class RecordedDurations:
     _pods: Counter[WorkloadRef] = field(default_factory=Counter)
 
     def __call__(self, pod: Pod) -> DurationNs | None:
-        """Return how long the started `pod` runs, None if that is not recorded."""
+        """Return the runtime of the started `pod`; None if it is unknown."""
         uid = pod.metadata.uid
         if uid not in self._given:
             workload = workload_of(pod)
@@ -107,16 +110,16 @@ class RecordedDurations:
 
 
 def is_simkube_trace(data: bytes) -> bool:
-    """Return whether `data` is a SimKube trace, by its first bytes."""
+    """Return whether the first bytes of `data` are those of a SimKube trace."""
     if data[:1] and data[0] in _MESSAGE_PACK_MAP:
         return True
     return data.lstrip()[:1] == b"{" and b'"events"' in data and b'"applied_objs"' in data
 
 
 def parse_simkube_trace(source: str, data: bytes, inventory: Inventory) -> SimKubeTrace:
-    """Return the trace in `data`, called `source` in messages; its objects join `inventory`.
+    """Return the trace in `data`; `source` names it in messages. Raises InputError.
 
-    `inventory` has the cluster at the start. Raises InputError.
+    `inventory` contains the cluster at the start; the objects of the trace are added to it.
     """
     trace = _decoded(source, data)
     if trace.version not in VERSIONS:
@@ -163,7 +166,7 @@ def _decoded(source: str, data: bytes) -> _Trace:
 
 @dataclass(slots=True)
 class _Reader:
-    """Turns events into steps; remembers which objects exist, in the version of the trace."""
+    """Turns events into steps; remembers the objects that exist, in the version of the trace."""
 
     source: str
     inventory: Inventory
@@ -183,9 +186,9 @@ class _Reader:
                     yield self._step(found, after, where)
 
     def _manifest(self, where: str, value: Any) -> Manifest:
-        """Return the object `value`, without what a cluster writes into it."""
+        """Return the object `value` without the fields that a cluster writes. Raises InputError."""
         try:
-            # MessagePack has keys and values that an object cannot have.
+            # MessagePack can have keys and values that are not allowed in an object.
             plain = msgspec.json.decode(msgspec.json.encode(value))
         except TypeError:
             problem = "has keys or values that JSON does not have"
@@ -211,13 +214,13 @@ class _Reader:
         if before is None and known is None:
             self.inventory.add(found)
             return ScriptedStep.creating(after, found)
-        # Fields that the recorded object no longer has are removed; others belong to the cluster.
+        # Fields that left the recorded object are removed; other fields belong to the cluster.
         change = merge_patch_between(before or {}, value)
         change.pop("status", None)
         return ScriptedStep(after, (PatchObject(ref, change),), self.source, where)
 
     def _deleted(self, found: Manifest, after: DurationNs, where: str) -> Iterator[ScriptedStep]:
-        """Yield the deletion, unless the trace and the cluster never had the object."""
+        """Yield the deletion, unless neither the trace nor the cluster contained the object."""
         ref = found.ref
         if self._applied.pop(ref, None) is None and not self._is_known(found):
             return
@@ -228,7 +231,7 @@ class _Reader:
         return self.inventory.get(found.kind, ref.namespace, ref.name) is not None
 
     def _namespace(self, found: Manifest, after: DurationNs) -> Iterator[ScriptedStep]:
-        """Yield the creation of the object's namespace; traces have none."""
+        """Yield the creation of the object's namespace, if missing; traces have no namespaces."""
         name = found.ref.namespace
         if not name or self.inventory.get(NAMESPACE, "", name) is not None:
             return
@@ -239,7 +242,7 @@ class _Reader:
 
 
 def _desired(value: Any) -> Any:
-    """Return an object without what the cluster wrote into it."""
+    """Return an object without the fields that the cluster wrote."""
     if not isinstance(value, dict) or not isinstance(value.get("metadata"), dict):
         return value
     meta = {k: v for k, v in value["metadata"].items() if k not in _OWNED_BY_CLUSTER}
@@ -255,7 +258,7 @@ def _desired(value: Any) -> Any:
 def _lifecycles(
     source: str, trace: _Trace, first: int
 ) -> dict[WorkloadRef, list[RecordedLifecycle]]:
-    """Return the lifecycles of all pods by the object that they belong to. Raises InputError."""
+    """Return the lifecycles of all pods, by the object that they belong to. Raises InputError."""
     found: dict[WorkloadRef, list[RecordedLifecycle]] = {}
     for where, workload, recorded in _owners(trace):
         if workload is None or not isinstance(recorded, dict):
@@ -271,7 +274,10 @@ def _lifecycles(
 
 
 def _owners(trace: _Trace) -> Iterator[tuple[str, WorkloadRef | None, Any]]:
-    """Yield the place of each object with recorded pods, the object, and these pods."""
+    """Yield (place in the trace, object, recorded pods) for each object with recorded pods.
+
+    The object is None if its place does not name one.
+    """
     if trace.version == VERSIONS[0]:
         # {[apps/v1.Deployment, shop/web]: {hash of the pod's spec: [lifecycle, …]}}
         for key, recorded in _items(trace.pod_lifecycles):
@@ -289,7 +295,7 @@ def _items(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _workload(kind: Any, name: Any) -> WorkloadRef | None:
-    """Return the object of kind `apps/v1.Deployment` with the name `shop/web`."""
+    """Return the object for `apps/v1.Deployment` and `shop/web`; None if they are malformed."""
     if not isinstance(kind, str) or not isinstance(name, str) or "." not in kind:
         return None
     namespace, _, short = name.rpartition("/")
@@ -297,7 +303,10 @@ def _workload(kind: Any, name: Any) -> WorkloadRef | None:
 
 
 def _lifecycle(source: str, where: str, value: Any, first: int) -> RecordedLifecycle | None:
-    """Return the lifecycle of one pod, None if it never started; no start is before `first`."""
+    """Return the lifecycle of one pod; None if the pod never started.
+
+    Starts before `first` are moved to `first`. Raises InputError.
+    """
     match value:
         case {"lifecycle": inner}:
             return _lifecycle(source, where, inner, first)

@@ -12,8 +12,8 @@
     {at: 5m, flap: node-1@60s/120s, for: 1h}                    down for 60 s, up for 120 s
     {at: 5m, out-of-capacity: "zone=a,type=m5.large", for: 20m}  no such machines for an autoscaler
 
-Names are checked before the run, against the initial objects and those that earlier events create.
-With `count` each copy gets its number appended to its name.
+Names are checked before the run, against the initial objects and the objects that earlier events
+create. With `count`, the number of each copy is appended to its name.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ _VERBS: Final = (
     "out_of_capacity",
     *FAILING,
 )  # fmt: skip
-# Fields that are allowed only with some verbs.
+# Fields that are allowed only with certain verbs.
 _MODIFIERS: Final = {
     "count": ("create",),
     "over": ("create",),
@@ -106,9 +106,7 @@ _MODIFIERS: Final = {
 def steps_of(
     source: str, folder: Path, events: Iterable[TimedEvent], inventory: Inventory, seed: int
 ) -> list[ScriptedStep]:
-    """Return the steps of all events, in no particular order.
-
-    Created objects are added to `inventory`.
+    """Return the steps of all events, in no particular order; add created objects to `inventory`.
 
     `source` is the scenario file; files in it are relative to `folder`. Raises InputError.
     """
@@ -157,7 +155,7 @@ class _NumberedEvent:
             return
         event = self._event
         if event.out_of_capacity is not None:
-            # The provider has the outage; the run lasts until it ends.
+            # The provider has the outage; the steps make the run last until the outage ends.
             for after in (self.at, self.at + (self._lasts() or 0)):
                 yield ScriptedStep(after, (), self._source, self._field)
             return
@@ -220,13 +218,13 @@ class _NumberedEvent:
         return found
 
     def _instants(self, count: int) -> list[DurationNs]:
-        """Return when each copy is created: together, at intervals, or at random times."""
+        """Return the time of each copy's creation: at once, at intervals, or at random times."""
         every = field_duration(self._source, f"{self._field}.every", self._event.every)
         over = field_duration(self._source, f"{self._field}.over", self._event.over)
         if every is not None:
             return [self.at + number * every for number in range(count)]
         if over is not None:
-            purpose = self._number + 1  # purpose 0 shuffles traces
+            purpose = self._number + 1  # purpose 0 is used to shuffle traces
             return sorted(
                 self.at + d % (over + 1) for d in islice(draws(self._seed, purpose), count)
             )
@@ -277,7 +275,7 @@ class _NumberedEvent:
 
 
 def _with(inventory: Inventory, coming: Iterable[Manifest]) -> Inventory:
-    """Return the PriorityClasses of `inventory` and the objects created by the same event."""
+    """Return the PriorityClasses of `inventory` and the objects `coming` from the same event."""
     return Inventory([*inventory.of_kind(PRIORITY_CLASS), *coming])
 
 

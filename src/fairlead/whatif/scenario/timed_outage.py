@@ -21,7 +21,7 @@ FAILING: Final = ("fail_zone", "fail_node", "fail_fraction", "flap")
 
 
 class _Failing(Protocol):
-    """An event with exactly one of these verbs."""
+    """An event with exactly one of the verbs fail-zone, fail-node, fail-fraction and flap."""
 
     @property
     def fail_zone(self) -> str | None: ...
@@ -57,7 +57,7 @@ class NodeFailure:
     seed: int
 
     def nodes(self, where: EventField) -> tuple[list[str], str]:
-        """Return the failing nodes and their behaviour. Raises InputError."""
+        """Return (failing nodes, their behaviour). Raises InputError."""
         event, inventory, verb = self.event, self.inventory, where.below(where.verb)
         how = STOPPED if event.how is None else read_behaviour(where.below("how"), event.how)
         if event.fail_zone is not None:
@@ -72,7 +72,7 @@ class NodeFailure:
 def outage_of(
     where: EventField, failure: NodeFailure, at: DurationNs, lasts: DurationNs | None
 ) -> Outage:
-    """Return the outage that starts at `at`; `lasts` None means permanently. Raises InputError."""
+    """Return the outage from `at` on, permanent if `lasts` is None. Raises InputError."""
     nodes, how = failure.nodes(where)
     if lasts == 0:
         problem = "an outage of length 0 has no effect"

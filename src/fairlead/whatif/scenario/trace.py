@@ -9,7 +9,7 @@ Rows become objects as follows:
     GPUs           one extended resource `openb/gpu-milli`: 1,000 per GPU of a node, `num_gpu` x
                    `gpu_milli` for a pod (individual devices are not distinguished)
     gpu_spec       required node affinity on the label `gpu-model`
-    zone           round-robin by row
+    zone           assigned to the rows in turn
     qos            BE pods get the lower of two PriorityClasses
     arrival        evenly spread over `arrivals`; listed pods in table order, shapes shuffled; with
                    `arrivals: recorded`, at creation_time after the start
@@ -17,8 +17,8 @@ Rows become objects as follows:
     owner          a Job outside the cluster, so that preempted and evicted pods are replaced
 
 `gpus-at-least` skips rows with fewer GPUs. With `jobs`, gangs arrive instead of single pods (module
-trace_jobs). Two additional columns, `memory_used_mib` and `disk_used_mib`, are the actual usage of
-pods; empty means unknown.
+trace_jobs). Two additional columns, `memory_used_mib` and `disk_used_mib`, contain the actual usage
+of pods; an empty cell means that it is unknown.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _CLASS_OF_QOS: Final = {
 
 
 class TracePriorities(StrictForm, frozen=True, kw_only=True):
-    """The values of the two PriorityClasses."""
+    """The values of the two PriorityClasses of a trace."""
 
     best_effort: int = 100
     latency_sensitive: int = 1000
@@ -97,7 +97,7 @@ class Trace(StrictForm, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A pod or PodGroup of the trace, and when it is created, relative to the start."""
+    """A pod or PodGroup of the trace, and the time of its creation since the start."""
 
     after: DurationNs
     pod: Json
@@ -105,7 +105,10 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class RecordedTimes:
-    """When a pod was created, got a node and was deleted; None if it did not."""
+    """The times at which a pod was created, got a node and was deleted.
+
+    A time is None if this did not happen.
+    """
 
     created: DurationNs
     scheduled: DurationNs | None
@@ -114,9 +117,9 @@ class RecordedTimes:
 
 @dataclass(frozen=True, slots=True)
 class TraceCluster:
-    """The initial objects of a trace, the arrivals, and the ends of pods that never ran.
+    """The initial objects of a trace, the arrivals, and the `departures` of pods that never ran.
 
-    `recorded` are the recorded times of the pods, if they arrive at these.
+    `recorded` contains the recorded times of the pods if they arrive at these times.
     """
 
     objects: list[Json]
@@ -135,9 +138,9 @@ class _Table:
 def read_trace(
     trace: Trace, *, scenario: str, folder: Path, seed: int, start: Instant
 ) -> TraceCluster:
-    """Return the cluster of `trace`, whose files are relative to `folder`. Raises InputError.
+    """Return the cluster of `trace`; its files are relative to `folder`. Raises InputError.
 
-    `scenario` is the file that messages about fields of `trace` name.
+    `scenario` is the file in errors about fields of `trace`.
     """
     try:
         arrivals_ns = 0 if trace.arrivals == RECORDED else read_duration(trace.arrivals)
@@ -175,7 +178,7 @@ def read_trace(
     times = {pod["metadata"]["name"]: one for one, pod in zip(recorded, pods, strict=True)}
     arrivals = [Arrival(one.created, pod) for one, pod in zip(recorded, pods, strict=True)]
     departures: list[tuple[DurationNs, str]] = []
-    if trace.durations == RECORDED:  # that of a pod which ran is its run duration
+    if trace.durations == RECORDED:  # the end of a pod that ran follows from its run duration
         departures = [
             (one.deleted, name)
             for name, one in times.items()
@@ -208,7 +211,7 @@ def _read_table(path: Path, *forms: tuple[str, ...]) -> _Table:
 
 
 def _repeated(table: _Table, count_column: str) -> Iterator[tuple[int, int, Mapping[str, str]]]:
-    """Yield (line, running number, row) for each row, as often as its count column says."""
+    """Yield (line, running number, row) for each row, repeated as its count column says."""
     number = 0
     for line, row in enumerate(table.rows, start=2):
         count = _amount(table, line, row, count_column) if count_column in table.header else 1
@@ -275,7 +278,7 @@ def _pods(table: _Table, trace: Trace, seed: int) -> list[Json]:
 
 
 def _pod_rows(table: _Table, trace: Trace) -> list[tuple[int, Mapping[str, str]]]:
-    """Yield the rows of pods with their lines, each as often as its count column says."""
+    """Return (line, row) for each pod; a row is repeated by the number in its count column."""
     return [
         (line, row)
         for line, _, row in _repeated(table, "pods")
@@ -284,7 +287,7 @@ def _pod_rows(table: _Table, trace: Trace) -> list[tuple[int, Mapping[str, str]]
 
 
 def _recorded_times(scenario: str, table: _Table, trace: Trace) -> list[RecordedTimes]:
-    """Return the times of the pods of `table`, counted from the first creation of a pod."""
+    """Return the times of the pods in `table`, since the first creation of a pod."""
     if "creation_time" not in table.header:
         problem = f"recorded needs the column creation_time, which {table.source} lacks"
         raise InputError(scenario, problem, field="cluster.trace.arrivals")
@@ -333,7 +336,7 @@ def _pod(table: _Table, line: int, row: Mapping[str, str], trace: Trace, name: s
 
 
 def _annotations(table: _Table, line: int, row: Mapping[str, str], trace: Trace) -> dict[str, str]:
-    """Return the annotations for run duration and usage, if configured and known."""
+    """Return the annotations for run duration and usage, if they are configured and known."""
     annotations = {}
     if trace.durations == RECORDED and (runs := _run_seconds(table, line, row)) is not None:
         annotations[RUN_DURATION] = f"{runs}s"
@@ -369,7 +372,9 @@ def _requests(table: _Table, line: int, row: Mapping[str, str]) -> Json:
 def _container(requests: Json) -> Json:
     resources: Json = {"requests": requests}
     if gpu := requests.get(GPU_RESOURCE):
-        resources["limits"] = {GPU_RESOURCE: gpu}  # extended resources are never overcommitted
+        resources["limits"] = {
+            GPU_RESOURCE: gpu
+        }  # extended resources need a limit that equals the request
     return {"name": "main", "image": "openb/task", "resources": resources}
 
 
@@ -380,7 +385,7 @@ def _gpu_model_affinity(models: list[str]) -> Json:
 
 
 def _run_seconds(table: _Table, line: int, row: Mapping[str, str]) -> int | None:
-    """Return the recorded run time of the pod, None if unknown."""
+    """Return the recorded runtime of the pod in seconds; None if it is unknown."""
     if not row.get("deletion_time") or not row.get("scheduled_time"):
         return None
     deleted = _amount(table, line, row, "deletion_time")

@@ -1,6 +1,11 @@
 """Makes gangs of a trace's pods: each gang has members of one shape and arrives in a queue.
 
 jobs:
+  queues:
+  - {name: research, jobs: 40, weight: 2}
+  - {name: ads, jobs: 10, begins: 30m, over: 15m}
+  members: [2, 4, 8]         the numbers of members; each gang gets one at random
+  runtimes: [20m, 40m]       likewise for the runtimes of the pods
 """
 
 from __future__ import annotations
@@ -27,7 +32,7 @@ _FIELD: Final = "cluster.trace.jobs"
 
 
 class JobQueue(StrictForm, frozen=True, kw_only=True):
-    """One queue and its gangs, which arrive during the time `over` (default: `arrivals`)."""
+    """A queue and its gangs, which arrive during the time `over` (default: `arrivals`)."""
 
     name: str
     jobs: int
@@ -51,7 +56,7 @@ ArrivingObject = tuple[DurationNs, Json]
 
 
 def queue_objects(jobs: TraceJobs, start: Instant) -> list[Json]:
-    """Return a Queue object for each of the queues of `jobs`, created at `start`."""
+    """Return a Queue object for each queue in `jobs`, created at `start`."""
     created = format_timestamp(start)
     return [
         {
@@ -66,7 +71,10 @@ def queue_objects(jobs: TraceJobs, start: Instant) -> list[Json]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSource:
-    """The rows of the pod table; `make_pod(row, name)` creates a pod from a row."""
+    """The rows of the pod table; `make_pod(row, name)` creates a pod from a row.
+
+    `arrivals` is the time in which all gangs of a queue arrive by default.
+    """
 
     rows: Sequence[Row]
     make_pod: MakePod

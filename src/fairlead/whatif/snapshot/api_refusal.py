@@ -10,7 +10,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 
 
 def as_input_error(source: str, manifests: Sequence[Manifest], refused: ApiError) -> InputError:
-    """Return an InputError for `refused` that names the manifest it is about, else `source`."""
+    """Return an InputError for `refused`; it names the manifest with the error, else `source`."""
     if refused.kind is not None:
         identity = (refused.kind.resource, refused.namespace, refused.name)
         for manifest in manifests:
@@ -20,7 +20,7 @@ def as_input_error(source: str, manifests: Sequence[Manifest], refused: ApiError
 
 
 def refusal_of(source: str, title: str, refused: ApiError) -> InputError:
-    """Return an InputError for `refused` about the object called `title`."""
+    """Return an InputError for `refused` about the object with the title `title`."""
     if not refused.causes:
         return InputError(source, refused.message, object_name=title)
     cause = refused.causes[0]

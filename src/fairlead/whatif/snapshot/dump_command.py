@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# kubectl refuses the whole list over one unknown kind, so these are kinds that every cluster has.
+# kubectl refuses the whole list if one kind is unknown, so these are kinds of every cluster.
 RESOURCES: Final = (
     "nodes", "leases", "namespaces", "serviceaccounts", "pods", "deployments", "replicasets",
     "replicationcontrollers", "statefulsets", "daemonsets", "jobs", "cronjobs",

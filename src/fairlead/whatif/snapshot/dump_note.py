@@ -1,8 +1,8 @@
-"""Notes about a dump that a reader of the answer needs: missing kinds, and other versions.
+"""Notes about a dump that users of the answer need: missing kinds, and other versions.
 
-A missing kind is recognised by references to it: a pod's owner, claims, PriorityClass, or
-LimitRanger's annotation. Every node has a Lease. Nothing refers to budgets and quotas; they are
-mentioned if the dump also lacks other kinds.
+A missing kind is detected by references to it: a pod's owner, claims, PriorityClass, or the
+annotation of LimitRanger. Leases are missing if the dump has none, because every node has one.
+Nothing refers to budgets and quotas; a note mentions them if the dump also lacks other kinds.
 
 The version of a cluster is that of its control plane's static pods, else of its newest kubelet.
 
@@ -39,7 +39,7 @@ from fairlead.apiserver.kind import (
 from fairlead.whatif.snapshot.manifest import Manifest
 
 NEWEST: Final = (1, 36)
-# Rules that changed in a version, newest first.
+# (version, rule that changed in it), newest first.
 DIFFERENCES: Final[Sequence[tuple[tuple[int, int], str]]] = (
     ((1, 33), "preemption deletes its victims within the scheduling cycle"),
     ((1, 32), "a node is Unknown after 40 s without heartbeats (--node-monitor-grace-period 40s)"),
@@ -67,7 +67,7 @@ _VERSION: Final = re.compile(r"v?(1)\.([0-9]+)")
 
 
 def dump_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
-    """Return notes about a dump of a server, each a sentence; none for hand-written objects."""
+    """Yield notes about a dump of a server, each a sentence; none for hand-written objects."""
     if any(one.ref.uid for one in manifests):
         yield from _missing(manifests)
         yield from _other_versions(manifests)
@@ -105,9 +105,9 @@ def _referred(manifests: Iterable[Manifest]) -> Iterator[Kind]:
 
 
 def _pod(manifest: Manifest) -> Pod | None:
-    """Return the view of a pod.
+    """Return the view of a pod; None for other kinds and invalid pods.
 
-    None for other kinds, and for an invalid pod, which is reported later.
+    Invalid pods are reported later.
     """
     if manifest.kind is not POD:
         return None
@@ -141,7 +141,7 @@ def _other_versions(manifests: Sequence[Manifest]) -> Iterator[str]:
 
 
 def _control_plane(manifests: Iterable[Manifest]) -> Iterator[tuple[int, int]]:
-    """Return the versions of the static pods of kube-apiserver, from the tags of their images."""
+    """Yield the versions of kube-apiserver's static pods, from the tags of their images."""
     for one in manifests:
         if (
             one.kind is POD
@@ -155,7 +155,7 @@ def _control_plane(manifests: Iterable[Manifest]) -> Iterator[tuple[int, int]]:
 
 
 def _at(manifest: Manifest, *path: str) -> Json:
-    """Return the mapping at `path`; {} if there is none."""
+    """Return the mapping at the given path in `manifest`; {} if there is none."""
     found: Any = manifest.value
     for name in path:
         found = found.get(name) if isinstance(found, dict) else None

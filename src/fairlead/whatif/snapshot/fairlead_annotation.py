@@ -1,8 +1,8 @@
 """Validates `fairlead.dev/` annotations, which control simulated kubelets.
 
-A Node's annotations describe how its kubelet misbehaves and what the system uses; annotations of a
-Pod or pod template set how long it takes to start, run and stop, and its resource usage; one of a
-workload states its load.
+The annotations of a Node set the misbehaviour of its kubelet and the resources that the system
+uses. The annotations of a Pod or pod template set its times to start, run and stop, and its
+resource usage. An annotation of a workload sets its load.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ FIELD: Final = f"metadata.annotations[{KUBELET}]"
 
 
 def node_annotation_problem(value: Any) -> str:
-    """Return the problem with the kubelet annotation of a Node or of a patch; "" if it is valid."""
+    """Return the problem with the kubelet annotation in a Node or patch; "" if it is valid."""
     text = _below(_below(_below(value, "metadata"), "annotations"), KUBELET)
     if not isinstance(text, str):
-        return ""  # missing, or malformed and therefore reported when the object is loaded
+        return ""  # missing, or malformed; a malformed value is reported when the object is loaded
     try:
         parse_kubelet_behaviour(text)
     except ValueError as cause:

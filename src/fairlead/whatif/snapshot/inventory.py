@@ -1,8 +1,8 @@
 """Inventory: an index of objects that resolves names and selectors before a run.
 
-`kind/name` is searched in every namespace and refused if it is ambiguous; `kind/namespace/name` is
-exact. Nodes are selected by name or by label selector (`pool=small`), objects of any kind also by
-`kind/key=value`.
+`kind/name` is searched in every namespace and is an error if it is ambiguous; `kind/namespace/name`
+is exact. Nodes are selected by name or by label selector (`pool=small`), objects of any kind also
+by `kind/key=value`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Inventory:
         del self._by_resource[manifest.kind.resource][(ref.namespace, ref.name)]
 
     def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
-        """Return the object with that identity, None if there is none."""
+        """Return the object of that kind, namespace and name; None if it does not exist."""
         return self._by_resource.get(kind.resource, {}).get((namespace, name))
 
     def of_kind(self, kind: Kind) -> list[Manifest]:
@@ -53,7 +53,7 @@ class Inventory:
         return list(self._by_resource.get(kind.resource, {}).values())
 
     def in_namespace(self, namespace: str) -> list[Manifest]:
-        """Return all objects in `namespace`, kind by kind, in the order of addition."""
+        """Return all objects in `namespace`, grouped by kind, in the order of addition."""
         return [
             manifest
             for objects in self._by_resource.values()
@@ -88,10 +88,10 @@ class Inventory:
         raise InputError(source, problem)
 
     def select(self, source: str, text: str, namespace: str = "") -> list[Manifest]:
-        """Return the objects that `text` names: one as in `find`, or those that a selector matches.
+        """Return the objects that `text` selects: one as in `find`, or all that match a selector.
 
         Selectors are `kind/key=value` and `kind/namespace/key=value`; `namespace` limits the first
-        form. Raises InputError, naming `source`, if there is none.
+        form. Raises InputError, naming `source`, if no object matches.
         """
         name, _, rest = text.partition("/")
         if not _SELECTOR_SIGNS & set(rest):
@@ -120,7 +120,7 @@ class Inventory:
     def nodes(self, source: str, text: str) -> list[str]:
         """Return the names of the nodes that `text`, a name or a selector, matches; at least one.
 
-        Raises InputError, naming `source`.
+        Raises InputError, naming `source`, also if no node matches.
         """
         nodes = self._by_resource.get(NODE.resource, {})
         if not _SELECTOR_SIGNS & set(text):
@@ -167,7 +167,7 @@ class Inventory:
         return None
 
     def _suggestion(self, text: str, expected: Sequence[Kind]) -> str:
-        """Return a suggestion for `text`, whose kind is unknown, such as NAMESPACE/NAME."""
+        """Return a suggestion for `text`, whose kind is unknown, such as KIND/NAMESPACE/NAME."""
         first, _, rest = text.partition("/")
         for kind in expected or self._kinds.values():
             if self.get(kind, first, rest) is not None:
@@ -178,7 +178,7 @@ class Inventory:
         return known
 
     def _similar(self, kind: Kind, name: str) -> str:
-        """Return the objects with the most similar names, or all if there are few."""
+        """Return a hint with the most similar names, and with all names if they are few."""
         objects = self.of_kind(kind)
         if not objects:
             return f" (the cluster has no {kind.kind})"

@@ -1,7 +1,7 @@
 """Live snapshots: the objects of a running cluster that an answer needs, read once.
 
 Objects stay JSON text until the snapshot is parsed. Resources that the user may not read are left
-out, and every answer states the consequences.
+out, and every answer describes the consequences.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
 
 @dataclass(frozen=True, slots=True)
 class LiveObjects:
-    """The objects read from a cluster, as JSON texts by kind, and what could not be read."""
+    """The objects read from a cluster, as JSON texts by kind, and the unreadable resources."""
 
     name: str
     taken_at: Instant
@@ -43,11 +43,11 @@ class LiveObjects:
         return sum(len(items) for _, items in self.objects)
 
     def encoded(self) -> bytes:
-        """Return all objects as one JSON List, as kubectl prints them."""
+        """Return all objects as one JSON List in the form that kubectl prints."""
         return encode_list(self.texts(), self.metadata())
 
     def metadata(self) -> Json:
-        """Return the metadata of a file with the objects."""
+        """Return the metadata of a file that contains the objects."""
         return {"annotations": snapshot_annotations(self.taken_at, self.unreadable_resources())}
 
     def unreadable_resources(self) -> list[str]:
@@ -71,7 +71,7 @@ OnRead = Callable[[int], None]
 
 
 def read_live(config: ConnectionConfig, on_read: OnRead | None = None) -> LiveObjects:
-    """Read the cluster that `config` describes. Raises InputError."""
+    """Return the objects of the cluster that `config` describes. Raises InputError."""
     try:
         return asyncio.run(_read(config, on_read))
     except ConnectionConfigError as cause:
@@ -101,7 +101,7 @@ async def _read(config: ConnectionConfig, on_read: OnRead | None) -> LiveObjects
 async def _list(
     client: RestClient, resource: LiveResource, on_read: OnRead | None
 ) -> tuple[Raw, ...] | None:
-    """Return the objects of one resource, None if the user may not read them.
+    """Return the objects of one resource; None if the user may not read them.
 
     Raises RequestError.
     """
@@ -109,7 +109,7 @@ async def _list(
         items = tuple(await list_objects(client, resource.path))
     except RequestError as refusal:
         if refusal.code == _NOT_FOUND and resource.consequence:
-            return ()  # the resource is not served, so there are no objects
+            return ()  # the server does not serve the resource, so there are no objects
         if refusal.code == _FORBIDDEN and resource.consequence:
             return None
         raise
@@ -129,7 +129,7 @@ def _hint(refusal: RequestError) -> str:
 
 
 def _instant(date: str) -> Instant:
-    """Return the time of an HTTP Date header."""
+    """Return the time in an HTTP Date header."""
     try:
         return round(parsedate_to_datetime(date).timestamp()) * NANOSECONDS_PER_SECOND
     except ValueError:

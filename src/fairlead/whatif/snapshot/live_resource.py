@@ -10,7 +10,7 @@ from fairlead.apiserver.kind import KINDS, Kind
 
 LEASES_NAMESPACE: Final = "kube-node-lease"
 
-# Resource and the consequence of its absence; "" if no answer is possible without it.
+# (resource: consequence of its absence); "" if no answer is possible without the resource.
 _RESOURCES: Final = """
 nodes
 pods
@@ -74,7 +74,7 @@ class LiveResource:
 
     @property
     def path(self) -> str:
-        """The path of its collection, for all namespaces (Leases: only those of nodes)."""
+        """The path of the collection in all namespaces; for Leases, only those of nodes."""
         kind = self.kind
         group, _, version = kind.api_version.rpartition("/")
         root = f"/apis/{group}/{version}" if group else f"/api/{version}"
@@ -83,7 +83,7 @@ class LiveResource:
         return f"{root}/{kind.plural}"
 
 
-# Kinds that the API server serves only if they are defined.
+# Kinds that the API server serves only if their CustomResourceDefinition exists.
 _CUSTOM: Final = (
     Kind("karpenter.sh", "v1", "NodePool", "nodepools", is_custom=True),
     Kind("karpenter.sh", "v1", "NodeClaim", "nodeclaims", is_custom=True),
@@ -108,7 +108,7 @@ LIVE_RESOURCES: Final = _resources(_RESOURCES)
 
 
 def unreadable_lines(resources: Iterable[str]) -> list[str]:
-    """Return how the unreadable `resources` affect an answer, one line per consequence."""
+    """Return the effects of the unreadable `resources` on an answer, one line per effect."""
     consequences = {each.kind.resource: each for each in LIVE_RESOURCES}
     by_meaning: dict[str, list[str]] = {}
     for name in resources:

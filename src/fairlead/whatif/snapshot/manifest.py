@@ -1,4 +1,4 @@
-"""Manifest: one Kubernetes object from a user's file, in the form the API server stores.
+"""Manifest: one Kubernetes object from a user's file, in the form that the API server stores.
 
 Lists are expanded, nulls and managedFields removed, old apiVersions replaced and missing namespaces
 filled in. Unusable objects are reported here with file and name; kinds unknown to Fairlead are
@@ -57,7 +57,7 @@ from fairlead.whatif.snapshot.fairlead_annotation import (
 DEFAULT_NAMESPACE: Final = "default"
 
 _INTEGER_BOUND: Final = 2**63
-_TOLD_EVERY: Final = 512  # objects
+_TOLD_EVERY: Final = 512  # number of objects
 _FORMER_API_VERSIONS: Final = {
     "apps/v1beta1": "apps/v1",
     "apps/v1beta2": "apps/v1",
@@ -88,10 +88,9 @@ _RENAMED: Final = frozenset(
 class Manifest:
     """An object and its file.
 
-    `content` is JSON without nulls, or the text of the object with its view.
-
-    `newest` is the newest timestamp if `content` is a text, else "". `managed` are the
-    managedFields if `content` is JSON, as they are in the file.
+    `content` is JSON without nulls, or the text of the object with its view. `newest` is the newest
+    timestamp if `content` is a text, else "". `managed` contains the managedFields as they are in
+    the file, if `content` is JSON.
     """
 
     source: str
@@ -103,13 +102,13 @@ class Manifest:
 
     @property
     def value(self) -> Json:
-        """The object as JSON without nulls; a text is decoded each time."""
+        """The object as JSON without nulls; a text is decoded at each call."""
         content = self.content
         return content if isinstance(content, dict) else content.value
 
     @property
     def text(self) -> bytes:
-        """The object as compact JSON, with everything that the file has besides nulls."""
+        """The object as compact JSON, with everything that the file contains except nulls."""
         content = self.content
         if not isinstance(content, dict):
             return msgspec.json.format(bytes(content.text), indent=-1)
@@ -120,7 +119,7 @@ class Manifest:
 
     @property
     def view(self) -> ApiObject | None:
-        """The typed view of an object in stored form; None for others."""
+        """The typed view of an object in stored form; None for other objects."""
         content = self.content
         return None if isinstance(content, dict) else content.view
 
@@ -141,13 +140,13 @@ class Manifest:
     def pod_template(self) -> Any:
         """The pod template of a workload as JSON; None if there is none."""
         if isinstance(self.view, Deployment | ReplicaSet | StatefulSet | DaemonSet):
-            return self.view.spec.template  # as in the file, see DumpDecoder
+            return self.view.spec.template  # the template is as in the file, see DumpDecoder
         spec = self.value.get("spec")
         return spec.get("template") if isinstance(spec, dict) else None
 
     @property
     def labels(self) -> Any:
-        """The labels; if the object is not in stored form, as written in the file."""
+        """The labels; if the object is not in stored form, they are as written in the file."""
         if self.view is not None:
             return self.view.metadata.labels
         return self.value["metadata"].get("labels", {})
@@ -160,7 +159,7 @@ class Manifest:
 
     @property
     def timestamps(self) -> Iterable[str]:
-        """The timestamps of past changes of the object; for a text only the newest."""
+        """The timestamps of past changes of the object; for a text only the newest one."""
         if self.newest:
             return (self.newest,)
         return dict.fromkeys(timestamps(self.kind, self.value))
@@ -172,7 +171,7 @@ class Manifest:
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """Resource, namespace and name, which are unique together."""
+        """(Resource, namespace, name), which are unique together."""
         return (self.kind.resource, self.ref.namespace, self.ref.name)
 
     def _as(self, kind: type[View]) -> View:
@@ -185,7 +184,7 @@ class Manifest:
             raise InputError.of_decode(self.source, cause) from None
 
     def require_right_types(self) -> None:
-        """Raise InputError for a field, also of a pod template, of a wrong type or amount."""
+        """Raise InputError for a field of a wrong type or amount, also in a pod template."""
         try:
             if self.view is None:
                 decode(self.value)
@@ -232,7 +231,7 @@ def manifests(
 def manifests_to_apply(
     documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE
 ) -> list[tuple[Manifest, Json]]:
-    """Return all objects in `documents`, each also as written in the file, with nulls.
+    """Return (object, value as written in the file, with nulls) for all objects in `documents`.
 
     Raises InputError.
     """
@@ -265,14 +264,14 @@ def _manifests(
         return [_manifest(source, value, namespace) for source, value in values]
     try:
         return _listed(source, document.listing, namespace, on_read)
-    except msgspec.DecodeError:  # an item that is not a valid value, such as 1e999
+    except msgspec.DecodeError:  # an item is not a valid value, such as 1e999
         return [one for whole in document.parsed() for one in _manifests(whole, namespace)]
 
 
 def _listed(source: str, listing: Listing, namespace: str, on_read: OnRead) -> list[Manifest]:
     """Return the objects in `listing`.
 
-    Raises msgspec.DecodeError for an item that is no valid value.
+    Raises msgspec.DecodeError for an item that is not a valid value.
     """
     defaults, decoder = _item_defaults(listing.head), DumpDecoder()
     found: list[Manifest] = []
@@ -293,7 +292,7 @@ def _listed(source: str, listing: Listing, namespace: str, on_read: OnRead) -> l
 
 
 def _opened(source: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the objects in `value`: the items of a list or of an export, or `value` itself."""
+    """Yield (source, object) for `value`, or for each item if it is a list or an export."""
     if isinstance(value, list):
         for item in value:
             yield from _opened(source, item)
@@ -401,8 +400,11 @@ def _check_device_selector(source: str, value: Json) -> None:
 
 
 def _current_autoscaler(value: Json) -> Json:
-    """Return a HorizontalPodAutoscaler of v1 or v2beta2 as one of v2, if its form allows that."""
-    if value["apiVersion"] == _AUTOSCALING_V2BETA2:  # which has the fields of v2
+    """Return a HorizontalPodAutoscaler in v2 if it is of v1 or v2beta2 and its form is valid.
+
+    Return other values unchanged.
+    """
+    if value["apiVersion"] == _AUTOSCALING_V2BETA2:  # v2beta2 has the fields of v2
         return {**value, "apiVersion": HORIZONTAL_POD_AUTOSCALER.api_version}
     notes = value["metadata"].get("annotations", {})
     parts = (value.get("spec", {}), value.get("status", {}), notes)
@@ -412,7 +414,10 @@ def _current_autoscaler(value: Json) -> Json:
 
 
 def _current_api_version(source: str, value: Json) -> str:
-    """Return the API version that Fairlead reads for this kind; unknown kinds keep theirs."""
+    """Return the API version that Fairlead reads for this kind; unknown kinds keep theirs.
+
+    Raises InputError for a version that is not supported.
+    """
     version, kind = value["apiVersion"], value["kind"]
     other = find_kind(kind) if version == "v1" else None
     if other is not None and other.api_version != version and kind_of(value) not in KINDS:
@@ -422,7 +427,7 @@ def _current_api_version(source: str, value: Json) -> str:
     if kind in _RENAMED:
         version = _FORMER_API_VERSIONS.get(version, version)
     if kind == HORIZONTAL_POD_AUTOSCALER.kind and version.startswith(_AUTOSCALING_BETA):
-        return str(version)  # stored, but not read
+        return str(version)  # stored, but not interpreted
     known = _VERSIONS.get((version.rpartition("/")[0], kind), version)
     if version != known:
         problem = f"{version} is not supported; expected {known}"
@@ -457,7 +462,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _long_integers(value: Any, path: str) -> Iterator[tuple[str, int]]:
-    """Yield the path and value of every integer over 64 bits."""
+    """Yield (path, integer) for every integer over 64 bits."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from _long_integers(item, f"{path}.{key}" if path else key)
@@ -473,7 +478,7 @@ def _without_managed_fields(metadata: Json) -> Json:
 
 
 def type_name(value: Any) -> str:
-    """Return the JSON type of `value` in words."""
+    """Return the JSON type of `value` as text."""
     match value:
         case None:
             return "nothing"

@@ -1,7 +1,7 @@
-"""Node pools: which nodes belong together, and what a new node of a pool is like.
+"""Node pools: the nodes that belong together, and a template for new nodes of a pool.
 
-Managed node pools mark their nodes with a label (POOL_LABELS). Other nodes belong together if they
-have the same labels, apart from those about one node or its place, and the same lasting taints
+Managed node pools mark their nodes with a label (POOL_LABELS). Other nodes form a pool if they have
+the same lasting taints and the same labels, except labels about one node or its place
 (`NodeTraits`).
 """
 
@@ -32,19 +32,22 @@ POOL_LABELS: Final = (
 ZONE_LABELS: Final = (ZONE, BETA_ZONE, "topology.ebs.csi.aws.com/zone")
 _KEPT: Final = ("capacity", "allocatable", "nodeInfo", "declaredFeatures")
 _INDIVIDUAL: Final = frozenset((*ZONE_LABELS, REGION, BETA_REGION, HOSTNAME))
-# Controllers put these taints on nodes, for as long as a condition or a cordon lasts.
+# Controllers put these taints on nodes while a condition or a cordon lasts.
 _CONTROLLERS_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 
 
 def pool_label(labels: Iterable[Mapping[str, str]]) -> str:
-    """Return the first of POOL_LABELS that a node has, given the labels of all; "" if none has."""
+    """Return the first of POOL_LABELS that any node has; "" if no node has one.
+
+    `labels` contains the labels of each node.
+    """
     present = {key for one in labels for key in POOL_LABELS if key in one}
     return next((key for key in POOL_LABELS if key in present), "")
 
 
 @dataclass(frozen=True, slots=True)
 class NodeTraits:
-    """What nodes of a pool have in common: labels, and lasting taints as `key=value:effect`."""
+    """The common properties of a pool's nodes: labels, and lasting taints as `key=value:effect`."""
 
     labels: frozenset[tuple[str, str]]
     taints: tuple[str, ...]
@@ -71,7 +74,7 @@ def is_lasting_taint(key: str) -> bool:
 
 
 def node_template(node: Json) -> Json:
-    """Labels, lasting taints and size of `node`, as an object without a name."""
+    """Return labels, lasting taints and size of `node`, as an object without a name."""
     labels = {
         key: value
         for key, value in (node["metadata"].get("labels") or {}).items()

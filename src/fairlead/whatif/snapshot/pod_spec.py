@@ -1,4 +1,4 @@
-"""Pod specs as cluster-capacity takes them: a Pod that may lack a name, a kind and an apiVersion.
+"""Pod specs in cluster-capacity's form: a Pod that may lack a name, a kind and an apiVersion.
 
 upstream: cluster-capacity cmd/cluster-capacity/app/options/options.go: ParseAPISpec
 """
@@ -18,7 +18,7 @@ _NAME: Final = "pod"
 def with_complete_pods(documents: Iterable[Document]) -> list[Document]:
     """Return `documents`, in which every Pod has kind, apiVersion and name.
 
-    A Pod without a name is called `pod`, or like its `metadata.generateName`. Other documents are
+    A Pod without a name gets the name `pod`, or its `metadata.generateName`. Other documents are
     unchanged.
     """
     return [

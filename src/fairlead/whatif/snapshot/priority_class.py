@@ -1,8 +1,8 @@
 """Checks that the PriorityClasses of new objects exist.
 
 Pods of a dump and their replacements keep their priority, whether or not the dump contains their
-class. Admission resolves the classes of new pods. A missing class is reported here, before the run;
-this includes the classes of pod templates, whose pods could never be created.
+class. Admission resolves the classes of new pods. A missing class is reported here, before the run.
+This includes the classes of pod templates, because their pods could never be created.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def refuse_absent_classes(new: Iterable[Manifest], inventory: Inventory) -> None
 
 
 def _pod_spec(manifest: Manifest) -> tuple[str, Json]:
-    """Return the path and value of the pod spec of a pod or workload; {} for other kinds."""
+    """Return (path, pod spec) of a pod or workload; the pod spec of other kinds is {}."""
     spec = manifest.value.get("spec")
     if manifest.kind is POD:
         return "spec", spec if isinstance(spec, dict) else {}

@@ -32,7 +32,7 @@ def refuse_excess(found: Iterable[Manifest]) -> None:
 
 
 def _counted(manifest: Manifest) -> Any:
-    """Return the spec of an object, or the part of it that counts pods."""
+    """Return the part of an object's spec that contains the number of pods."""
     if isinstance(manifest.view, Deployment | ReplicaSet | StatefulSet):
         return {"replicas": manifest.view.spec.replicas}
     return manifest.value.get("spec")
@@ -42,7 +42,7 @@ def _refuse_deep_queues(queues: Mapping[str, Manifest]) -> None:
     parents = {name: _parent(queue) for name, queue in queues.items()}
     for name, queue in queues.items():
         line, above = {name}, parents[name]
-        while above in queues and above not in line:  # stops at a cycle
+        while above in queues and above not in line:  # a cycle ends the loop
             line.add(above)
             above = parents[above]
             if len(line) > QUEUES_ABOVE_MAX:

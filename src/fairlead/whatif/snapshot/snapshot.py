@@ -1,7 +1,7 @@
 """Snapshots: the output of `kubectl get nodes,pods,... -A -o yaml|json` as one or several files.
 
-Virtual time starts at the newest timestamp in the metadata and status of the objects, the best
-estimate of when the dump was taken. Snapshots written by Fairlead have the exact time in an
+Virtual time starts at the newest timestamp in the metadata and status of the objects, which is the
+best estimate of the time of the dump. Snapshots written by Fairlead have the exact time in an
 annotation of their List, because a simulation can end long after the last change.
 """
 
@@ -42,7 +42,7 @@ UNREADABLE: Final = "fairlead.dev/unreadable"
 class Snapshot:
     """A cluster at an instant; `source` is the path as the user wrote it.
 
-    `unreadable` are the resources that could not be read (`pods`, `jobs.batch`).
+    `unreadable` contains the resources that could not be read (`pods`, `jobs.batch`).
     """
 
     source: str
@@ -69,7 +69,7 @@ def read_snapshot(
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Collect no garbage within the `with` block: what is read has no cycles and is kept."""
+    """Disable garbage collection within the `with` block, because the objects are kept anyway."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -80,7 +80,7 @@ def _without_collection() -> Iterator[None]:
 
 
 def parse_snapshot(source: str, data: bytes) -> Snapshot:
-    """Return the snapshot in `data`, a document that is called `source` in messages.
+    """Return the snapshot in the document `data`; `source` names it in messages.
 
     Raises InputError.
     """
@@ -112,7 +112,7 @@ def snapshot_annotations(taken_at: Instant, unreadable: Iterable[str] = ()) -> d
 
 
 def encode_snapshot(objects: list[Json], taken_at: Instant) -> bytes:
-    """Return `objects` as one JSON List, as kubectl prints them; `read_snapshot` can read it."""
+    """Return `objects` as one JSON List in kubectl's form, which `read_snapshot` can read."""
     metadata = {"annotations": snapshot_annotations(taken_at)}
     whole = {"apiVersion": "v1", "items": objects, "kind": "List", "metadata": metadata}
     return msgspec.json.encode(whole) + b"\n"
@@ -130,13 +130,16 @@ def load_objects(snapshot: Snapshot, store: Store) -> Sequence[ApiObject]:
 
 
 def start_of_time(documents: Iterable[Document], found: Iterable[Manifest]) -> Instant:
-    """Return when `documents`, which contain the objects `found`, were taken. Raises InputError."""
+    """Return the time at which `documents` with the objects `found` were taken.
+
+    Raises InputError.
+    """
     known = (newest_instant(found), *map(_taken_at, documents))
     return max((instant for instant in known if instant is not None), default=DEFAULT_START)
 
 
 def _taken_at(document: Document) -> Instant | None:
-    """Return the time in the annotation of a List that Fairlead wrote, or None."""
+    """Return the time in the annotation of a List that Fairlead wrote; None for other documents."""
     match document.value:
         case {
             "kind": "List" | "Snapshot",
@@ -151,7 +154,7 @@ def _taken_at(document: Document) -> Instant | None:
 
 
 def _unreadable(document: Document) -> list[str]:
-    """Return the resources that the writer of a List could not read."""
+    """Return the resources that could not be read when the List was written."""
     match document.value:
         case {
             "kind": "List" | "Snapshot",

@@ -1,1 +1,1 @@
-"""Anonymised snapshots: other names, the same answers."""
+"""Anonymised snapshots: they contain other names, but lead to the same answers."""

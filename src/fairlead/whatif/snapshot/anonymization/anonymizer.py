@@ -1,7 +1,8 @@
 """Anonymises the objects of a snapshot, so that questions about them have the same answers.
 
-Every text is replaced by its pseudonym unless a rule below keeps it because Fairlead's rules depend
-on it. Fields that no question needs are removed. `PUBLISHED` describes both for users.
+Every text is replaced by its pseudonym unless a rule in this module keeps it, because Fairlead's
+rules depend on it. Fields that no question needs are removed. `PUBLISHED` describes the kept texts
+and the removed fields for users.
 """
 
 from __future__ import annotations
@@ -70,12 +71,12 @@ _QUANTITY_MAPS: Final = frozenset(
     kubeReserved systemReserved
     """)
 )
-# Fields whose values are kept if they have the form of an enumeration.
+# Fields whose values are kept if they look like a member of an enumeration.
 _ENUMERATIONS: Final = frozenset(("selectPolicy", "controlledValues", "updateMode", "mode"))
-# Metrics of a HorizontalPodAutoscaler, whose name is that of a resource.
+# Metrics of a HorizontalPodAutoscaler whose field `name` is the name of a resource.
 _RESOURCE_METRICS: Final = frozenset(("resource", "containerResource"))
 _ATTRIBUTE_TYPES: Final = frozenset(_words("bool int string version bools ints strings versions"))
-# Fields whose plain values are kept.
+# Fields whose values are kept unless they are objects.
 _KEPT_FIELDS: Final = frozenset(
     _words("""
     apiVersion kind phase status effect operator restartPolicy dnsPolicy imagePullPolicy
@@ -136,7 +137,7 @@ Replace = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class AnonymousObjects:
-    """The anonymised objects, their key, and how many objects of each kind were dropped."""
+    """The anonymised objects, their pseudonyms, and the number of dropped objects by kind."""
 
     objects: list[Json]
     pseudonyms: Pseudonyms
@@ -144,7 +145,7 @@ class AnonymousObjects:
 
 
 def anonymised(objects: Iterable[Json]) -> AnonymousObjects:
-    """Anonymise the objects of one snapshot together, so that references between them stay."""
+    """Return the anonymised objects of one snapshot; references between them stay intact."""
     found = list(objects)
     kept = [one for one in found if one.get("kind") not in DROPPED_KINDS]
     dropped = Counter(str(one.get("kind")) for one in found if one.get("kind") in DROPPED_KINDS)
@@ -160,7 +161,7 @@ def anonymised(objects: Iterable[Json]) -> AnonymousObjects:
 
 
 def _compared_keys(value: Any) -> Iterator[str]:
-    """Yield the label keys whose values a requirement compares as numbers."""
+    """Yield the label keys whose values a requirement (Gt, Lt) compares as numbers."""
     if isinstance(value, list):
         for one in value:
             yield from _compared_keys(one)
@@ -172,7 +173,7 @@ def _compared_keys(value: Any) -> Iterator[str]:
 
 
 def _ordinals(objects: Iterable[Json]) -> dict[str, str]:
-    """Return the ordinals at the end of the names of StatefulSets' pods and their claims."""
+    """Return the ordinals at the end of the names of StatefulSets' pods and claims, by name."""
     found: dict[str, str] = {}
     for one in objects:
         if one.get("kind") != "Pod":
@@ -196,7 +197,7 @@ def _claims(pod: Json, name: str) -> Iterator[str]:
 
 
 def _with_ordinals(replace: Replace, ordinals: Mapping[str, str]) -> Replace:
-    """Return `replace`, which keeps the ordinals of StatefulSets' pods: controllers read them."""
+    """Return a `replace` that keeps the ordinals in `ordinals`, because controllers read them."""
 
     def replaced(name: str) -> str:
         ordinal = ordinals.get(name)
@@ -257,7 +258,7 @@ class _Rewriter:
         }
 
     def _requirement(self, value: Json) -> Json:
-        """Rewrite a taint, a toleration or a requirement on labels or fields."""
+        """Return a rewritten taint, toleration or requirement on labels or fields."""
         key, rewritten = value["key"], dict(value)
         is_field = key.startswith("metadata.")
         rewritten["key"] = key if is_field else self._key(key)
@@ -271,7 +272,7 @@ class _Rewriter:
         return key if _is_published(key) else self.replace(key)
 
     def _label_value(self, key: str, value: Any) -> Any:
-        if not isinstance(value, str):  # malformed, in a kind without a typed view
+        if not isinstance(value, str):  # the value is malformed, in a kind without a typed view
             return self._value("", value)
         is_number = key in self.compared and value.lstrip("-").isdecimal()
         if is_number or key in _WELL_KNOWN or key.startswith(_OWN):
@@ -301,7 +302,7 @@ class _Rewriter:
         return text
 
     def _image(self, image: str) -> str:
-        """Return an image with a tag, so that a node's images still match the pods' images."""
+        """Return a pseudonym with a tag, so that a node's images match the pods' images."""
         # upstream: pkg/scheduler/framework/plugins/imagelocality: normalizedImageName
         if not image:
             return image
@@ -337,7 +338,7 @@ def _is_kept(field: str, value: Any) -> bool:
 
 
 def _is_about_devices(field: str, value: Any) -> bool:
-    """Return whether a value has the form of a device's attributes, or of selectors of devices."""
+    """Return whether `value` has the form of a device's attributes or of device selectors."""
     match field, value:
         case "attributes", dict():
             found = list(value.values())

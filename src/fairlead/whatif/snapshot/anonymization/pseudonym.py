@@ -1,13 +1,13 @@
 """Pseudonyms: replaces names by others with the same structure and sort order, reversibly.
 
 A name is split at `-`, `.` and `/`, and each segment is replaced by a letter code and a number of
-fixed width, in the order of the segments:
+fixed width, in the sort order of the segments:
 
     shop/web-6f7c    eu/web-0    web        ->        x4/x7-03    x2/x7-0    x7
 
 So names that share segments (a ReplicaSet and its pods) share pseudonyms of segments, and two
-pseudonyms sort like their originals. The segments of Kubernetes' own names (KEPT) are not replaced;
-a letter code keeps the position of its segments among them.
+pseudonyms sort like the original names. The segments of Kubernetes' own names (KEPT) are not
+replaced; the letter code of another segment keeps its position relative to them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Any, Final
 
-# The segments of the system's namespaces and priority classes.
+# The segments in the names of Kubernetes' own namespaces and priority classes.
 KEPT: Final = (
     "cluster",
     "critical",
@@ -28,7 +28,7 @@ KEPT: Final = (
     "public",
     "system",
 )
-# Codes for segments up to each of KEPT; a code and a number sort between two neighbours of KEPT.
+# Codes for the segments before each of KEPT, and after the last; pseudonyms sort between them.
 _CODES: Final = ("a", "cm", "cs", "e", "kv", "m", "o", "q", "x")
 _DIGIT, _UPPER = "0", "A"
 _SEPARATOR: Final = re.compile(r"([-./])")
@@ -41,11 +41,10 @@ class SegmentCollector:
     """Collects the segments of names; `replace` returns each name unchanged."""
 
     def __init__(self) -> None:
-        """Start without segments."""
         self.segments: set[str] = set()
 
     def replace(self, name: str) -> str:
-        """Collect the segments of `name`."""
+        """Collect the segments of `name`, and return it unchanged."""
         self.segments.update(part for part in _split(name) if part not in KEPT)
         return name
 
@@ -54,7 +53,7 @@ class Pseudonyms:
     """The pseudonyms of known segments."""
 
     def __init__(self, segments: Iterable[str]) -> None:
-        """`segments` are all that `replace` will meet."""
+        """`segments` are all segments of the names that `replace` will get."""
         self.segments = sorted(segments)
         self.width = len(str(len(self.segments)))
         self._token_of = {
@@ -77,13 +76,14 @@ class Pseudonyms:
         return "".join(self._of(part) + next(separators, "") for part in parts)
 
     def reveal(self, text: str) -> str:
-        """Return `text` with the originals of all pseudonyms in it."""
+        """Return `text` with each pseudonym in it replaced by the original segment."""
         return self._token.sub(lambda found: self._original(found) or found[0], text)
 
     def strangers_in(self, text: str) -> list[str] | None:
-        """Return what looks like a pseudonym in `text` but is none; None if most are pseudonyms.
+        """Return the texts in `text` that look like pseudonyms but are unknown.
 
-        A text about another snapshot has strangers mainly, or nothing of the right width.
+        Return None if most are known. A text about another snapshot contains mainly unknown
+        pseudonyms, or none of the right width.
         """
         known: set[str] = set()
         strangers: set[str] = set()
@@ -92,13 +92,13 @@ class Pseudonyms:
         return None if len(known) > len(strangers) else sorted(strangers)
 
     def _original(self, found: re.Match[str]) -> str:
-        """Return the segment that a token stands for, "" if none."""
+        """Return the segment that the token `found` replaces; "" if it is not a known pseudonym."""
         number = int(found[1])
         segment = self.segments[number] if number < len(self.segments) else ""
         return segment if segment and self._token_of[segment] == found[0] else ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the content of a key file."""
+        """Return the content of the key file."""
         return {"apiVersion": KEY_VERSION, "kind": KEY_KIND, "segments": self.segments}
 
     def _of(self, segment: str) -> str:
@@ -110,7 +110,7 @@ KEY_KIND: Final = "PseudonymKey"
 
 
 def ordinal_of(name: str, owner: str) -> str:
-    """Return the ordinal in the name of a StatefulSet's pod, "" if there is none."""
+    """Return the ordinal in the name of a StatefulSet's pod; "" if there is none."""
     found = _ORDINAL.fullmatch(name)
     return found["ordinal"] if found is not None and found["name"] == owner else ""
 
@@ -123,7 +123,7 @@ def _split(name: str) -> list[str]:
 
 
 def _code(segment: str) -> str:
-    """Return the letter code of `segment`, by its position among KEPT."""
+    """Return the letter code of `segment`, which depends on its position among KEPT."""
     first = segment[:1]
     if first.isascii() and first.isdigit():
         return _DIGIT

@@ -1,11 +1,12 @@
-"""DumpDecoder: decodes the texts of dumped objects straight into typed views.
+"""DumpDecoder: decodes the texts of dumped objects directly into typed views.
 
 Building, checking and converting JSON values would take ten times as long. Direct decoding works
 for the common kinds if the object is in stored form (`StoredForm`); other objects are decoded as
 JSON.
 
-The views lack the timestamps of the status, so the status is decoded a second time for them. Most
-pods are not decoded at all, because they have the text of another pod (`PodTexts`).
+The views lack the timestamps of the status, so the status is decoded a second time to get these
+timestamps. Most pods are not decoded at all, because they match the template of another pod's text
+(`PodTexts`).
 """
 
 from __future__ import annotations
@@ -105,23 +106,25 @@ class DumpDecoder:
     """Decodes the objects of one dump."""
 
     def __init__(self) -> None:
-        """Start without objects."""
         self._form = StoredForm()
         self._newest = NewestTimestamp()
         self._pods = PodTexts(_decode_pod)
 
     def decode(self, text: Text) -> tuple[DumpedObject, str] | None:
-        """Return the object `text` and its newest timestamp; None if it has to be decoded as JSON.
+        """Return (object, its newest timestamp); None if `text` must be decoded as JSON.
 
         Raises msgspec.DecodeError for a text that is not JSON.
         """
         try:
             return self._like_another_pod(text) or self._decoded(text)
-        except (msgspec.ValidationError, OverflowError):  # it has another form, or a long integer
+        except (
+            msgspec.ValidationError,
+            OverflowError,
+        ):  # the object has another form, or contains a long integer
             return None
 
     def _like_another_pod(self, text: Text) -> tuple[DumpedObject, str] | None:
-        """Return the object if it is a pod that has the text of another pod."""
+        """Return the object if it is a pod whose text matches the template of another pod."""
         known = (
             self._pods.decode_row(text)
             if isinstance(text, TemplateText)
@@ -161,14 +164,14 @@ class DumpDecoder:
             node = Node(metadata=item.metadata, spec=item.spec, status=on_node)
             return DumpedObject(NODE, node, text)
         if b"null" in bytes(text):
-            return None  # annotations of the template, which is JSON in the view
+            return None  # the view contains the template as JSON, in which annotations may be null
         kind, view = _WORKLOADS[type(item)]
         workload = view(metadata=item.metadata, spec=item.spec, status=_decode_json(item.status))
         return DumpedObject(kind, workload, text)
 
 
 def _decode_pod(text: bytes) -> tuple[Pod, set[str]]:
-    """Return the pod and its timestamps. Raises msgspec.ValidationError."""
+    """Return (pod, its timestamps). Raises msgspec.ValidationError."""
     item = _decode_item(text)
     if not isinstance(item, _Pod):
         raise msgspec.ValidationError
@@ -177,10 +180,7 @@ def _decode_pod(text: bytes) -> tuple[Pod, set[str]]:
 
 
 def _has_own_annotations(view: ApiObject) -> bool:
-    """Return whether an object has annotations that control its kubelet.
-
-    Those are checked as JSON.
-    """
+    """Return whether an object has annotations of Fairlead, which are checked as JSON."""
     if any(key.startswith(OURS) for key in view.metadata.annotations):
         return True
     if not isinstance(view, Deployment | ReplicaSet | StatefulSet | DaemonSet):

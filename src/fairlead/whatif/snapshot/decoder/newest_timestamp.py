@@ -1,8 +1,8 @@
-"""The newest timestamp in an object: the latest instant at which it is known to have changed.
+"""The newest timestamp in an object: the latest known time of a change of the object.
 
-deletionTimestamp is left out: it is in the future by the grace period. An object is searched as
-JSON or, for kinds with typed statuses, in typed form (`NewestTimestamp`); both give the same
-result.
+deletionTimestamp is left out, because it is in the future by the grace period. An object is
+searched as JSON or, for kinds with typed statuses, in typed form (`NewestTimestamp`); both methods
+return the same result.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.kind import Kind
 from fairlead.engine.core.instant import Instant
 
-# Plausible times of a dump: earlier times are Go's zero time and the like; later times leave too
+# Plausible times of a dump: earlier times are values such as Go's zero time; later times leave too
 # little room for simulated time before instants overflow.
 EARLIEST: Final[Instant] = 0
 LATEST: Final[Instant] = parse_timestamp("2250-01-01T00:00:00Z")
@@ -41,7 +41,7 @@ _LENGTH: Final = len("2026-01-01T00:00:00Z")
 
 
 def plausible_instant(text: str) -> Instant | None:
-    """Return the instant of `text`; None for implausibly early times. Raises ValueError."""
+    """Return the instant of `text`; None for an implausibly early time. Raises ValueError."""
     instant = parse_timestamp(text)
     if instant > LATEST:
         raise ValueError(f"{text!r} is later than {format_timestamp(LATEST)}")
@@ -111,7 +111,6 @@ class NewestTimestamp:
     """Finds the newest timestamp of a pod, node or workload without building its JSON value."""
 
     def __init__(self) -> None:
-        """Start with an empty cache of valid timestamps."""
         self._plausible: set[str] = set()
 
     def of(self, created: str, status: msgspec.Raw) -> str:
@@ -124,7 +123,7 @@ class NewestTimestamp:
         return self.of_times(times_of(created, status))
 
     def of_times(self, times: set[str]) -> str:
-        """Return the newest of `times`; "" as `of` does."""
+        """Return the newest of `times`; "" if one has another form or is not plausible."""
         if not self._plausible.issuperset(times):
             if not all(map(_is_usual, times)):
                 return ""
@@ -133,7 +132,7 @@ class NewestTimestamp:
 
 
 def times_of(created: str, status: msgspec.Raw) -> set[str]:
-    """Return `created` and the timestamps in `status`.
+    """Return the set of `created` and the timestamps in `status`.
 
     Raises msgspec.ValidationError for a status of another type.
     """
@@ -143,7 +142,7 @@ def times_of(created: str, status: msgspec.Raw) -> set[str]:
 
 
 def _collect_times(status: _Status, times: set[str | None]) -> None:
-    """Add the timestamps in `status` to `times`; None stands for absent ones."""
+    """Add the timestamps in `status` to `times`; also add None if one is absent."""
     times.add(status.start_time)
     for one in status.conditions or ():
         times.add(one.last_heartbeat_time)

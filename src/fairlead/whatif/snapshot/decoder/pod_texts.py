@@ -1,16 +1,16 @@
-"""PodTexts: recognizes pods whose texts equal those of other pods of their workload.
+"""PodTexts: recognizes pods whose texts differ from other pods of their workload only in strings.
 
-The pods of a workload have texts of one `JsonTemplate`. Their views and JSON values are made from
-those of the first such pod, which they share except for the strings in the placeholders:
+The pods of a workload have texts of one `JsonTemplate`. The views and JSON values of these pods are
+made from those of the first pod, and share all parts except the strings in the placeholders:
 
     1. three pods with one generateName are decoded; the differences between the last two texts
        make a template
-    2. if a later text does not match, the pod is decoded; if it differs in more strings, they
-       become placeholders too
-    3. a workload whose pods differ in other ways too often is decoded pod by pod
+    2. if a later text does not match, the pod is decoded; if it differs in more strings, these
+       strings become placeholders, too
+    3. if a workload's pods differ in other ways too often, they are all decoded
 
-A snapshot file that has pods as columns states the templates (`TemplateText`), so only the first
-pod of each is decoded.
+A snapshot file that stores pods as columns contains the templates (`TemplateText`), so only the
+first pod of each template is decoded.
 """
 
 from __future__ import annotations
@@ -38,22 +38,26 @@ from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.snapshot_load import Text, value_of_text
 
 _NAME_KEY: Final = b'"generateName"'
-_HEAD_BYTES: Final = 8192  # where generateName is expected
-_DECODED_FIRST: Final = 3  # pods of a workload that are decoded before a template is tried
-_TEMPLATES_MAX: Final = 4  # of one workload; its pods differ in more than strings, such as restarts
-_ATTEMPTS_MAX: Final = 24  # to make or extend the templates of one workload
+_HEAD_BYTES: Final = 8192  # generateName is searched in so many bytes
+_DECODED_FIRST: Final = (
+    3  # number of pods of a workload that are decoded before a template is tried
+)
+_TEMPLATES_MAX: Final = (
+    4  # for one workload; its pods can differ in more than strings, such as restarts
+)
+_ATTEMPTS_MAX: Final = 24  # attempts to make or extend the templates of one workload
 
 Decode = Callable[[bytes], "tuple[Pod, set[str]]"]
 
 
 class PodTemplate:
-    """What the pods with texts of one template share."""
+    """The parts that all pods with texts of one template share."""
 
     def __init__(self, texts: JsonTemplate, decode: Decode) -> None:
-        """Find out what `texts` mean; `decode` returns the view and the timestamps of a text.
+        """Find the placeholders of `texts`; `decode` returns (view, timestamps) of a text.
 
-        Raises msgspec.ValidationError if a placeholder is no string of any value, or if the view
-        needs a string that cannot be put into it.
+        Raises msgspec.ValidationError if a placeholder is not a string of any value, or if the view
+        needs a string that cannot be inserted into it.
         """
         self.texts = texts
         self.view, times = decode(texts.marked)
@@ -69,23 +73,23 @@ class PodTemplate:
     def _needs_opaque_strings(self, numbers: set[int]) -> bool:
         """Return whether the view has markers that strings cannot replace.
 
-        `numbers` are those of the strings that the view and the timestamps need.
+        `numbers` are the numbers of the strings that the view and the timestamps need.
         """
         if numbers & self.texts.opaque:
             return True
         without = self._view_of([""] * (max(numbers, default=0) + 1))
-        return has_marks(msgspec.json.encode(without))  # a key
+        return has_marks(msgspec.json.encode(without))  # a marker is the key of a map
 
     def decode(self, text: bytes) -> tuple[Pod, set[str]] | None:
-        """Return the view and the timestamps of `text`, None if it has another template.
+        """Return (view, timestamps) of `text`; None if it does not match the template.
 
-        Of the timestamps that all pods share only the newest is returned.
+        Only the newest of the timestamps that all pods share is returned.
         """
         strings = self.texts.strings(text)
         return None if strings is None else self.with_strings(strings)
 
     def with_strings(self, strings: Sequence[str]) -> tuple[Pod, set[str]]:
-        """Return the view and the timestamps of the text that has `strings`, see `decode`."""
+        """Return (view, timestamps) of the text with these `strings`; see `decode`."""
         times = {strings[number] for number in self._times}
         if self._fixed_time is not None:
             times.add(self._fixed_time)
@@ -105,7 +109,7 @@ class PodTemplate:
         if self._value_of is None:
             try:
                 value = value_of_text(POD, self.texts.marked)
-            except QuantityError:  # a placeholder is part of a sum
+            except QuantityError:  # a placeholder is part of a sum of quantities
                 return None
             self._value_of = substitution(value, places_in(value))
         return self._value_of(strings)
@@ -113,11 +117,11 @@ class PodTemplate:
 
 @dataclass(slots=True)
 class _Workload:
-    """The templates of the pods with one generateName, the last used first."""
+    """The templates of the pods with one generateName; the last used template comes first."""
 
     seen: int = 0
     attempts: int = 0
-    latest: Text | None = None  # the last pod that was decoded
+    latest: Text | None = None  # the text of the last decoded pod
     templates: list[PodTemplate] = field(default_factory=list)
 
 
@@ -125,16 +129,16 @@ class PodTexts:
     """The templates of the pods of one dump."""
 
     def __init__(self, decode: Decode) -> None:
-        """Start without templates; `decode` returns the view and the timestamps of a text."""
+        """`decode` returns (view, timestamps) of a text."""
         self._decode = decode
         self._workloads: dict[bytes, _Workload] = {}
-        # Templates that the snapshot states; None for those that cannot be used.
+        # Templates that the snapshot contains; None for those that cannot be used.
         self._stated: dict[JsonTemplate, PodTemplate | None] = {}
 
     def decode(self, text: bytes) -> tuple[PodTemplate, Pod, set[str]] | None:
-        """Return the template, the view and the timestamps of `text`; None if it must be decoded.
+        """Return (template, view, timestamps) of `text`; None if it must be decoded.
 
-        The view shares parts with other views, which must not be changed.
+        The view shares parts with other views; these parts must not be changed.
         """
         workload = self._workloads.get(_generate_name(text))
         for index, template in enumerate(workload.templates if workload is not None else ()):
@@ -146,12 +150,12 @@ class PodTexts:
         return None
 
     def decode_row(self, text: TemplateText) -> tuple[PodTemplate, Pod, set[str]] | None:
-        """Return the same of a text whose template is known; None if it must be decoded."""
+        """Return (template, view, timestamps) of a row; None if its template cannot be used."""
         template = self._stated.get(text.template)
         return None if template is None else (template, *template.with_strings(text.strings))
 
     def learn(self, text: Text) -> None:
-        """Note the text of a pod that was decoded and is in stored form."""
+        """Record the text of a pod that was decoded and is in stored form."""
         if isinstance(text, TemplateText):
             self._learn_stated(text.template)
             return
@@ -174,7 +178,7 @@ class PodTexts:
                     self._stated[texts] = PodTemplate(texts, self._decode)
 
     def _learn(self, workload: _Workload, text: bytes) -> None:
-        """Make a template of `text` and an earlier text, or extend one; put it first."""
+        """Make a template of `text` and an earlier text, or extend a template; put it first."""
         pieces, templates = pieces_of(text), workload.templates
         for known in templates:
             extended = known.texts.extended(pieces)
@@ -192,7 +196,7 @@ class PodTexts:
     def _add(self, workload: _Workload, texts: JsonTemplate) -> None:
         try:
             workload.templates.insert(0, PodTemplate(texts, self._decode))
-        except msgspec.ValidationError:  # the kind or a number varies
+        except msgspec.ValidationError:  # a placeholder is the kind, or a number that varies
             workload.attempts = _ATTEMPTS_MAX
 
 
@@ -206,7 +210,7 @@ def _numbers_in(places: Places | None) -> Iterator[int]:
 
 
 def _generate_name(text: bytes) -> bytes:
-    """Return the generateName in the text of a pod; b"" without one.
+    """Return the generateName in the text of a pod; b"" if it has none.
 
     It only selects the pods to compare, so a match elsewhere in the text does no harm.
     """

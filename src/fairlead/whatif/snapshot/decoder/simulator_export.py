@@ -2,7 +2,8 @@
 
     {"pods": [...], "nodes": [...], "pvs": [...], ..., "schedulerConfig": {...}}
 
-Its scheduler notes on each pod which node it selected, and the results of all attempts.
+The simulator's scheduler records the selected node, and the results of all attempts, in annotations
+of each pod.
 
 upstream: kube-scheduler-simulator simulator/snapshot/snapshot.go: ResourcesForSnap,
 simulator/scheduler/plugin/annotation/annotation.go
@@ -44,9 +45,9 @@ def exported_objects(export: Json) -> Iterator[Any]:
 
 
 def selected_node(annotations: Mapping[str, str]) -> str:
-    """Return the node that the simulator's scheduler selected for a pod, "" if it did not.
+    """Return the node that the simulator's scheduler selected for a pod; "" if it selected none.
 
-    The last attempt in the history counts; without a history the annotation itself.
+    It is the node of the last attempt in the history, or of the annotation if there is no history.
     """
     for prefix in _PREFIXES:
         key = f"{prefix}selected-node"
