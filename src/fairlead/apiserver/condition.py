@@ -13,7 +13,7 @@ _OF_ITS_TIME: Final = ("reason", "message", "observedGeneration")
 def with_conditions(
     conditions: Iterable[Json], changes: Iterable[Mapping[str, Any]], timestamp: str
 ) -> list[Json]:
-    """Return `conditions` with `changes` merged in: each change replaces the condition of its type.
+    """Return `conditions` after each of `changes` has updated or added the condition of its type.
 
     A change has type, status, reason and so on. lastTransitionTime becomes `timestamp` if the
     status changes or the condition is new. Empty reasons and messages are left out.

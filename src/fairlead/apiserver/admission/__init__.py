@@ -1,7 +1,7 @@
 """Admission: plugins that change or refuse a request after decoding and before storage.
 
-Law: a plugin reads one request (`attributes.Attributes`) and the objects in storage. It returns the
-object to store or raises `ApiError`, and it writes nothing.
+Law: a plugin reads one request (`attributes.AdmissionAttributes`) and the objects in storage. It
+returns the object to store or raises `ApiError`, and it writes nothing.
 
 `chain` lists the plugins in upstream's order. `plugins` contains the plugins that are one module
 each. `webhooks`, `policy` and `quota` are plugins of several modules. Webhooks and policies share

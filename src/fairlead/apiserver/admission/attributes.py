@@ -20,7 +20,7 @@ from fairlead.apiserver.storage.storage import Storage
 
 
 class Operation(StrEnum):
-    """The operation of a request. LOAD admits an object of a snapshot; it has no HTTP verb."""
+    """The operation of a request. LOAD is for the objects of a snapshot; it has no HTTP verb."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"

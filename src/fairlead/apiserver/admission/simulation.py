@@ -9,9 +9,10 @@ snapshot lists the kind:
     ServiceAccount    listed if the pod's namespace has a ServiceAccount `default`
     RuntimeClass      listed if there is at least one RuntimeClass
 
-A real server has already admitted the objects of the snapshot, so they are not admitted again. Two
-plugins are left out: StorageObjectInUseProtection, because no controller removes its finalizers,
-and PodTopologyLabels, which changes pods when they are bound.
+A real server has already admitted the objects of the snapshot, so most plugins do not run for them.
+Priority and DefaultTolerationSeconds run, because pods may have been written by hand. Two plugins
+are left out: StorageObjectInUseProtection, because no controller removes its finalizers, and
+PodTopologyLabels, which changes pods when they are bound.
 """
 
 from __future__ import annotations
@@ -134,8 +135,8 @@ class _ChecksOfRequests(_OfRequests):
 class _IfListed:
     """Runs `plugin` if the snapshot lists objects of `kind`, which the plugin looks up.
 
-    If the snapshot does not list them, this runs the plugin `otherwise`, and records in `unchecked`
-    that `plugin` was skipped.
+    If the snapshot does not list them, this runs the plugin `otherwise`. If `plugin` would have
+    checked the object, `unchecked` records that it was skipped.
     """
 
     plugin: AdmissionPlugin

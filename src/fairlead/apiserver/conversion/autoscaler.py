@@ -2,10 +2,10 @@
 
 v1 has one field for the target CPU utilization, and one field for the current CPU utilization. In
 v1, all other metrics, their current values, the conditions and the behavior are JSON in
-annotations. Metrics have the field names of `autoscaler_metric`; the behavior has the field names
-of a Go type without JSON names. Malformed annotations are dropped. If a v2 object has annotations
-with these names, they are dropped too. A CPU metric that was converted to v1 and back becomes the
-last metric.
+annotations. Metrics have the field names of v1's types; the behavior has the field names of a Go
+type without JSON names. Malformed annotations are dropped. If a v2 object has annotations with
+these names, they are dropped too. A CPU metric that was converted to v1 and back becomes the last
+metric.
 
 upstream: pkg/apis/autoscaling/v1/conversion.go, pkg/apis/autoscaling/helpers.go
 """

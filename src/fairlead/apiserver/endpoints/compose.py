@@ -1,4 +1,4 @@
-"""complete_server: composes the API server from a store and the other parts that it serves."""
+"""complete_server: composes a complete API server that serves the objects in a store."""
 
 from __future__ import annotations
 

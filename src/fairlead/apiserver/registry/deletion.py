@@ -8,8 +8,8 @@ this is the time by which the pod should have stopped; the kubelet then removes 
 it with a grace period of 0. Pods without a node, finished pods and pods that are deleted with a
 grace period of 0 are removed immediately. A second deletion can only shorten the remaining time.
 
-An object of any kind with finalizers is removed when its last finalizer is removed. An object of
-another kind without finalizers is removed immediately.
+If an object of any kind has finalizers, it is kept until its last finalizer is removed. Without
+finalizers, objects of other kinds than Pod are removed immediately.
 
 upstream: apiserver/pkg/registry/rest/delete.go:BeforeDelete, registry/generic/registry/store.go:
 Delete, deletionFinalizersForGarbageCollection
@@ -38,10 +38,11 @@ _FINALIZERS: Final = {"Foreground": FOREGROUND, "Orphan": ORPHAN}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """The DeleteOptions of a request; for a field that is None or "", the object's default applies.
+    """The DeleteOptions of a request.
 
-    `policy` is Foreground, Background or Orphan. `uid` and `resource_version` are preconditions:
-    None matches every object, and "" matches no object.
+    If `grace_period_s` is None, the object's own grace period applies. `policy` is Foreground,
+    Background or Orphan; "" means the default of the object's kind. `uid` and `resource_version`
+    are preconditions: None matches every object, and "" matches no object.
     """
 
     grace_period_s: int | None = None

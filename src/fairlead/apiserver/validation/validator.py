@@ -251,7 +251,7 @@ def _lacking(view: ApiObject) -> Iterator[Cause]:
 
 
 def _custom(kind: Kind, obj: Json, old: Json | None) -> Iterator[Cause]:
-    """Yield the errors of a custom resource under its CustomResourceDefinition."""
+    """Yield the errors of a custom resource by the rules of its CustomResourceDefinition."""
     if kind.custom is not None:
         yield from bounded(kind.custom.causes(obj, old))
 

@@ -50,7 +50,7 @@ def _converted(attributes: AdmissionAttributes, matched: Kind, obj: Json) -> Jso
 def admission_request(attributes: AdmissionAttributes, matched: Kind) -> Json:
     """Return the AdmissionRequest, without objects and uid.
 
-    Its `kind` and `resource` are of `matched`.
+    Its `kind` and `resource` are those of `matched`.
     """
     write, subresource = attributes.write, attributes.subresource
     request: Json = {

@@ -77,7 +77,10 @@ def authorizer_variables(
 
 
 def _set_attribute(key: str) -> Callable[[AuthorizerCheck, str], AuthorizerCheck]:
-    """Return a function that returns a copy of a check with the attribute `key` set to a text."""
+    """Return a function (check, text) that returns a copy of the check.
+
+    The attribute `key` of the copy is the text.
+    """
     return lambda check, text: replace(check, attributes={**check.attributes, key: text})
 
 

@@ -49,7 +49,7 @@ class ExpressionResult:
 
 @dataclass(slots=True)
 class ExpressionContext:
-    """The variables, and the cost budget that all expressions evaluated for one request share.
+    """The variables and the common cost budget of all expressions evaluated for one request.
 
     `variable_definitions` are the policy's variables in the order of their definition.
     """

@@ -35,7 +35,7 @@ class CertificateSigningRequests:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Return the object, with the requester's identity if it is a new CSR.
 
-        Raises ApiError 403.
+        Raises ApiError 403 if the requester may not make this change.
         """
         kind, obj = attributes.kind, attributes.obj
         if kind.resource != RESOURCE:

@@ -22,7 +22,7 @@ NO_EXECUTE: Final = "NoExecute"
 
 
 class DefaultTolerationSeconds:
-    """The admission plugin `DefaultTolerationSeconds`, without kube-apiserver's flags."""
+    """The admission plugin `DefaultTolerationSeconds`; kube-apiserver's flags are not supported."""
 
     def __init__(self, seconds: int = TOLERATION_SECONDS_DEFAULT) -> None:
         """`seconds` is the tolerationSeconds of both default tolerations."""
@@ -57,7 +57,10 @@ class DefaultTolerationSeconds:
 
 
 def _covers(toleration: Json, key: str) -> bool:
-    """Return whether a toleration has the key `key` or none, and the effect NoExecute or none."""
+    """Return whether `toleration` matches the taint `key` with the effect NoExecute.
+
+    A toleration without a key or effect matches every key or effect.
+    """
     return toleration.get("key", "") in (key, "") and toleration.get("effect", "") in (
         NO_EXECUTE,
         "",

@@ -1,7 +1,8 @@
 """PodSecurity: enforces the Pod Security Standards that a namespace's labels select.
 
 Pods that violate the `enforce` level are refused. Pods and workloads that violate the `warn` level
-cause a warning. `audit` has no effect here. Workloads are never refused, but their pods are.
+cause a warning. Fairlead ignores the `audit` level. Workloads are never refused, but the pods that
+they create can be.
 
 upstream: pod-security-admission/admission/admission.go
 """

@@ -40,9 +40,10 @@ _NEVER_CHARGED: Final = frozenset(("events", "events.events.k8s.io"))
 class LimitedResource:
     """A resource that can only be used if a quota covers it.
 
-    An object of the kind `resource` that uses a quota resource whose name contains one of the texts
-    in `contains` needs a quota that limits this quota resource. An object that matches `scopes`
-    (requirements as in a quota's scopeSelector) needs a quota with each of these scopes.
+    `resource` is a resource such as `pods`. If an object of this resource uses a quota resource
+    whose name contains one of the texts in `contains`, a quota must limit that quota resource. If
+    the object matches `scopes` (requirements as in a quota's scopeSelector), each of these scopes
+    must be a scope of one of its quotas.
     """
 
     resource: str

@@ -50,7 +50,10 @@ CODE_MAX: Final = 599  # there is no status line for a higher code
 
 @dataclass(frozen=True, slots=True)
 class _Hook:
-    """A webhook that applies to a request. `kind` is the kind that the webhook's rules matched."""
+    """A webhook that applies to a request.
+
+    `key` identifies the webhook. `kind` is the kind that its rules matched.
+    """
 
     webhook: Json
     key: str
@@ -79,7 +82,7 @@ class MutatingAdmissionWebhook:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
         """Return the object after all mutating webhooks.
 
-        Raises ApiError if a webhook denies it or fails.
+        Raises ApiError if a webhook denies the request or its call fails.
         """
         reinvocation = attributes.reinvocation
         if attributes.write.user is None or is_exempt(attributes.kind):
@@ -198,7 +201,7 @@ def _fails_match_conditions(
 def _invoke(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
     """Return the webhook's response; {} if the call failed and the webhook ignores failures.
 
-    Raises ApiError if the call failed otherwise.
+    Raises ApiError if the webhook denies the request, or if it does not ignore a failed call.
     """
     write = attributes.write
     if write.dry_run and hook.webhook.get("sideEffects") not in _HARMLESS:

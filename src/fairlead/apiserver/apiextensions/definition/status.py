@@ -57,7 +57,7 @@ def with_stored_versions(definition: Json) -> Json:
 def with_names_accepted(definition: Json, now: int) -> Json:
     """Return `definition` with its names accepted.
 
-    If the condition Established is missing, it is False.
+    If the condition Established is missing, it is added with the status False.
     """
     changes = (
         (_ACCEPTED,) if _has_condition(definition, "Established") else (_ACCEPTED, _INSTALLING)

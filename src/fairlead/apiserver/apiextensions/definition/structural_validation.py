@@ -168,7 +168,7 @@ _METADATA_KEYWORDS: Final = (
 def _value_validation_causes(
     raw: Json, field: str, *, is_int_or_string: bool = False, is_int_or_string_in_all: bool = False
 ) -> Iterator[Cause]:
-    """Yield the errors of allOf, anyOf, oneOf, not and the pattern.
+    """Yield the errors of the keywords allOf, anyOf, oneOf, not and pattern.
 
     For an int-or-string, anyOf or the first schema in allOf may state types.
     """

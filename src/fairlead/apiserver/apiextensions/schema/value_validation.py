@@ -176,7 +176,7 @@ def _range_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
 def _keyword_causes(
     schema: Structural, value: Any, path: str, budget: CostBudget
 ) -> Iterator[Cause]:
-    """Yield the errors under the schema's bounds, patterns and enumerations."""
+    """Yield an error for each bound, pattern or enumeration that `value` violates."""
     for keyword, bound in broken_keywords(schema.raw, value, partial(_matches, budget)):
         yield _keyword_cause(schema, keyword, bound, value, path)
 
@@ -261,7 +261,7 @@ def _member(path: str, key: str) -> str:
 def _junction_causes(
     schema: Structural, value: Any, path: str, budget: CostBudget
 ) -> Iterator[Cause]:
-    """Yield the errors under allOf, anyOf, oneOf and not."""
+    """Yield an error for each of allOf, anyOf, oneOf and not that `value` violates."""
     for alternative in schema.all_of:
         budget.take(ALTERNATIVE_COST)
         yield from value_causes(alternative, value, path, ABSENT, budget)

@@ -60,7 +60,7 @@ PrecedingAuthorizer = Callable[[AuthorizationAttributes], AccessDecision | str]
 
 
 class Rbac:
-    """The RBAC authorizer. Other authorizers can decide first."""
+    """The RBAC authorizer. The authorizers `preceding` can decide before RBAC does."""
 
     def __init__(self, storage: Storage, preceding: Sequence[PrecedingAuthorizer] = ()) -> None:
         """The authorizers `preceding` are called before RBAC is evaluated."""
@@ -169,7 +169,7 @@ def refusal(attributes: AuthorizationAttributes, reason: str = "") -> ApiError:
 
 
 def _in_own_namespace(attributes: AuthorizationAttributes) -> AuthorizationAttributes:
-    """Return `attributes`. If the request is for one Namespace object, it is also the namespace."""
+    """Return `attributes`; a request for one Namespace object gets its name as the namespace."""
     # upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
     is_one = bool(attributes.name) and attributes.verb not in ("list", "watch")
     if attributes.resource == "namespaces" and not attributes.group and is_one:

@@ -34,7 +34,7 @@ _AUTHORIZATION: Final = Kind("authorization.k8s.io", "v1", "", "")
 
 
 def self_subject_access_review(scope: RequestScope) -> Response:
-    """Return the review, with whether the requester may perform the action that it describes."""
+    """Return the review with its result: whether the requester may perform the described action."""
     body = posted_body(scope, scope.kind)
     spec = object_member(body, "spec")
     _require((*_lacking(spec), *_named(body, _EMPTY)))
@@ -42,7 +42,7 @@ def self_subject_access_review(scope: RequestScope) -> Response:
 
 
 def subject_access_review(scope: RequestScope) -> Response:
-    """Return the review, with whether its user may perform the action that it describes.
+    """Return the review with its result: whether its user may perform the described action.
 
     A LocalSubjectAccessReview concerns one namespace.
     """
@@ -75,7 +75,7 @@ def _misplaced(spec: Json, namespace: str) -> Iterator[Cause]:
 
 
 def self_subject_rules_review(scope: RequestScope) -> Response:
-    """Return the review, with all rules that apply to the requester in its namespace."""
+    """Return the review with its result: all rules that apply to the requester in its namespace."""
     spec = object_member(posted_body(scope, scope.kind), "spec")
     namespace = spec.get("namespace", "")
     if not namespace:
@@ -98,7 +98,7 @@ def self_subject_review(scope: RequestScope) -> Response:
 
 
 def token_review(scope: RequestScope) -> Response:
-    """Return the review, with the user that its token authenticates."""
+    """Return the review with its result: the user whom its token authenticates."""
     body = posted_body(scope, scope.kind)
     spec = object_member(body, "spec")
     identity, token = _identity(scope), spec.get("token", "")

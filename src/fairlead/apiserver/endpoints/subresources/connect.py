@@ -1,4 +1,6 @@
-"""The subresources exec, attach, portforward and proxy. They fail: containers are simulated.
+"""The subresources exec, attach, portforward and proxy.
+
+They always fail, because containers are simulated.
 
 upstream: pkg/registry/core/pod/rest/subresources.go
 """

@@ -20,7 +20,7 @@ from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 def is_slice_respecified(old: Json, new: Json) -> bool:
     """Return whether an update changes an EndpointSlice's labels, or a field outside metadata.
 
-    Both changes increment the EndpointSlice's generation.
+    Such an update increments the EndpointSlice's generation.
     """
     before, after = (obj["metadata"].get("labels") for obj in (old, new))
     return before != after or is_respecified(old, new)

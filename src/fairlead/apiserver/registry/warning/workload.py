@@ -31,14 +31,20 @@ def workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
 
 
 def naming_workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
-    """Warns about the pod template, and about a new workload's name, with which pod names begin."""
+    """Warns about the pod template, and about the name of a new workload.
+
+    The names of its pods begin with the workload's name.
+    """
     if old is None:
         yield from name_warnings(new["metadata"]["name"], IN_POD_NAMES)
     yield from workload_warnings(template, old, new)
 
 
 def name_warnings(name: str, used: str) -> Warnings:
-    """Warns if `name` is not a DNS label but is used as one; `used` describes the use."""
+    """Warns if `name` is not a DNS label although it is used as one.
+
+    `used` is the part of the warning that describes the use.
+    """
     problems = dns_label_problems(name)
     if problems:
         yield f"metadata.name: {used}, {_SURPRISING}: [{' '.join(problems)}]"

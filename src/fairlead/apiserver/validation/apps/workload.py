@@ -124,10 +124,7 @@ def check_scheduled_controller(controller: ReplicationController) -> Causes:
 
 
 def check_new_scheduled_controller(controller: ReplicationController) -> Causes:
-    """Yield the errors that only a new ReplicationController must not have.
-
-    A stored ReplicationController may have them.
-    """
+    """Yield the errors of a new ReplicationController that are accepted in stored objects."""
     yield from _check_controller_selector(controller)
     yield from check_new_template(controller.spec.template)
 
@@ -190,7 +187,7 @@ def _check_runs_for_ever(template: Json, kind: str) -> Causes:
 def _check_matches(selector: LabelSelector | None, template: Json) -> Causes:
     """Yield an error if `selector` does not match the labels of `template`.
 
-    Otherwise, the controller of the workload would create pods forever.
+    The controller of such a workload would create pods forever.
     """
     labels = _template_labels(template)
     if not selector_matches(selector, labels):

@@ -1,6 +1,6 @@
 """Types and amounts of the LimitRange and ResourceQuota fields that admission reads.
 
-These kinds have no typed view, so loading a snapshot does not check them otherwise. An API server
+These kinds have no typed view, so this module checks them when a snapshot is loaded. An API server
 checks more (see `limit_range` and `resource_quota`).
 """
 

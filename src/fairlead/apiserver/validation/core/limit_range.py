@@ -124,9 +124,9 @@ def _check_ratio(field: str, name: str, bounds: dict[str, Quantity | None]) -> C
 
 
 def _check_whole(field: str, name: str, bounds: dict[str, Quantity | None]) -> Causes:
-    """Yield an error if the two default amounts of `name` differ.
+    """Yield an error if the two default amounts of the resource `name` differ.
 
-    They may differ if requests of the resource may be lower than its limits, as for cpu.
+    There is no error for resources that can be over-committed, such as cpu.
     """
     limit, request = bounds["default"], bounds["defaultRequest"]
     if may_be_overcommitted(name) or limit is None or request is None or limit == request:

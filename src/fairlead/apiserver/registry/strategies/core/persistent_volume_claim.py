@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims: keeps dataSource and dataSourceRef equal.
+"""PersistentVolumeClaims: copies dataSource to dataSourceRef and vice versa.
 
 upstream: pkg/registry/core/persistentvolumeclaim/strategy.go,
 pkg/api/persistentvolumeclaim/util.go:DropDisabledFields,
@@ -39,7 +39,10 @@ def _prepare_for_update(old: Json, new: Json, _: PreparationContext) -> Json:
 
 
 def _sourced(spec: Json, before: Json) -> Json:
-    """Return `spec` with equal dataSource and dataSourceRef, and without unsupported sources."""
+    """Return `spec` without unsupported sources, with dataSource copied to dataSourceRef.
+
+    If only dataSourceRef is set, it is copied to dataSource, unless it has a namespace.
+    """
     source, reference = spec.get(_SOURCE), spec.get(_REFERENCE)
     is_far = reference is not None and bool(reference.get("namespace"))
     if is_far and before.get(_REFERENCE) is None:  # not available in this release

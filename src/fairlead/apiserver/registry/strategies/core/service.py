@@ -108,7 +108,7 @@ def _is_reachable(spec: Json) -> bool:
 def _kept_ports(before: Json, spec: Json) -> list[Json]:
     """Return the ports of `spec`, with the node ports that the Service had.
 
-    A port without a nodePort gets that of the port in `before` with the same name.
+    A port that states no nodePort gets the nodePort of the port in `before` that has the same name.
     """
     # upstream: pkg/registry/core/service/storage/storage.go:patchAllocatedValues
     ports = spec.get("ports") or []

@@ -1,6 +1,6 @@
 """Allocates a cluster IP for each Service, and node ports if its type needs them.
 
-A port is in use if a stored Service has it.
+A node port is in use if a stored Service has it.
 
 upstream: pkg/registry/core/service/storage/{alloc,storage}.go, ipallocator, portallocator
 """

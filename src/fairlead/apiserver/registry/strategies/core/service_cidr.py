@@ -51,7 +51,7 @@ def holds(network: IPv4Network, address: IPv4Address) -> bool:
 
 
 def taken_addresses(storage: Storage, uid: str | None) -> set[str]:
-    """Return all addresses that an IPAddress has, or a Service whose uid differs from `uid`."""
+    """Return the addresses of all IPAddresses, and of all Services whose uid differs from `uid`."""
     taken = {name for (_, name), _ in storage.stored_items(IP_ADDRESS)}
     for service in storage.unsorted(SERVICE):
         if service["metadata"].get("uid") != uid:
