@@ -65,7 +65,7 @@ class Credentials:
         return headers
 
     def certificate(self) -> tuple[str, str]:
-        """Return the client certificate and its key as PEM; both are "" without a certificate."""
+        """Return (client certificate, its key) as PEM texts; both are "" without a certificate."""
         if self._config.certificate or self._config.exec_plugin is None:
             return self._config.certificate, self._config.key
         credential = self._exec_credential(self._config.exec_plugin)

@@ -199,7 +199,7 @@ class _Connection(asyncio.Protocol):
     def __init__(self, loop: AbstractEventLoop, bytes_max: int | None) -> None:
         """Start without a transport."""
         self.is_closed = False
-        self.has_answered = False  # whether bytes of the response in progress have come
+        self.has_answered = False  # whether bytes of the response in progress have arrived
         self.tls: ssl.SSLContext | None = None
         self._loop = loop
         self._bytes_max = bytes_max

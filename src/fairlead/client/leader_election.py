@@ -101,11 +101,11 @@ class LeaderElection:
         return self._renewed_at is not None and not self.is_leader(now)
 
     def deadline(self) -> int | None:
-        """Return the time at which leadership ends without another renewal; None for a follower."""
+        """Return the time (ns) when leadership ends without a renewal; None for a follower."""
         return None if self._renewed_at is None else self._renewed_at + self.config.renew_deadline
 
     def next_attempt(self) -> int:
-        """Return the time at which to call `begin` again."""
+        """Return the time (ns) at which to call `begin` again."""
         return self._next
 
     def begin(self, now: int) -> ReadLease | WriteLease:

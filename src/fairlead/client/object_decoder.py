@@ -75,7 +75,7 @@ class ObjectDecoder:
         self.refused = 0  # objects that could not be decoded
 
     def page(self, body: bytes) -> tuple[list[ApiObject], ListMeta]:
-        """Return the objects and the metadata of a page of a list.
+        """Return (objects, metadata) of a page of a list.
 
         Raises msgspec.DecodeError for anything but a list.
         """
@@ -88,9 +88,7 @@ class ObjectDecoder:
         return page.items or [], page.metadata
 
     def event(self, line: bytes) -> tuple[str, ApiObject | WatchFailure | None]:
-        """Return the type and the object of one line of a watch.
-
-        The object is None if it is not decodable.
+        """Return (type, object) of one line of a watch; the object is None if it is not decodable.
 
         Raises msgspec.DecodeError for a line that is not an event.
         """

@@ -5,10 +5,10 @@
       └──────────────────────────────────────────────────────────────────────(410: too old)
 
 The reflector does no I/O. `next_action` returns the next request, and the caller passes its result
-to `listed`, `watched`, `ended` or `failed`. These methods return the differences to the known
-objects. A repeated list also yields only differences, including deleted objects. Events and lists
-that are older than the known objects are ignored, so that a repeated event or the list of a lagging
-server does not revert changes.
+to `listed`, `watched`, `ended` or `failed`. `listed` and `watched` return the differences to the
+known objects. A repeated list also yields only differences, including deleted objects. Events and
+lists that are older than the known objects are ignored. So a repeated event or the list of a
+lagging server does not revert changes.
 
 If the server supports it, the first list is streamed as events (`sendInitialEvents`).
 
@@ -90,7 +90,7 @@ class Reflector:
         self.is_forbidden = False
         self.is_served = True
         self.has_listed = False
-        # the status 403 or 404 with which the server refuses what it has served before; 0: it works
+        # 403 or 404 if the server refuses the resource, which it served before; otherwise 0
         self.refusal = 0
         self.relists = 0
         self.decoder = ObjectDecoder(resource)

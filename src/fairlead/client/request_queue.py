@@ -69,7 +69,7 @@ class RequestQueue(Generic[Item]):
         self._ready[priority].append(waiting)
 
     def take(self, now: int) -> list[tuple[Item, str]]:
-        """Return the requests to send at `now`, each with its target for `finish`."""
+        """Return (request, target) for each request to send at `now`; `finish` needs the target."""
         self._fill(now)
         taken: list[tuple[Item, str]] = []
         for ready in self._ready:

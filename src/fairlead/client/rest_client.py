@@ -86,7 +86,7 @@ class ApiAnswer:
         return 200 <= self.status < 300
 
 
-# Called when a request begins; what it returns is called with the answer.
+# Called when a request begins; it returns a function that is called with the response.
 RequestObserver = Callable[[ApiRequest], Callable[[ApiAnswer], None]]
 
 
@@ -123,7 +123,7 @@ class RestClient:
         self._proxy = config.proxy_url or _system_proxy(config.server)
         self._session: aiohttp.ClientSession | None = None
         self._pool = None if self._proxy else self._new_pool()
-        # the headers of writes: what they were made of, and their bytes
+        # the headers of writes, as pairs and as bytes
         self._head: tuple[object, bytes] = (None, b"")
 
     def _new_pool(self) -> HttpPool:
@@ -362,7 +362,7 @@ class RestClient:
             case EOFError():
                 text = "the proxy closed the connection"
             case _:
-                shown = str(cause)[:_TEXT_MAX] or type(cause).__name__  # may quote what was sent
+                shown = str(cause)[:_TEXT_MAX] or type(cause).__name__  # may quote the request
                 text = f"the connection failed: {shown}"
         return RequestError(self.config.server, 0, "", " ".join(text.split()))
 

@@ -114,7 +114,7 @@ class SessionCases:
         return True
 
     def name_of(self, line: Json) -> str | None:
-        """Return the id of the line."""
+        """Return the id of the line; None if it has no id."""
         return line.get("id")
 
     def judge(self, line: Json) -> Finding:

@@ -129,7 +129,7 @@ class ApiApp:
         else:
             pretty = _pretty(scope["query_string"])
             body = formatted_body(answer, scope["path"], pretty, headers)
-            if scope.get("http_version") == "1.0":  # knows no chunked encoding
+            if scope.get("http_version") == "1.0":  # without chunked encoding
                 body = iter(tuple(body))
             await _send(send, scope["method"], headers, answer, body)
 

@@ -22,7 +22,7 @@ WARNINGS_MAX: Final = 64
 
 
 def warning_headers(texts: Iterable[str]) -> list[tuple[bytes, bytes]]:
-    """Return the Warning headers for `texts`, in order."""
+    """Return the Warning headers for `texts` in order, as pairs of name and value."""
     shown = [text for text in dict.fromkeys(texts) if text and not _has_controls(text)]
     if sum(map(len, shown)) > TOTAL_CHARACTERS_MAX:
         shown = list(_within(text[:CUT_CHARACTERS] for text in shown))

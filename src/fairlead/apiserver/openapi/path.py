@@ -28,7 +28,7 @@ def root(group: str, version: str) -> str:
 
 
 def paths_of(subject: Subject, type_of: TypeOf) -> Iterator[tuple[str, Json]]:
-    """Yield each path of a kind with its operations."""
+    """Yield (path, its operations) for each path of a kind."""
     kind = subject.kind
     base = root(kind.group, kind.version)
     scoped = f"{base}/namespaces/{{namespace}}" if kind.namespaced else base

@@ -60,7 +60,7 @@ def read(schema: Schema, value: Any, location: FieldLocation, notes: Notes) -> A
 
 
 def walked(schema: Schema, value: Any) -> tuple[Any, list[str]]:
-    """Return the result of `decoded` without the fast path of `compiled_reader`."""
+    """Return (value, notes) as `decoded` does, without the fast path of `compiled_reader`."""
     notes = Notes()
     return _walked(schema, value, FieldLocation(), notes), notes.texts
 

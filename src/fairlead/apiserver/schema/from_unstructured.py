@@ -1,8 +1,8 @@
 """Converts the result of a patch to upstream's types, as runtime.FromUnstructured does.
 
 Upstream does not parse a patch's result as JSON again, but assigns its values one by one. Numbers
-are converted to the type of their field: whole floats become integers, and an integer of more than
-32 bits loses its upper half in a field of 32 bits.
+are converted to the type of their field. Whole floats become integers. An integer of more than 32
+bits loses its upper half in a field of 32 bits.
 
 upstream: apimachinery/pkg/runtime/converter.go:fromUnstructured
 """

@@ -67,9 +67,9 @@ _POINTERS: Final = frozenset(
 class TypeTables:
     """Types by name, in the form of the generated tables.
 
-    `definitions` are rows as `model` reads them, `kinds` are the names of types by
-    `group/version/Kind`, `words` are descriptions by type and field, and `numbers` are field names
-    by type and protobuf number.
+    `definitions` are rows as `model` reads them. `kinds` are the names of types by
+    `group/version/Kind`. `words` are descriptions by type and field. `numbers` are field names by
+    type and protobuf number.
     """
 
     definitions: dict[str, Json] = field(default_factory=dict)

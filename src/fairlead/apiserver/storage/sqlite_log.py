@@ -98,8 +98,9 @@ _DELETED: Final = "DELETE FROM current WHERE (resource, namespace, name) IN (VAL
 # Rows per statement. Each statement releases the GIL and reacquires it, which on a busy server
 # takes longer than the write. SQLite allows at most 32,766 parameters.
 _ROWS_MAX: Final = 500
-_COPIED_PAGES: Final = 4_096  # The number of rows at a time.
-# The number of pages at a time; each is first written to SQLite's log.
+# Pages that `copy_to` copies at a time.
+_COPIED_PAGES: Final = 4_096
+# Pages that `shrink` frees at a time; each page is first written to SQLite's log.
 _VACUUMED_PAGES: Final = 256
 _COMPACTED: Final = "DELETE FROM log WHERE version <= ?"
 _TRUNCATED: Final = "PRAGMA wal_checkpoint(TRUNCATE)"

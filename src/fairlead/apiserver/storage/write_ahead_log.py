@@ -2,7 +2,7 @@
 
     storage --change--> record --(writer thread, batches)--> SqliteLog, fsync --> settled
 
-Changes are recorded in order and written by one thread: all changes that arrive during one
+Changes are recorded in order and written by one thread. All changes that arrive during one
 transaction are written in the next transaction (group commit), so writers share the cost of an
 fsync. `settle` returns when all previously recorded changes are on disk. A server that acknowledges
 writes only after `settle` never loses an acknowledged write.

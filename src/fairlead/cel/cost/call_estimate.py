@@ -45,7 +45,7 @@ class Operand:
 
     @property
     def item(self) -> tuple[CelType, Estimate] | None:
-        """The type and the size of the operand's items; None if it has no items."""
+        """(type, size) of the operand's items; None if it has no items."""
         if not self.type_.parameters:
             return None
         told = self.size_of((*self.path, "@items")) if self.path else None

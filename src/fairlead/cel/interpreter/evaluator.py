@@ -1,8 +1,8 @@
 """Evaluates trees, and measures the cost at the same time.
 
 A tree is compiled once to closures, one for each node, and evaluated many times. A closure takes
-the `Run` of one evaluation, adds the cost of its node to the run's tracker, and returns a value of
-the language (`value`) or raises CelError, which is the language's error value. Where the
+the `Run` of one evaluation and adds the cost of its node to the run's tracker. It returns a value
+of the language (`value`), or raises CelError, which is the language's error value. Where the
 language absorbs errors, a closure catches them:
 
     a && b                   false if either is false, even if the other is an error

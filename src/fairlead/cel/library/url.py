@@ -67,7 +67,7 @@ class URL:
 
     @property
     def host_and_port(self) -> tuple[str, str]:
-        """The host without brackets, and the port, which is "" if there is none."""
+        """(host without brackets, port); the port is "" if there is none."""
         matched = _HOST.fullmatch(_parts(self.text)[1])
         name, port = matched.groups() if matched else ("", "")
         return name.strip("[]"), port or ""

@@ -148,7 +148,7 @@ class _Parser:
     def _take(self, kind: str, *also: str) -> LexicalToken:
         """Consume and return the next token, which must have the kind `kind`.
 
-        `also` are the kinds of tokens that are also valid here, for error messages.
+        `also` are kinds of tokens that are also valid here; error messages and recovery use them.
         """
         if self._kind == kind:
             return self._next()
@@ -194,7 +194,7 @@ class _Parser:
     def _expr(self, *also: str) -> Node:
         """Parse an expression.
 
-        `also` are kinds of tokens that are also valid here, for error messages.
+        `also` are kinds of tokens that are also valid here; error messages and recovery use them.
         """
         self._descend()
         node = self._binary(0, also)

@@ -84,7 +84,7 @@ class Exchange:
         )
 
     def _user(self, default_user: str | None) -> str | None:
-        """Return the user of the request.
+        """Return the user of the request; None without credentials.
 
         Returns "bad" if the recorded credentials were refused, because they were not recorded.
         """

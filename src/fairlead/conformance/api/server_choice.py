@@ -32,8 +32,8 @@ _LIVING_CASES: Final = (
     "quota.",
     "sched.",
 )
-# Delays of the recorded server's controllers, as multiples: how far they were at the next request
-# varies.
+# Factors for the delays of the recorded server's controllers: the recorded progress of the
+# controllers at the next request varies.
 _SLOWNESS: Final = (1, 3, 10)
 _SHARED: Final = ("01-discovery", "03-crud")
 

@@ -38,7 +38,10 @@ class Watching(Protocol):
     """A watch request with events that are being received."""
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
-        """Return all events, after `events` events or after the end of the watch."""
+        """Return all events of the watch.
+
+        With `until_end`, wait for the end of the watch, otherwise for `events` events.
+        """
         ...
 
 

@@ -58,7 +58,7 @@ _LISTS: Final[dict[str, type[ApiObject]]] = {
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _TERMINATE: Final = "fleet/terminate-ms"
 _VIOLATION: Final = "Cannot evict pod as it would violate the pod's disruption budget."
-# The order of events of one instant.
+# The order of events at the same instant.
 _SCRIPT, _GONE, _REPLACEMENT, _REMOVAL = range(4)
 
 

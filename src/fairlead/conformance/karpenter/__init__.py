@@ -1,10 +1,10 @@
 """Replays recorded decisions of Karpenter.
 
-decision        the kinds of cases, and the comparison of a line
-case            a case converted to objects
-scene           the controllers of a case
-timeline        a case of several steps
-provisioning, disruption, claim_status    one decision each
-shown_claim, shown_command    NodeClaims and disruptions as the recordings print them
-agreement       the rules of comparison
+- `decision`: the kinds of cases, and the comparison of a line
+- `case`: a case converted to objects
+- `scene`: the controllers of a case
+- `timeline`: a case of several steps
+- `provisioning`, `disruption`, `claim_status`: one decision each
+- `shown_claim`, `shown_command`: NodeClaims and disruptions as the recordings print them
+- `agreement`: the rules of comparison
 """

@@ -25,7 +25,7 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY
 
 _TRACED: Final = ("allocate", "pipeline", "release", "unevict", "unpipeline", "evict")
 _MILLI: Final = 1000
-# In the recordings, memory is in whole bytes and other resources are in thousandths of milli-units.
+# Decimal places in the recordings: bytes of memory have none, milli-units of the others have three.
 _PLACES: Final = {"memory": 0}
 
 

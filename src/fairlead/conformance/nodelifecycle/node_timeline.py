@@ -1,10 +1,10 @@
 """Replays recorded node timelines: node lifecycle, taint eviction and pod garbage collection.
 
-Three things are compared: all writes of the controllers (to the millisecond, as a multiset per
-instant), the states of the zones after each monitor pass, and the nodes and pods at the end. By
-default, upstream's defects are reproduced. If Fairlead's defaults are compared instead, a mismatch
-that the defects explain is a remark. Entries that were not in every recorded run are optional. Zone
-states that are random upstream are not compared.
+Three things are compared: all writes of the controllers, the states of the zones after each monitor
+pass, and the nodes and pods at the end. Writes are compared to the millisecond, as a multiset per
+instant. By default, upstream's defects are reproduced. If Fairlead's defaults are compared instead,
+a mismatch that the defects explain is a remark. Entries that were not in every recorded run are
+optional. Zone states that are random upstream are not compared.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _statuses(obj: Json) -> dict[str, str]:
 
 
 def compare_node_timeline(expect: Json, found: Json) -> Mismatch | None:
-    """Return the first mismatch; writes are compared first, by time."""
+    """Return the first mismatch, None if there is none; writes are compared first, by time."""
     theirs, sometimes = _by_stability(expect["writes"])
     ours = Counter(map(_line, found["writes"]))
     differences = [(*line, "missing") for line in theirs - ours]
@@ -174,7 +174,7 @@ def compare_node_timeline(expect: Json, found: Json) -> Mismatch | None:
 
 
 def compare_node_timeline_with_defaults(case: Json) -> Mismatch | Remark | None:
-    """Return the first mismatch with Fairlead's defaults.
+    """Return the first mismatch with Fairlead's defaults; None if there is none.
 
     If only corrected defects of upstream cause the mismatch, return a remark instead.
     """

@@ -87,7 +87,7 @@ class NodeWorld:
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
-        """Apply a command; `poll` returns its outcome."""
+        """Apply a command and return None; `poll` returns its outcome."""
         self.log.begin(issued.command, issued.issuer.account, now, self.store)
         self._untold.append(perform(self.store, issued.command, now))
         self.log.end()

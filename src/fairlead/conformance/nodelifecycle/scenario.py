@@ -40,7 +40,7 @@ class _Kubelet:
     wants: dict[str, Json]
     is_running: bool
     is_leasing: bool = True
-    is_alive: bool = True  # These apply until the node is deleted.
+    is_alive: bool = True  # until the node is deleted
 
 
 def begin_scenario(world: NodeWorld, form: Json) -> None:

@@ -1,9 +1,9 @@
 """Replays recorded traces: pods scheduled one after the other in a changing cluster.
 
 Where the scheduler would choose a node at random, the trace uses the first node by name, so every
-step has one result. As in the recording, a bound pod runs from its step on, victims are deleted
-immediately, the preemptor is retried in the same step, statuses of budgets do not change, and an
-unschedulable pod is deleted.
+step has one result. As in the recording, a bound pod runs from its step on, and an unschedulable
+pod is deleted. Victims are deleted immediately, and the preemptor is retried in the same step. The
+statuses of disruption budgets do not change.
 """
 
 from __future__ import annotations

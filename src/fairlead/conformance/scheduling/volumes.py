@@ -1,7 +1,7 @@
 """Replays recorded decisions of kube-scheduler about pods with volumes.
 
-Cases have the form of the cases in module `pod`, with additional storage objects. For each feasible
-node that needs it, the expectation also lists the claims that would be bound, with their volumes,
+Cases have the form of the cases in module `pod`, with additional storage objects. The
+expectation also lists, for some feasible nodes, the claims that would be bound, with their volumes,
 and the claims that would be provisioned.
 """
 

@@ -177,7 +177,10 @@ class TimelineWorld:
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
-        """Apply a request, immediately or after its latency; `poll` returns its outcome."""
+        """Apply a request, immediately or after its latency; `poll` returns its outcome.
+
+        Returns None.
+        """
         command = issued.command
         if isinstance(command, RecordEvent):
             self.writes.event(to_ms(now), command)

@@ -254,7 +254,7 @@ def _evict(command: EvictPod, pod: ObjectRef, resources: Resources, jitter: Jitt
         "deleteOptions": {"preconditions": {"uid": pod.uid}},
     }
     path = resources["Pod"].path(pod.namespace, pod.name, "eviction")
-    # 429 is the answer of a PodDisruptionBudget.
+    # 429 means that a PodDisruptionBudget forbids the eviction.
     request = ApiRequest("POST", path, msgspec.json.encode(body))
     answer, _ = yield from _definite(request, jitter, final=(_TOO_MANY,))
     if not answer.is_success:

@@ -84,7 +84,7 @@ def watched_resources(
 
 
 def resources_by_kind(resources: Collection[ApiResource]) -> dict[str, ApiResource]:
-    """Return `resources` keyed by the commands' names: `Queue.example.com` and `Queue`."""
+    """Return `resources` by kind, with and without the group: `Queue.example.com`, `Queue`."""
     named: dict[str, ApiResource] = {}
     for resource in resources:
         for name in _names(resource):

@@ -214,7 +214,7 @@ class Sender:
         return {one.type: one.status for one in found.status.conditions}
 
 
-# Commands that free or take room go before all others.
+# Commands that free or take space on a node are sent before all other commands.
 _FIRST: Final = (Bind, DeleteObject, EvictPod)
 
 

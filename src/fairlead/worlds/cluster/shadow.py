@@ -5,8 +5,8 @@
     any other update        apply
 
 A shadow replaces an engine and issues no commands. The previous state can differ from the state in
-which the other scheduler decided, because two bindings may be observed in another order than the
-order of the decisions. Such pods count as differences.
+which the other scheduler decided, because two bindings may be observed in a different order. Such
+pods count as differences.
 
 The other scheduler may evaluate only a sample of the feasible nodes (percentageOfNodesToScore).
 Then a feasible node that is not among the best nodes is reported as `sampled`, because the other
@@ -260,7 +260,7 @@ class Shadow:
     def _scores(
         self, served: Served, pod: PodInfo, found: Feasibility, node: str
     ) -> tuple[int | None, int | None]:
-        """Return the total score of `node` and the total score of the best nodes."""
+        """Return (total score of `node`, total score of the best nodes); either may be None."""
         ranked = explain_scores(served.plans, pod, found)
         if ranked.error is not None:
             return None, None

@@ -28,7 +28,7 @@ from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.reporter import PodPlaced, PodUnschedulable, Record, Reporter
 
 SLOW_PLUGIN_NS: Final[DurationNs] = NANOSECONDS_PER_MILLISECOND
-PODS_MAX: Final = 10_000  # whose last cycles are known
+PODS_MAX: Final = 10_000  # pods with a known last cycle
 SCHEDULING: Final = "Scheduling"
 BINDING: Final = "Binding"
 SLOW_PLUGIN: Final = "slow plugin"

@@ -86,7 +86,7 @@ class ClusterWorld:
         if effect is None or self._is_seen(effect):
             self._pending.append(performed.outcome)
             return
-        # Kinds of one name, such as PodGroups of two groups, share their entries.
+        # Kinds with the same name, such as PodGroups of two API groups, share their entries.
         key = (effect.ref.kind.partition(".")[0], effect.ref.key)
         self._held.setdefault(key, []).append((now + HOLD_MAX, performed))
         self._deadlines.append((now + HOLD_MAX, key))
@@ -124,7 +124,10 @@ class ClusterWorld:
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """Return the latest time (ns) at which the first held-back outcome is reported."""
+        """Return the latest time (ns) at which the first held-back outcome is reported.
+
+        Returns None if no outcome is held back.
+        """
         return self._deadlines[0][0] if self._deadlines else None
 
     @property

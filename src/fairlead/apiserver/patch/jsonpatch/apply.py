@@ -127,7 +127,7 @@ class _Patch:
                 raise OperationError
 
     def _find(self, path: str) -> tuple[PartialObject | PartialArray, str]:
-        """Return the container of the value at `path`, and the last token of `path`."""
+        """Return (container of the value at `path`, last token of `path`)."""
         tokens = path.split("/")
         if not 2 <= len(tokens) <= DEPTH_MAX:
             raise OperationError

@@ -331,7 +331,7 @@ def _encoded_set(fields: FieldSet) -> Json:
     return _cached_encoding(text) if len(text) <= SET_BYTES_MAX else to_fields_v1(fields)
 
 
-# Objects made from one template have equal field sets, so they share the decoded ones.
+# Objects made from one template have equal field sets, so they share the decoded sets.
 @lru_cache(maxsize=SETS_MAX)
 def _cached_decoding(text: bytes) -> FieldSet:
     return from_fields_v1(_decode(text))

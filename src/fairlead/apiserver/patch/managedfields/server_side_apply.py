@@ -140,7 +140,7 @@ def _apply_or_conflict(
     request: ApplyRequest,
     timestamp: str,
 ) -> tuple[Json, ManagedFields]:
-    """Return the object and the entries after an apply. Raises ApiError 409 for conflicts.
+    """Return (object, entries) after an apply. Raises ApiError 409 for conflicts.
 
     If kubectl is the manager, a conflict over a field that still has kubectl's last-applied value
     is forced.

@@ -1,7 +1,7 @@
 """Typed values: a JSON value together with its schema, compared, merged and pruned field by field.
 
-The schema determines the depth of a walk: an atomic list or map is one field, a granular object has
-one field per member, a set or associative list has one field per item (see `path_element`). Null
+The schema determines the depth of a walk. An atomic list or map is one field. A granular object has
+one field per member. A set or associative list has one field per item (see `path_element`). Null
 has no fields below it.
 
 upstream: sigs.k8s.io/structured-merge-diff/typed/{tofieldset,compare,merge,remove,
@@ -57,7 +57,7 @@ def field_set(schema: Schema, value: Any) -> FieldSet:
     made: FieldSet = {}
     if schema.type is Type.LIST:
         for element, item in _by_element(items_by_known_element(schema, value)).items():
-            # Duplicates are owned as one field, without what is in them.
+            # Duplicates are owned as one field, without the fields inside them.
             is_single = type(item) is not _Duplicates
             inner = field_set(_item_schema(schema), item) if is_single else EMPTY
             made[element] = {SELF: {}, **inner}
@@ -308,7 +308,7 @@ def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[tuple[str, An
         has_both = element is not None and at_right < len(right)
         is_same = has_both and element == right[at_right][0]
         if has_both and not is_same and next_shared not in (None, element):
-            # In both lists, but later (or earlier) in right: right's order counts.
+            # In both lists, but later (or earlier) in right: the order of right is used.
             at_left += 1
             continue
         if is_same or element in given:
@@ -326,7 +326,10 @@ def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[tuple[str, An
 
 
 def without(schema: Schema, value: Any, fields: FieldSet) -> Any:
-    """Return `value` without `fields`; a list or object that becomes empty becomes null."""
+    """Return `value` without `fields`.
+
+    A list or object becomes null if it loses all of its items or members, or if it is atomic.
+    """
     # upstream: remove.go:removingWalker
     if value is None or is_leaf(schema, value):
         is_atomic = schema.topology is ElementRelationship.ATOMIC or schema.type is Type.ANY

@@ -129,19 +129,20 @@ def after_apply(  # noqa: PLR0913 - the parts of one request
     version of the manager's last apply. Raises OwnershipConflictError unless `force` is set.
     """
     # upstream: update.go:Apply
-    # 1. The applier claims what its configuration mentions, whether or not it changes.
+    # 1. The applier claims all fields of its configuration, even if they do not change.
     claim = recursive_difference(field_set(version.schema, applied), version.reset_fields)
     before = owners.get(manager, EMPTY)
     claimed = {**owners, manager: claim}
     # 2. Merge the configuration into the object.
     new = merged(version.schema, live, applied)
-    # 3. Remove what the applier owned before, does not claim now, and no one else owns. If the
-    #    claim covers what it owned in the same version, there is nothing to remove.
+    # 3. Remove the fields that the applier owned before and does not claim now, and that no other
+    #    manager owns. If the claim covers all fields that it owned in the same version, there are
+    #    no such fields.
     last_version = other_versions.get(manager, version)
     if before and (last_version is not version or difference(before, claim)):
         by_version = _owned_by_version(claimed, {**other_versions, manager: version}, version)
         new = _pruned(new, before, last_version, by_version)
-    # 4. Take what changed from its other owners, or refuse.
+    # 4. Take the changed fields from their other owners, or refuse.
     changes = _Changes(version, live, new)
     kept = _release_changed(changes, claimed, manager, other_versions, force=force)
     is_same = changes.is_empty and json_equal(live, new)
@@ -234,8 +235,8 @@ def _pruned(
     """
     # upstream: update.go:prune
     # Removing a member removes everything below it, and `with_named_fields` makes every struct on
-    # the way a member. So remove too much first, and restore from the full object what anyone owns
-    # and then what the applier did not own:
+    # the way a member. So too much is removed first. Then the fields that a manager owns are
+    # restored from the full object, and then the fields that the applier did not own:
     #
     #   full object {labels: {a: 1, b: 2, c: 3}}, before {labels["a"], labels["b"]}
     #   without `before`      {}

@@ -1,8 +1,8 @@
 """Agreement: compares a response with the recorded response, given a case's placeholder values.
 
-Details that differ between servers are ignored or compared loosely: managed fields (unless the case
-tests them), the order of causes (upstream iterates maps), messages of Go's JSON decoder, and parts
-that the recording omits (`$omitted`).
+Some details are ignored or compared loosely, because they differ between servers: managed fields
+(unless the case tests them), the order of causes (upstream iterates maps), messages of Go's JSON
+decoder, and parts that the recording omits (`$omitted`).
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class Agreement:
         return None
 
     def _of_managers(self, recorded: Any, found: Any, path: str) -> Mismatch | None:
-        """Compare managedFields entries by manager, in any order.
+        """Return the first mismatch of the managedFields, or None; entries may be in any order.
 
         Times only have to be present in both; their values are ignored.
         """
@@ -214,7 +214,7 @@ def _is_of_list(path: str) -> bool:
 
 
 def _shortened(recorded: Json, found: Json, path: str) -> tuple[Json, Json]:
-    """Return both objects without build information, descriptions and truncated items."""
+    """Return (recorded, found) without build data, descriptions and truncated items."""
     if _COLUMNS in path:
         return _without(recorded, "description"), _without(found, "description")
     if "gitVersion" in recorded:

@@ -39,10 +39,10 @@ _NODE: Final = re.compile(r"\bnode-[123]\b|\bzone-[ab]\b")
 def mismatch(
     recorded: str, found: str, bindings: PlaceholderValues, called: str, *, in_order: bool = True
 ) -> Mismatch | None:
-    """Return the first mismatching line; `called` is the name of the output in the mismatch.
+    """Return the first mismatching line; None if there is none.
 
-    A single JSON or YAML object is compared as a value. If `in_order` is False, the lines may be in
-    any order.
+    `called` is the name of the output in the mismatch. A single JSON or YAML object is compared as
+    a value. If `in_order` is False, the lines may be in any order.
     """
     objects = _object(recorded), _object(found)
     if objects[0] is not None and objects[1] is not None:

@@ -38,7 +38,10 @@ _LISTS: Final = ("items", "rows", "$names")
 
 
 def mismatch(exchange: Exchange, answer: HttpAnswer, agreement: Agreement) -> Mismatch | None:
-    """Return the first mismatch of a step's response; a setup step only has to succeed."""
+    """Return the first mismatch of a step's response; None if there is none.
+
+    A setup step only has to succeed.
+    """
     recorded = exchange.answer
     if recorded.get("status") in (None, HTTPStatus.SERVICE_UNAVAILABLE):
         return None  # The server sent no response, or was not ready when the request was recorded.
@@ -91,7 +94,7 @@ def _first_cell(row: Json) -> str:
 
 
 def _of_structure(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch | None:
-    """Return the mismatch of the status class or the kind.
+    """Return the mismatch of the status class or the kind; None if there is none.
 
     404 and 409 are ignored, because they depend on other objects.
     """
@@ -111,7 +114,7 @@ def _of_structure(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch 
 
 
 def of_body(recorded: object, found: object, agreement: Agreement) -> Mismatch | None:
-    """Return the first mismatch of a body.
+    """Return the first mismatch of a body; None if there is none.
 
     If the recorded body is protobuf, a JSON body is accepted.
     """
@@ -134,7 +137,10 @@ def of_body(recorded: object, found: object, agreement: Agreement) -> Mismatch |
 
 
 def _of_text(recorded: str, found: str, agreement: Agreement) -> Mismatch | None:
-    """Compare texts without resource versions; YAML texts are compared as values."""
+    """Return the first mismatch of two texts, or None.
+
+    Resource versions are ignored, and YAML texts are compared as values.
+    """
     if recorded.startswith("{"):
         with suppress(ValueError):
             return agreement.mismatch(_json_lines(recorded), _json_lines(found), "body")
@@ -164,7 +170,7 @@ def content(answer: HttpAnswer, *, as_text: bool = False) -> object:
 
 
 def _of_setup(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch | None:
-    """Return the mismatch of a setup step.
+    """Return the mismatch of a setup step; None if there is none.
 
     The step may fail if its object already exists, in this replay or in the recording.
     """

@@ -17,13 +17,13 @@ from fairlead.conformance.api.placeholder import has_placeholder
 # Versions in messages were recorded verbatim.
 _VERSION: Final = re.compile(r"(?<=in record \()\d+(?=\))")
 _OLDEST: Final = re.compile(r"(too old resource version: \S+ \()(\d+)(?=\))")
-# So was the minute since 1970 in the name of a CronJob's Job,
+# The minute since 1970 in the name of a CronJob's Job, which was recorded verbatim.
 _MINUTE: Final = re.compile(r"(?<=-)\d{8}(?=-|\Z)")
-# the suffix of a pod's name in a text, if the pod was never created,
+# The suffix of the name of a pod that was never created, which was recorded verbatim.
 _ABSENT_POD: Final = re.compile(rf"(?<=>-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}\b")
-# the hash of a pod template,
+# The hash of a pod template, which was recorded verbatim.
 _HASH: Final = re.compile(rf"(?<=-)[{SUFFIX_ALPHABET}]{{8,10}}\b")
-# and whole values of printed objects.
+# Values in printed objects that were recorded verbatim: the end of the path, and the form.
 _PRINTED: Final = (
     (".pod-template-hash", re.compile(rf"[{SUFFIX_ALPHABET}]{{8,10}}")),
     ("metadata.resourceVersion", re.compile(r"\d+")),

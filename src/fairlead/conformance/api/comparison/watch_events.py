@@ -35,7 +35,10 @@ def _event(shown: Json) -> Json:
 def _of_events(
     recorded: Sequence[Json], found: Sequence[Json], agreement: Agreement
 ) -> Mismatch | None:
-    """Return the first mismatch, comparing each object's events in their recorded order."""
+    """Return the first mismatch of the events of each object, in their recorded order.
+
+    Returns None if there is no mismatch.
+    """
     expected, shown = _by_object(recorded), _by_object(found)
     for key, events in expected.items():
         same = (name for name in shown if agreement.bindings.matches(key, name))

@@ -41,7 +41,7 @@ class ApiCases:
         return "theme" in line and ("argv" in line or isinstance(line.get("steps"), list))
 
     def name_of(self, line: Json) -> str | None:
-        """Return the id of the line."""
+        """Return the id of the line; None if it has no id."""
         return line.get("id")
 
     def judge(self, line: Json) -> Finding:

@@ -77,7 +77,10 @@ def mismatches(
 
 
 def _last_shown(exchange: Exchange) -> int:
-    """Return the recorded time of a watch's last event, in ms after the start of its case."""
+    """Return the time after a watch's last event, in ms after the start of the case.
+
+    It is _LATE_MS later than the recorded time of the event.
+    """
     events = exchange.answer.get("events") or [{}]
     return exchange.at_ms + int(events[-1].get("at_ms", 0)) + _LATE_MS
 

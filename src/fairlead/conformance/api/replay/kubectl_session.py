@@ -47,10 +47,10 @@ from fairlead.engine.core.instant import Instant
 
 PROGRAM: Final = "kubectl"
 _TIMEOUT_S: Final = 30
-_PATIENCE_S: Final = 2.0
+_PATIENCE_S: Final = 2.0  # the longest wait for an event of a watch
 _MOST_MINOR: Final = 32
 _WORK: Final = "<wd>"
-_HERE: Final = "kcwd"  # The timeout within the watch.
+_HERE: Final = "kcwd"  # the working directory of the commands
 _NO_WAIT: Final = "--wait=false"
 _HASTY: Final = 3
 _ROLLING: Final = frozenset(("rollout", "status"))

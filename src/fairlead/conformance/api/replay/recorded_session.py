@@ -10,11 +10,11 @@ from fairlead.api.json import Json
 from fairlead.engine.core.instant import Instant, seconds
 
 _HOUR_NS: Final = 3_600_000_000_000
-# The minutes of the hour between which commands run, from the command with that number on. A
+# The first command of a part of the session, and the minutes between which the part runs. A
 # CronJob with the schedule */5 exists from command 160 on; in the recording it ran for the first
 # time after command 315.
 _MINUTES: Final = ((316, 10.02, None), (160, 5.02, 9.98), (0, 0.02, 4.98))
-# The namespace of the context, from the command with that number on.
+# The first command of a part of the session, and its current namespace; earlier commands have none.
 _NAMESPACES: Final = ((601, "kt3"), (401, "kt2"))
 # Controllers were not running during these commands.
 ASLEEP: Final = range(601, 630)

@@ -20,7 +20,7 @@ from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
 ASKING: Final[DurationNs] = seconds(0.01)
 BEAT: Final[DurationNs] = seconds(0.5)
-# The first applies after commands that changed something, the second after others.
+# The pause after a command that changed an object, and after every other command.
 CHANGED: Final[DurationNs] = seconds(2.3)
 LOOKED: Final[DurationNs] = seconds(0.25)
 # The start-up time of a program.

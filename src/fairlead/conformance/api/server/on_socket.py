@@ -139,9 +139,9 @@ class OnSocket:
 
 
 def _certified(directory: Path) -> tuple[Path, Certificate]:
-    """Create a certificate authority and a server certificate.
+    """Create a certificate authority and a server certificate that it signed.
 
-    Return (authority file, certificate).
+    Returns (file of the authority's certificate, server certificate).
     """
     # Clients check certificates with the machine's clock.
     now = datetime.now(UTC)  # noqa: TID251

@@ -43,7 +43,7 @@ ADDRESS: Final = "10.0.0.1:26443"
 # The recorded distribution mounts this in addition to the cluster's own authority.
 _AUTHORITIES: Final = (("openshift-service-ca.crt", "service-ca.crt"),)
 
-# These are recorded values.
+# The recorded component statuses.
 _COMPONENTS: Final = (
     component("controller-manager", _refused(10257), is_healthy=False),
     component("scheduler", _refused(10259), is_healthy=False),

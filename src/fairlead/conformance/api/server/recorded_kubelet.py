@@ -20,8 +20,9 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.timer_queue import TimerQueue
 
 BEHAVIOR: Final = "golden/behavior"
+# The script noticed a bound pod after NOTICING, and started pods one after another.
 NOTICING: Final = seconds(0.005)
-STARTING: Final = seconds(0.006)  # These states follow each other.
+STARTING: Final = seconds(0.006)
 STEP: Final = seconds(0.2)
 WORKING: Final = seconds(1.0)
 STOPPING: Final = seconds(0.4)

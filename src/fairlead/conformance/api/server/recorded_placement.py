@@ -61,7 +61,7 @@ def as_recorded() -> SchedulerConfig:
 
 
 def _place_of(pod: str) -> str | None:
-    """Return the recorded node of a pod.
+    """Return the recorded node of a pod; None if no node was recorded.
 
     Keys of PLACES that end in a dash match generated names.
     """
