@@ -295,7 +295,7 @@ class NominationHistory:
     def placed(self, pod: str, node: str) -> int:
         """Record the placement of `pod` on `node`; return the same number as `nominated`.
 
-        A nomination to another node was wasted.
+        A nomination to another node counts as wasted.
         """
         before = self._nominated_to.pop(pod, node)
         if before == node:

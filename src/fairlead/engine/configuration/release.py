@@ -126,7 +126,7 @@ class Release:
     def node_leases(self) -> bool:
         """Whether kubelets renew leases.
 
-        Otherwise they post their status in the same period instead.
+        If not, kubelets post their status as often as they would renew leases.
         """
         return self.is_on(NODE_LEASE)
 

@@ -30,7 +30,7 @@ Topic = tuple[type, type]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interest:
-    """The classes of the objects and commands that a controller needs; None: all classes.
+    """The classes of the objects and commands that a controller needs (None: all classes).
 
     Every controller receives all other stimuli, such as ObjectsLoaded. If `keeps_deadline` is set,
     the controller's `next_deadline` changes only in its `handle` and `handle_deadline`, so that the

@@ -80,7 +80,7 @@ class ClusterAutoscaler:
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Apply a change of the cluster and return commands.
 
-        When an eviction succeeds or fails, the drain of its node continues.
+        After the outcome of an eviction, the drain of the pod's node continues.
         """
         match stimulus:
             case ObjectsLoaded(objects):

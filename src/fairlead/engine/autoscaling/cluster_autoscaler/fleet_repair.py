@@ -25,7 +25,7 @@ class FleetRepair:
     """Deletes failed instances and corrects target sizes, before a loop scales node groups."""
 
     def __init__(self, context: AutoscalingContext) -> None:
-        """Delete and resize through the provider of `context`."""
+        """Delete instances and resize groups through the provider of `context`."""
         self._context = context
 
     def remove_old_unregistered(self, now: Instant) -> None:

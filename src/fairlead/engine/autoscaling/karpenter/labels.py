@@ -32,9 +32,9 @@ SPOT: Final = "spot"
 ON_DEMAND: Final = "on-demand"
 RESERVED: Final = "reserved"
 RESERVATION_ID_SUFFIX: Final = "/reservation-id"
-"""How the provider's label for the id of a reservation ends."""
+"""The suffix of the provider's label for the id of a reservation."""
 CAPACITY_TYPES: Final = (RESERVED, SPOT, ON_DEMAND)
-"""In the order in which a launch takes them."""
+"""The capacity types, in the order in which a launch uses them."""
 
 DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 NODE_POOL_HASH: Final = "karpenter.sh/nodepool-hash"

@@ -1,8 +1,8 @@
 """TaintEviction: evicts pods that do not tolerate the NoExecute taints of their node.
 
-    not tolerated            evict the pod now; cancel its timer, if any, first
-    tolerated for a time     evict the pod when this time, counted from when the taint was first
-                             seen, expires; a running timer is not replaced by another finite timer
+    not tolerated            cancel the pod's timer, if it has one, and evict the pod now
+    tolerated for a time     start a timer when the taint is first seen, and evict the pod when the
+                             time is over; a running timer is not replaced by another finite timer
     tolerated forever        cancel the pod's timer
     no taints left           cancel the pod's timer
 

@@ -36,7 +36,7 @@ class ExaminationQueue:
     def schedule(self, name: str, due: Instant | None) -> None:
         """Schedule the node's examination in the pass at `due`, in place of its earlier schedule.
 
-        None clears the node's schedule.
+        If `due` is None, the node's schedule is cleared.
         """
         if due is None:
             self._planned.pop(name, None)

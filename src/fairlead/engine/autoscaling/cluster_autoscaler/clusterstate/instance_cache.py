@@ -46,7 +46,7 @@ class InstanceCache:
     def by_group(self) -> dict[str, Sequence[Instance]]:
         """Return the instances of each group, by group id.
 
-        Reads groups that are not in the cache.
+        Groups that are not in the cache are read from the provider.
         """
         for group in self._provider.node_groups():
             if group.id not in self._by_group:

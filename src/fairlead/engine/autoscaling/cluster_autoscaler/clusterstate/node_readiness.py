@@ -43,8 +43,8 @@ class NodeReadiness:
     is_suspended: bool = False
 
 
-# Results by the identity of the node, which each entry keeps alive. Every loop asks several times
-# for every node, and few nodes differ from the loop before.
+# Results by the identity of the node, which each entry keeps alive. Every loop needs the readiness
+# of each node several times, and few nodes have changed since the previous loop.
 _known: Final[dict[int, tuple[Node, NodeReadiness]]] = {}
 _KNOWN_MAX: Final = 20_000
 

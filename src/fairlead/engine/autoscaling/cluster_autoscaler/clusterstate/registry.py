@@ -1,9 +1,10 @@
 """ClusterStateRegistry: existing nodes, upcoming nodes, and the health of node groups.
 
-While a group grows, its numbers of nodes have this relation:
+The numbers of nodes of a group have these relations:
 
-    target = registered (Ready, Unready, NotStarted, Suspended) + upcoming
-    registered also includes Deleted: a Node whose instance is gone
+    target     = Ready + Unready + Suspended + long unregistered + upcoming
+    upcoming     includes NotStarted nodes, and instances that have no Node yet
+    registered = Ready + Unready + Suspended + NotStarted + Deleted (the instance is gone)
 
 A scale-up request is open until no node is upcoming, or until it times out.
 

@@ -151,7 +151,7 @@ class _Packing:
     def _on_last_node(self, pod: PodInfo) -> bool:
         """Place the pod on the last added node if it fits; return whether it was placed.
 
-        If that node violates a topology spread constraint over hosts, all nodes are tried,
+        If that node violates a topology spread constraint over hosts, all other nodes are tried,
         including existing nodes.
         """
         if not self.last:

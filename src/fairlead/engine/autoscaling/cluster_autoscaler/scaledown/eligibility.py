@@ -119,7 +119,7 @@ class EligibilityChecker:
         if is_gpu_node(info, context.provider.gpu_label):
             threshold = group.scale_down_gpu_utilization_threshold
         reason = UnremovableReason.NOT_UNDERUTILIZED if used.value > threshold else None
-        # A deletion taint and terminating pods, whose time matters, are judged in every loop.
+        # Nodes with a deletion taint or terminating pods depend on the time: evaluate each loop.
         known = self._known.get(name)
         is_settled = known is not None and known[0][1] == revision
         if is_settled and not has_taint(node, TO_BE_DELETED):

@@ -1,4 +1,4 @@
-"""The reasons why nodes are kept, in upstream's terms, and nodes not to examine for a while.
+"""UnremovableNodes: upstream's reasons for keeping nodes, and nodes not to examine again yet.
 
 upstream: simulator/cluster.go: UnremovableReason, core/scaledown/unremovable/nodes.go
 """

@@ -1,4 +1,4 @@
-"""HintingSimulator: places pods one by one, each starting with the node that it fitted last time.
+"""HintingSimulator: places pods one by one, trying first the node that a pod fitted last time.
 
 upstream: simulator/scheduling/{hinting_simulator,hints,similar_pods}.go
 """

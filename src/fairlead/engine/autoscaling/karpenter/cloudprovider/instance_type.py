@@ -21,7 +21,7 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requir
 Amounts = Mapping[str, int]
 
 NO_PRICE: Final = float.fromhex("0x1.fffffffffffffp+1023")
-"""What sorts after every price: upstream's math.MaxFloat64."""
+"""A price that sorts after every real price: upstream's math.MaxFloat64."""
 
 _HUGEPAGES: Final = "hugepages-"
 _MEMORY: Final = "memory"

@@ -64,7 +64,7 @@ def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
 
 
 def _is_active(budget: NodePoolBudget, now: Instant) -> bool:
-    """Return whether the last scheduled start of the budget is at most its duration ago."""
+    """Return whether the budget is active: its last scheduled start is within `duration`."""
     # upstream: nodepool.go:Budget.IsActive
     if budget.schedule is None:
         return True

@@ -69,7 +69,7 @@ class DisruptionCandidate:
 
 TypesOfPool = Callable[[NodePool], InstanceTypeTable]
 ShouldDisrupt = Callable[[DisruptionCandidate], str | bool]
-"""True for a candidate of a method; otherwise False or upstream's text why not."""
+"""Returns True if a method applies to a candidate, otherwise False or upstream's reason."""
 
 
 _Found = tuple[list[DisruptionCandidate], dict[str, str]]

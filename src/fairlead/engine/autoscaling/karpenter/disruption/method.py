@@ -23,7 +23,7 @@ from fairlead.engine.core.instant import DurationNs, Instant, seconds
 VALIDATION_DELAY_NS: Final[DurationNs] = seconds(15)
 
 Waiting = Generator[DurationNs, Instant, list[DisruptionCommand]]
-"""A decision that waits: it yields how long, and continues with the time it is sent."""
+"""A generator that yields ns to wait, is resumed with the current time, and returns commands."""
 
 
 @dataclass(slots=True)

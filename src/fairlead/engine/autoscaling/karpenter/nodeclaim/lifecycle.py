@@ -271,9 +271,9 @@ class NodeClaimLifecycle:
     ) -> None:
         """Handle the failed creation of a Node or NodeClaim.
 
-        The Node is created again later. A NodeClaim, or a machine whose Node the API server
-        rejects, is removed. An object that already exists is Karpenter's own, because names are
-        unique.
+        If the NodeClaim was refused, or the Node is invalid or forbidden, the NodeClaim and its
+        machine are removed. Otherwise the Node is created again later. An object that already
+        exists is Karpenter's own, because names are unique.
         """
         name, claims = command.target.name, self._context.cluster.node_claims
         if reason is FailureReason.ALREADY_EXISTS:

@@ -38,7 +38,7 @@ from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
 
 PodOrder = tuple[int, int, int, str]
-"""A pod's place in the queue: minus cpu, minus memory, creation, uid."""
+"""A pod's position in the queue: minus cpu, minus memory, time of creation, uid."""
 
 Size = tuple[int, int]
 """The first two parts of a `PodOrder`."""

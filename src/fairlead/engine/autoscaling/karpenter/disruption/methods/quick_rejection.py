@@ -64,7 +64,7 @@ from fairlead.engine.core.instant import Instant
 _SEQUENCES_MAX: Final = 1 << 14
 
 Sequenced = tuple[tuple[int, int], ...]
-"""Runs of equal specs: the identity of their facts, and how many pods follow each other."""
+"""Runs of pods with equal specs: (identity of their facts, number of successive pods)."""
 
 
 @dataclass(slots=True)
@@ -118,7 +118,7 @@ def _are_same(some: Sequence[object], others: Sequence[object]) -> bool:
 
 
 Compare = Callable[[Sequence[DisruptionCandidate], NodeClaimRequest], NodeClaimRequest | str]
-"""Returns the request with only cheaper types, or upstream's reason why there is none."""
+"""Returns the request with only cheaper types, or upstream's reason if no type is cheaper."""
 
 
 class QuickRejection:

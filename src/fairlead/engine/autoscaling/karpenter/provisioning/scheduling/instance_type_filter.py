@@ -24,7 +24,7 @@ _MEGA_CPU_MILLI: Final = 1_000_000 * 1_000
 _TOO_LARGE: Final = "no instance type has enough resources"
 
 Remaining = tuple[Mask, dict[str, int]]
-"""The types that remain, and the labels whose minValues were lowered, with what is reached."""
+"""The remaining types, and {label: number of values left} for labels with unmet minValues."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 Relaxed = tuple[Pod, str]
-"""A pod without one of its wishes, and upstream's text about the step."""
+"""A pod without one of its preferences, and upstream's text about the relaxation step."""
 
 
 def relaxed(pod: Pod, *, tolerates_prefer_no_schedule: bool) -> Relaxed | None:

@@ -183,7 +183,7 @@ class TopologyGroup:
     def error(self, pod_domains: LabelRequirement, node_domains: LabelRequirement) -> str:
         """Return upstream's text for a pod that fits no domain.
 
-        It lacks the closing parenthesis.
+        As in upstream, the closing parenthesis is missing.
         """
         shown = sorted(self.counts.items())
         counts = ", ".join(f"{domain}: {n}" for domain, n in shown[:_SHOWN_DOMAINS])
