@@ -46,7 +46,7 @@ def is_recreatable(pod: Pod) -> bool:
 
 
 def is_long_terminating(pod: Pod, now: Instant) -> bool:
-    """Return whether the pod's grace period ended more than 30 s ago.
+    """Return whether deletionTimestamp plus the grace period plus 30 s is in the past.
 
     upstream: utils/drain/drain.go: IsPodLongTerminating
     """

@@ -22,7 +22,10 @@ _DISRUPTED = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
 
 
 def is_provisionable(pod: Pod) -> bool:
-    """Return whether the pod is unschedulable and no node is being created for it."""
+    """Return whether Karpenter creates a node for the pod, because it is unschedulable.
+
+    Pods that are bound or nominated, and pods of DaemonSets and Nodes, are excluded.
+    """
     found = condition(pod, "PodScheduled")
     return (
         found is not None

@@ -98,8 +98,9 @@ def node_utilization(
 def _share(
     info: NodeInfo, pods: Iterable[PodInfo], resource: str, rules: UtilizationRules, now: Instant
 ) -> float:
-    """Return requested / allocatable of `resource`, without the requests of ignored pods.
+    """Return requested / allocatable of `resource`.
 
+    The requests of ignored pods are subtracted from allocatable, and do not count as requested.
     Raises UtilizationError.
     """
     allocatable = info.node.status.allocatable
