@@ -138,7 +138,7 @@ class NodeLifecycle:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        """Load a snapshot. Its pods do not count as bound late, because no pass has run yet."""
+        """Load a snapshot. Its pods are not marked as not ready, because no pass has run yet."""
         commands: list[Command] = []
         for one in objects:
             match one:

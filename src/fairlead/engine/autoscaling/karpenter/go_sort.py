@@ -86,7 +86,10 @@ class _Sort:
                 b = middle
 
     def choose_pivot(self, a: int, b: int) -> tuple[int, int]:
-        """Return (index of a pivot for [a, b), _INCREASING, _DECREASING or _UNKNOWN)."""
+        """Return the index of a pivot for [a, b), and the order of the samples.
+
+        The order is _INCREASING, _DECREASING or _UNKNOWN.
+        """
         length = b - a
         swaps = 0
         i, j, k = (a + length // 4 * n for n in (1, 2, 3))

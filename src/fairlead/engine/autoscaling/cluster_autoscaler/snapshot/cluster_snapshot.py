@@ -150,7 +150,7 @@ class ClusterSnapshot:
         return [info for info in found if info is not None]
 
     def pods_on(self, info: NodeInfo) -> list[PodInfo]:
-        """Return the pods on a node: first the cluster's pods by creation, then simulated pods."""
+        """Return the pods on a node: the cluster's pods, oldest first, then simulated pods."""
         order, simulated = self._listers.order, len(self._listers.order) + 1
         if len(info.pods) < 2:
             return list(info.pods.values())

@@ -30,7 +30,7 @@ class RunningPods:
         self._counts: dict[Hashable, Counter[str]] = {}
 
     def find(self, keys: Iterable[str]) -> list[Pod]:
-        """Return the running pods with these keys."""
+        """Return the running pods that have one of these `keys`."""
         if self._by_key is None:
             self._by_key = {pod.key: pod for pods in self._by_namespace.values() for pod in pods}
         known = self._by_key

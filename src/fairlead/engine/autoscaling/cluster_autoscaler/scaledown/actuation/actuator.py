@@ -166,7 +166,7 @@ class Actuator:
         self.at(now + delay, recheck)
 
     def pods_on(self, name: str) -> list[Pod]:
-        """Return the pods bound to node `name`, by creation, without expendable pods."""
+        """Return the pods bound to node `name`, oldest first, without expendable pods."""
         listers, cutoff = (
             self._context.listers,
             self._context.options.expendable_pods_priority_cutoff,
