@@ -39,7 +39,6 @@ class BareWorld:
     """Runs `engine` at one instant; `bound` is the number of successful bindings."""
 
     def __init__(self, engine: CommandSource) -> None:
-        """Start without objects."""
         self._driver = Driver(engine, self, now=NOW)
         self._pods: dict[str, Pod] = {}
         self._enqueued: deque[Stimulus] = deque()

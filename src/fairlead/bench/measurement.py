@@ -15,9 +15,9 @@ class Measurement:
     `pods_per_second` counts bound pods. For Outage workloads it counts evicted pods, and for WhatIf
     and autoscaling workloads it counts all pods of the cluster. `seconds` and `cpu_seconds` are
     wall-clock and CPU time of the measured part. `peak_mib` is the peak resident set size of the
-    process. `growth_mib` is the part of this peak that the measured pods added; only workloads that
-    build a cluster before have it. Only workloads that simulate a day have
-    `virtual_seconds_per_second`: simulated seconds per wall-clock second.
+    process. `growth_mib` is the part of this peak that the measured pods added. It is set only for
+    workloads that build a cluster before the measurement. `virtual_seconds_per_second` is the ratio
+    of simulated to real time. It is set only for workloads that simulate a day.
     """
 
     workload: str

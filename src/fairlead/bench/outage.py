@@ -64,9 +64,10 @@ class _Evictions:
 
 
 def measure_outage(outage: OutageWorkload) -> Measurement:
-    """Run the day once in this process; raise IncompleteRunError if it did not evict as expected.
+    """Run the day once in this process.
 
-    A day of a few nodes runs before the measurement, so that imports are not measured.
+    A day of a few nodes runs before the measurement, so that imports are not measured. Raises
+    IncompleteRunError unless pods were evicted and all pods are ready at the end.
     """
     _run_day(replace(outage, nodes=FEW_NODES), _Evictions(), _manifests(FEW_NODES))
     manifests = _manifests(outage.nodes)

@@ -37,12 +37,13 @@ def _scheduler_engine() -> Engine:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A benchmark workload; `threshold` is upstream's in pods/s, None if upstream has none.
+    """A benchmark workload.
 
-    `disturb_interval_s` is upstream's interval between disturbances. There is no real time here, so
-    there is one disturbance per interval × threshold measured pods, which is the same ratio as
-    upstream's. `engine` creates the engine to measure. If `is_long` is set, the workload runs only
-    if it is requested by name.
+    `threshold` is the rate in pods/s that upstream requires, None if upstream requires none.
+    `disturb_interval_s` is upstream's interval between disturbances. Because there is no real time
+    here, one disturbance follows every interval × threshold measured pods, which is the same ratio
+    as upstream's. `engine` creates the engine to measure. If `is_long` is set, the workload runs
+    only if it is requested by name.
     """
 
     name: str

@@ -176,7 +176,10 @@ def _mixed_churn() -> Setting:
 
 
 def _recreate(i: int) -> Iterable[Stimulus]:
-    """Yield the `i`-th recreation of a node, an unschedulable high-priority pod and a Service."""
+    """Yield stimuli that recreate a node, an unschedulable high-priority pod and a Service.
+
+    If `i` is 0, the three objects do not exist yet and are only created.
+    """
     node = nodes(1, start=90_000)[0]
     pod = next(pods("churn", 1, spec=requests("9", "500Mi", priority=10)))
     churned = (node, pod, service("churn", "bench", {"app": "churn"}))

@@ -118,14 +118,14 @@ def asking(
     of_class: str = GPU,
     **more: Any,
 ) -> Json:
-    """Return a request for `count` devices; `more` has further fields of its field `exactly`."""
+    """Return a request for `count` devices; `more` adds fields to its field `exactly`."""
     wanted = {"deviceClassName": of_class, "allocationMode": "ExactCount", "count": count}
     wanted |= {"selectors": [_selector(one) for one in expressions]} | more
     return {"name": name, "exactly": wanted}
 
 
 def either(name: str, *alternatives: Json) -> Json:
-    """Return a request for the first available of `alternatives`, which `asking` returns."""
+    """Return a request for the first available alternative; `asking` builds an alternative."""
     flat = [{"name": one["name"], **one["exactly"]} for one in alternatives]
     return {"name": name, "firstAvailable": flat}
 

@@ -69,7 +69,7 @@ class StatusWriter:
     def refused(self, target: ObjectRef) -> int:
         """Record a refused write to `target`; return the number of consecutive refusals.
 
-        Returns 0 if this object did not send the write.
+        Returns 0 if this StatusWriter did not send the write.
         """
         if self._pending.pop(target, None) is None:
             return 0

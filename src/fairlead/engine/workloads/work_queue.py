@@ -47,7 +47,6 @@ class WorkQueue:
     """Keys in the order in which they were added, each at most once."""
 
     def __init__(self, config: WorkloadsConfig) -> None:
-        """Start empty."""
         self._retries = Retries(config)
         self._burst_limiter = BurstLimiter()
         self._keys: dict[Key, None] = {}

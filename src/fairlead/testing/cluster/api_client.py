@@ -24,7 +24,6 @@ class ApiClient:
     """A client of the cluster in `thread`, without HTTP."""
 
     def __init__(self, thread: ClusterThread) -> None:
-        """Use the cluster of `thread`."""
         self._thread = thread
         self._cluster = thread.cluster
 

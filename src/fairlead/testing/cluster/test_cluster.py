@@ -181,7 +181,7 @@ class TestCluster:
     def expect_watched(self, kind: str, *, patience_s: float = 10.0) -> None:
         """Wait until a client watches objects of `kind`, at most `patience_s` real seconds.
 
-        Raises AssertionError if no client does.
+        Raises AssertionError if no client watches them in that time.
         """
         found = self._client.kind(kind)
         if not self._waiter.until_watched(found, patience_s):

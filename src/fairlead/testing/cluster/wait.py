@@ -1,8 +1,8 @@
 """Waits for a condition in a cluster by advancing its clock from one due event to the next.
 
-If clients watch the cluster, they get a short real time before each step to react to changes.
-Before a long step they get more time, so that minutes do not pass while an operator computes. They
-get most time when no event is due, because then only the clients can make progress.
+If clients watch the cluster, each step first waits a short real time, so that the clients can react
+to changes. Before a long step this time is longer, so that minutes do not pass while an operator
+computes. It is longest when no event is due, because then only the clients can make progress.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ class ConditionWaiter:
     """Waits for conditions in the cluster of `thread`."""
 
     def __init__(self, thread: ClusterThread) -> None:
-        """Use the cluster of `thread`."""
         self._thread = thread
         self._cluster = thread.cluster
 

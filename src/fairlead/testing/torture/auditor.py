@@ -155,9 +155,9 @@ class Auditor:
         return issued
 
     def _adds_outage(self, node: str, taints: Sequence[Mapping[str, Any]]) -> bool:
-        """Return whether `taints` contains an outage taint that the node was not observed with.
+        """Return whether `taints` contains an outage taint that the observed node does not have.
 
-        Only such a write counts for the eviction rate: a write that removes one taint repeats the
+        Only such a write counts for the eviction rate. A write that removes one taint repeats the
         taints that stay.
         """
         known = self._nodes.get(node)

@@ -132,7 +132,9 @@ class FinalState:
         A deleted NodeClaim stays until its Node is drained; another check finds the pods that block
         the drain. A deleted pod stays until the kubelet of its node confirms that it has ended. If
         the node stopped forever, the pod stays until the Node is deleted or tainted as out of
-        service. upstream: pkg/controller/podgc/gc_controller.go: gcTerminating, isPodTerminating
+        service.
+
+        upstream: pkg/controller/podgc/gc_controller.go: gcTerminating, isPodTerminating
         """
         uids = {obj["metadata"]["uid"] for obj in self._objects.values()}
         for obj in self._objects.values():
@@ -289,7 +291,9 @@ class FinalState:
 
         The phase of a pod does not matter. For example, PodGC marks a pod of a missing node as
         Failed, the deletion of the pod is refused, and the node returns. Then the Failed pod stays
-        and is still Ready. upstream: pkg/controller/disruption/disruption.go: countHealthyPods
+        and is still Ready.
+
+        upstream: pkg/controller/disruption/disruption.go: countHealthyPods
         """
         for one in self._kinds["PodDisruptionBudget"]:
             labels = one["spec"].get("selector", {}).get("matchLabels", {})
@@ -392,8 +396,10 @@ def _essence(obj: Json) -> Json:
     A Karpenter that starts sees every pod as created, which sets lastPodEventTime of all NodeClaims
     with pods. So these NodeClaims become Consolidatable again after consolidateAfter, at another
     time. The condition Consolidatable is then the last entry of its list; the order of the list has
-    no meaning. upstream: pkg/controllers/nodeclaim/podevents/controller.go: Register, whose
-    predicate has no CreateFunc; nodeclaim/disruption/consolidation.go: Reconcile
+    no meaning.
+
+    upstream: pkg/controllers/nodeclaim/podevents/controller.go: Register, whose predicate has no
+    CreateFunc; nodeclaim/disruption/consolidation.go: Reconcile
     """
     meta = {
         key: value

@@ -18,7 +18,6 @@ class StoreHistory:
     """Checks all changes of the store in a run, across restarts. Raises LawBrokenError."""
 
     def __init__(self, checked: Counter[str], *, has_webhooks: bool = False) -> None:
-        """Start before the first change; `checked` counts the checks of each law."""
         self._checked = checked
         self._has_webhooks = has_webhooks
         self._version = 0

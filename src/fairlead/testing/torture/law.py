@@ -34,7 +34,6 @@ class LawBrokenError(Exception):
     """Raised if a law does not hold; `message` contains the evidence."""
 
     def __init__(self, law: Law, message: str) -> None:
-        """Store the broken law and the evidence."""
         super().__init__(f"{law}: {message}")
         self.law = law
         self.message = message

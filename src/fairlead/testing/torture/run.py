@@ -234,11 +234,11 @@ class _Run:
     # --- the end -----------------------------------------------------------------------------
 
     def _come_to_rest(self) -> None:
-        """Wait until no object has changed for REST.
+        """Wait until no object has changed for the duration REST.
 
         Jobs may wait for each other for hours. So a wait does not count against the limit RESTS_MAX
-        if pods completed in it, up to WORKING_RESTS_MAX waits in total. A scenario that was shrunk
-        may have lost the changes that suspend its CronJobs.
+        if pods completed during it, up to WORKING_RESTS_MAX waits in total. A scenario that was
+        shrunk may have lost the changes that suspend its CronJobs.
         """
         rests = 0
         for _ in range(WORKING_RESTS_MAX):

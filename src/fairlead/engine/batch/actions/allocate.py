@@ -87,7 +87,7 @@ def _pending_tasks(session: Session, job: JobInfo) -> Tasks:
 
 
 def _serve_job(session: Session, job: JobInfo, tasks: Tasks) -> bool:
-    """Give `job` one turn; return whether it returns to the queue for another turn."""
+    """Give `job` one turn; return whether `job` gets another turn."""
     final = session.defects.has(Defect.PARTIAL_HOLD)
     statement: TaskOperations = ImmediateOperations(session) if final else Statement(session)
     while True:

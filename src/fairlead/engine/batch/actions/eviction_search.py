@@ -106,7 +106,11 @@ class EvictionSearch:
         self._hopeless: set[tuple[int, int]] = set()
 
     def make_room(self, steps: TaskOperations, task: TaskInfo) -> bool:
-        """Evict victims for `task` and pipeline it onto their node; return whether it succeeded."""
+        """Evict victims for `task`, and pipeline `task` onto the node of the victims.
+
+        If a node already has enough idle and releasing resources, no victim is evicted. Returns
+        whether `task` was pipelined.
+        """
         kind = (task.info.shape.id, task.priority)
         most = self._whole or self._surplus
         if not most.jobs or kind in self._hopeless:
@@ -278,7 +282,7 @@ def _ask(
 
 
 def without_gang_protection(voters: Voters) -> Voters:
-    """Return `voters` without the plugins that only prevent that a gang loses single members."""
+    """Return `voters` without the plugins that only protect gangs from losing single members."""
     return tuple(
         tuple(plugin for plugin in tier if not getattr(plugin, "protects_gangs", False))
         for tier in voters

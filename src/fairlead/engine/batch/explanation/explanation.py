@@ -63,10 +63,10 @@ class GroupExplanation:
 
     `ready` is the number of members with a node, and `promised` is the number of pipelined members.
     `placeable` is the number of additional members that would fit now. `member` is the first member
-    that could not be placed. `summary` contains the reasons for it, and `nodes` the reasons per
+    that could not be placed, and `summary` contains the reasons. `nodes` contains the reasons per
     node, smallest gap first. `starts_at` is the time at which the group could start if no other pod
     is started, None if unknown. `remedies` are changes that would let the group start. `title` is
-    the group's name, or the name of its controller if the pods have no group.
+    the group's name, or the name of the pods' controller if the pods have no group.
     """
 
     group: str

@@ -67,7 +67,6 @@ class TaskInfo:
         return self.info.ref
 
     def __repr__(self) -> str:
-        """Return a short text, for failing tests."""
         return f"TaskInfo({self.key}, {self.status.name}, {self.node or '-'})"
 
 
@@ -205,7 +204,6 @@ class JobInfo:
         return self.ready_count + self.waiting_count >= self.min_available
 
     def __repr__(self) -> str:
-        """Return a short text, for failing tests."""
         return f"JobInfo({self.id}, {len(self.tasks)} tasks)"
 
 

@@ -2,8 +2,9 @@
 
 Only tasks with a node count, and only those of this session's jobs. The index of placed pods does
 not contain the jobs, so every task is evaluated for every node. This is slow, but only happens if
-kube-batch's defects are reproduced. upstream: predicates.go: InterPodAffinityMatches without
-metadata, at 1.16
+kube-batch's defects are reproduced.
+
+upstream: predicates.go: InterPodAffinityMatches without metadata, at 1.16
 """
 
 from __future__ import annotations

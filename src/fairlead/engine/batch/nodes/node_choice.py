@@ -29,7 +29,6 @@ class NodeChoice:
     """Filters and ranks the nodes for one task at a time."""
 
     def __init__(self, framework: Framework) -> None:
-        """Use the filters and scorers of `framework`."""
         self.framework = framework
         self._plans = PlanCache(framework)
         self._table = framework.cluster.table

@@ -5,8 +5,10 @@
     RELEASING                        yes             yes
     PIPELINED                                                           yes
 
-Both are arrays of shape (resources, rows) over the nodes of the cluster's table. `open` computes
-them from the sums in the table (a few vector operations), and `Session.move` updates them.
+`Room.idle` and `Room.releasing` are arrays of shape (resources, rows) over the nodes of the
+cluster's table. `open` computes them from the sums in the table (a few vector operations), and
+`Session.move` updates them.
+
 upstream: pkg/scheduler/api/node_info.go
 """
 

@@ -2,7 +2,9 @@
 
 A job's dominant share is computed over all resources: it is the largest fraction of the cluster's
 total that the job holds. The job with the smallest share is served first (Ghodsi et al., NSDI
-2011). upstream: plugins/drf/drf.go
+2011).
+
+upstream: plugins/drf/drf.go
 """
 
 from __future__ import annotations

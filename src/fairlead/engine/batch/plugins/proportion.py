@@ -278,7 +278,10 @@ class Proportion:
     def _stays_fair(
         self, found: QueueShare, held: list[int], without: list[int], task: TaskInfo
     ) -> bool:
-        """Return whether the queue keeps its deserved amount of a resource without `task`."""
+        """Return whether the queue keeps its deserved amounts if `task` is evicted.
+
+        It is enough if that holds for one resource that `task` uses.
+        """
         known = len(without)
         taken = dict(task.request.running)
         return any(

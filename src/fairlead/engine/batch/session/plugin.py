@@ -27,7 +27,7 @@ class Unschedulable:
 
 
 class BatchPlugin(Protocol):
-    """A batch plugin; every plugin has this attribute."""
+    """A batch plugin. Every batch plugin has a name."""
 
     @property
     def name(self) -> str:

@@ -18,9 +18,7 @@ Key = Callable[[Any], Any]
 class ItemQueue(Protocol[Item]):
     """The interface of PriorityQueue and FreshQueue."""
 
-    def __len__(self) -> int:
-        """Return the number of waiting items."""
-        ...
+    def __len__(self) -> int: ...
 
     def push(self, item: Item) -> None:
         """Add `item`."""
@@ -40,7 +38,6 @@ class PriorityQueue(Generic[Item]):
         self._heap: list[Item] = []
 
     def __len__(self) -> int:
-        """Return the number of waiting items."""
         return len(self._heap)
 
     def push(self, item: Item) -> None:
@@ -86,7 +83,6 @@ class FreshQueue(Generic[Item]):
         self._items: list[Item] = []
 
     def __len__(self) -> int:
-        """Return the number of waiting items."""
         return len(self._items)
 
     def push(self, item: Item) -> None:

@@ -2,7 +2,9 @@
 
 Each operation takes effect in the session immediately, so that later decisions count it. `discard`
 reverts the operations in reverse order. `commit` executes the irreversible parts of the operations
-in their order. upstream: pkg/scheduler/framework/statement.go
+in their order.
+
+upstream: pkg/scheduler/framework/statement.go
 """
 
 from __future__ import annotations
@@ -104,7 +106,7 @@ class Displace:
     why: str
 
     def do(self, session: Session) -> None:
-        """Do nothing before the commit."""
+        """Do nothing; `settle` reports the victims."""
 
     def undo(self, session: Session) -> None:
         """Do nothing, because `do` has no effect."""
@@ -209,7 +211,6 @@ class Statement:
     """Operations that have taken effect in the session but are not final."""
 
     def __init__(self, session: Session) -> None:
-        """Start without operations."""
         self._session = session
         self._done: list[StatementOperation] = []
 

@@ -89,7 +89,7 @@ class PluginOption:
     arguments: Mapping[str, str] = field(default_factory=dict)
 
     def allows(self, switch: str) -> bool:
-        """Return whether `switch` is not switched off for the plugin."""
+        """Return whether `switch` is on for the plugin."""
         return switch not in self.off
 
 
@@ -138,15 +138,15 @@ class Tiers:
     # --- order keys, smallest first --------------------------------------------------------
 
     def job_key(self, job: JobInfo) -> tuple[object, ...]:
-        """Return the sort key of a job in its queue, which may change during the session."""
+        """Return the sort key of a job in its queue; the key may change during the session."""
         return (*[plugin.job_key(job) for plugin in self._job_order], job.created, job.id)
 
     def queue_key(self, queue: QueueInfo) -> tuple[object, ...]:
-        """Return the sort key of a queue, which may change during the session."""
+        """Return the sort key of a queue; the key may change during the session."""
         return (*[plugin.queue_key(queue) for plugin in self._queue_order], *queue.order)
 
     def task_key(self, task: TaskInfo) -> tuple[object, ...]:
-        """Return the sort key of a task in its job, which does not change."""
+        """Return the sort key of a task in its job; the key does not change."""
         return (*[plugin.task_key(task) for plugin in self._task_order], task.created, task.id)
 
     # --- queries ---------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class Tiers:
         return None
 
     def is_overused(self, queue: QueueInfo) -> bool:
-        """Return whether a plugin forbids the queue more resources."""
+        """Return whether some plugin says that the queue must not get more resources."""
         return any(plugin.is_overused(queue) for plugin in self._overused)
 
     def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:

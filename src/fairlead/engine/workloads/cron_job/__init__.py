@@ -1,1 +1,1 @@
-"""CronJobs: create Jobs on a schedule (upstream: pkg/controller/cronjob)."""
+"""The controller of CronJobs: creates Jobs on a schedule (upstream: pkg/controller/cronjob)."""

@@ -40,7 +40,6 @@ class CronJobs:
     )
 
     def __init__(self) -> None:
-        """Start empty."""
         self._crons: dict[str, CronJobState] = {}
         self._writer = StatusWriter()
         self._timers: TimerQueue[str] = TimerQueue()

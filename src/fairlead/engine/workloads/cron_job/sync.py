@@ -165,8 +165,9 @@ class CronJobState:
         """Add the Job `name` to `running` if the Job already exists and is unfinished.
 
         This happens if the controller created the Job before a restart but did not write the
-        status. upstream: pkg/controller/cronjob/cronjob_controllerv2.go: syncCronJob
-        (IsAlreadyExists)
+        status.
+
+        upstream: pkg/controller/cronjob/cronjob_controllerv2.go: syncCronJob (IsAlreadyExists)
         """
         job = self.jobs.get(name)
         if job is not None and not is_finished(job):

@@ -1,1 +1,1 @@
-"""DaemonSets: one pod for each eligible node (upstream: pkg/controller/daemon)."""
+"""Rule and status of DaemonSets: a pod on each eligible node (upstream: pkg/controller/daemon)."""

@@ -80,7 +80,7 @@ class GarbageCollector:
 
     If `looks_up_owners` is set, the commands of this controller are postponed until all other work
     is done. The controller of a deleted owner then reports the deletion before the dependents are
-    deleted, as upstream's queues cause it.
+    deleted. Upstream's queues cause the same order.
     """
 
     issuer: ClassVar[Issuer] = controller_account("generic-garbage-collector")

@@ -121,7 +121,7 @@ class NamespaceDeletion:
             self._schedule(meta.name, now + GRACE)
 
     def _forget(self, namespace: Namespace) -> list[Command]:
-        """Return the deletion of the content of a namespace that was removed before its content."""
+        """Return the deletion of the remaining content of a namespace that no longer exists."""
         name = namespace.metadata.name
         self._due.pop(name, None)
         is_emptied = self._terminating.pop(name, None) is not None

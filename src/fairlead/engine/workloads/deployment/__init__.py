@@ -1,1 +1,1 @@
-"""Deployments: create ReplicaSets and roll them out (upstream: pkg/controller/deployment)."""
+"""Creates and scales the ReplicaSets of Deployments (upstream: pkg/controller/deployment)."""

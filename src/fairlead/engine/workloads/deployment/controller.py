@@ -1,4 +1,4 @@
-"""Rollouts: all Deployments, and the decision when to sync each one.
+"""Rollouts: the rollouts of all Deployments, and the queue of Deployments to sync.
 
     an object changes ──▶ `changed` ──▶ sync: create a ReplicaSet, or change sizes
             ▲                                   │

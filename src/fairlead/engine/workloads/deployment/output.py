@@ -41,7 +41,7 @@ class RolloutOutput(Protocol):
     """The commands that write data for API clients, one method for each point of a rollout."""
 
     def is_pending(self, rollout: Rollout) -> bool:
-        """Return whether a status write is in flight; the sync waits until its outcome."""
+        """Return whether a status write is in flight, whose outcome the sync must await."""
         ...
 
     def note_pause(self, rollout: Rollout, now: Instant) -> list[Command]:
@@ -235,7 +235,7 @@ class NoRolloutOutput:
 
 
 def _count(rollout: Rollout) -> PodCounts:
-    """Return the pod counts in the status of the rollout's ReplicaSets, summed."""
+    """Return the sums of the pod counts in the status of the rollout's ReplicaSets."""
     sets = rollout.replica_sets
     statuses = [one.status for one in sets.values()]
     current = sets.get(rollout.current)

@@ -24,7 +24,7 @@ States = tuple[ReplicaSetState | None, list[ReplicaSetState]]
 
 
 class ReplicaSetView(Protocol):
-    """The counts of pods of a rollout's ReplicaSets."""
+    """Reads the pod counts of a rollout's ReplicaSets."""
 
     def find_current(self, rollout: Rollout, *, is_loaded: bool) -> None:
         """Find the ReplicaSet with the Deployment's template; store its key in the rollout.
@@ -38,7 +38,7 @@ class ReplicaSetView(Protocol):
         ...
 
     def has_old_pods(self, rollout: Rollout) -> bool:
-        """Return whether unfinished pods of old ReplicaSets exist; terminating pods count."""
+        """Return whether old ReplicaSets have unfinished pods, including terminating pods."""
         ...
 
     def follows_pods(self, rollout: Rollout) -> bool:
@@ -52,7 +52,7 @@ class ReplicaSetView(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReportedReplicaSets:
-    """Counts from `status` of the ReplicaSets."""
+    """Reads the pod counts from the status of the ReplicaSets."""
 
     pod_sets: PodSets
 
@@ -86,7 +86,7 @@ class ReportedReplicaSets:
 
 @dataclass(frozen=True, slots=True)
 class CountedReplicaSets:
-    """Counts the pods themselves."""
+    """Counts the pods of the ReplicaSets."""
 
     pod_sets: PodSets
 
@@ -102,7 +102,7 @@ class CountedReplicaSets:
         return rollout.counted_states(self.pod_sets.sets, now)
 
     def has_old_pods(self, rollout: Rollout) -> bool:
-        """Return whether pods of old ReplicaSets exist that have not finished."""
+        """Return whether old ReplicaSets have unfinished pods, including terminating pods."""
         return not rollout.has_no_old_pods(self.pod_sets.sets)
 
     def follows_pods(self, rollout: Rollout) -> bool:

@@ -86,7 +86,7 @@ def _known(rule: DeviceTaintRule) -> DeviceTaintRuleCondition | None:
 
 
 def _content(taint_effect: str, effect: RuleEffect) -> tuple[str, str, str]:
-    """Return (status, reason, message) of the condition; the message lacks the evicted pods."""
+    """Return (status, reason, message) of the condition, without the number of evicted pods."""
     match taint_effect:
         case "NoExecute" if effect.pending_pods:
             verb = "needs" if effect.pending_pods == 1 else "need"

@@ -37,7 +37,6 @@ class DeviceTaints:
     """The ResourceSlices and DeviceTaintRules with their taints; `rules` is keyed by name."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self.rules: dict[str, DeviceTaintRule] = {}
         self._rule_seen: dict[str, Instant] = {}
         self._slices: dict[PoolId, dict[str, ResourceSlice]] = {}

@@ -62,7 +62,6 @@ class ResourceClaims:
     )
 
     def __init__(self) -> None:
-        """Start empty."""
         self._pods: dict[str, Pod] = {}  # pods that may use claims, by uid
         self._claims: dict[str, ResourceClaim] = {}
         self._templates: dict[str, ResourceClaimTemplate] = {}

@@ -37,7 +37,7 @@ class BudgetError(ValueError):
 
 
 class Member(Struct, frozen=True, gc=False):
-    """A pod that a budget selects: its controller, and whether it is terminating and is healthy."""
+    """A pod that a budget selects: its controller, and whether it is terminating or healthy."""
 
     owner: OwnerReference | None
     is_leaving: bool

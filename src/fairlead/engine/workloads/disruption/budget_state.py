@@ -103,7 +103,11 @@ class NamespaceBudgets:
     def _select(
         self, name: str, labels: Labels, known: _SelectedPod | None
     ) -> tuple[list[BudgetState], tuple[str, ...]]:
-        """Return (states of budgets that no longer select the pod, names of its budgets)."""
+        """Select the budgets of the pod `name`, which has new `labels`.
+
+        Returns (states of the budgets that no longer select the pod, names of the budgets that
+        select it).
+        """
         budgets = self._budgets_of(labels)
         before = () if known is None else known.budgets
         left = [

@@ -1,1 +1,1 @@
-"""Drains: cordon nodes and evict their pods, as `kubectl drain` does."""
+"""Controllers that cordon nodes and evict their pods, as `kubectl drain` does."""

@@ -89,7 +89,6 @@ class Drain:
     )
 
     def __init__(self, reporter: Reporter) -> None:
-        """Start empty."""
         self._reporter = reporter
         self._pods: dict[str, dict[str, Pod]] = {}  # by node, then by key
         self._drains: dict[str, _Drain] = {}  # by node

@@ -98,7 +98,6 @@ class RollingDrains:
     )
 
     def __init__(self) -> None:
-        """Start empty."""
         self._groups: dict[str, _Group] = {}  # by annotation value
         self._text_of: dict[str, str] = {}  # node -> annotation value
         self._back: TimerQueue[tuple[_Group, str]] = TimerQueue()

@@ -1,1 +1,1 @@
-"""Endpoints and EndpointSlices of Services (upstream: pkg/controller/endpointslice)."""
+"""Controllers of Endpoints and EndpointSlices (upstream: pkg/controller/endpointslice)."""

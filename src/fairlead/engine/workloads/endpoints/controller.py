@@ -55,7 +55,6 @@ class ServiceEndpoints:
     )
 
     def __init__(self, config: WorkloadsConfig | None = None) -> None:
-        """Start empty."""
         self._queue = WorkQueue(config or WorkloadsConfig())
         self._states: dict[Key, ServiceState] = {}
         self._pods: dict[str, dict[str, Pod]] = {}  # by namespace, then by name

@@ -72,7 +72,6 @@ class EndpointMirroring:
     )
 
     def __init__(self, config: WorkloadsConfig | None = None) -> None:
-        """Start empty."""
         self._queue = WorkQueue(config or WorkloadsConfig())
         self._mirrors: dict[Key, MirrorState] = {}
         self._mirror_keys: dict[Key, Key] = {}  # key of a slice -> key of its mirror

@@ -126,7 +126,6 @@ class Autoscaler:
     _last_sync: Instant | None = None
 
     def __post_init__(self) -> None:
-        """Start without recommendations."""
         self.history = ScaleHistory(self.config.downscale_stabilization)
 
     @property

@@ -121,7 +121,6 @@ class HorizontalPodAutoscalers:
         config: HorizontalPodAutoscalerConfig | None = None,
         events: EventSink | None = None,
     ) -> None:
-        """Start empty."""
         self._config = config or HorizontalPodAutoscalerConfig()
         self._events = events or NoEvents()
         self._namespaces: dict[str, _Namespace] = {}

@@ -139,7 +139,6 @@ class PodReadings:
     """Caches the data of each version of a pod for each metered resource."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._known: dict[MeteredResource, dict[str, _Reading]] = {}
 
     def of(self, pods: Iterable[Pod], metered: MeteredResource) -> Collection[_Reading]:

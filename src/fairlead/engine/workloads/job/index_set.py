@@ -21,11 +21,9 @@ class IndexSet:
     intervals: tuple[tuple[int, int], ...]
 
     def __len__(self) -> int:
-        """Return the number of indexes."""
         return sum(last - first + 1 for first, last in self.intervals)
 
     def __contains__(self, index: int) -> bool:
-        """Return whether `index` is in the set."""
         position = bisect_right(self.intervals, index, key=lambda interval: interval[0]) - 1
         return position >= 0 and index <= self.intervals[position][1]
 

@@ -37,7 +37,6 @@ class TtlAfterFinished:
     )
 
     def __init__(self) -> None:
-        """Start empty."""
         self._dues: dict[str, Instant] = {}  # by uid
         self._timers: TimerQueue[ObjectRef] = TimerQueue()
 

@@ -70,7 +70,6 @@ class Adoption:
     interest: ClassVar[Interest] = Interest(succeeded=(), failed=(PatchObject,))
 
     def __init__(self) -> None:
-        """Start empty."""
         self._namespaces: dict[str, _Namespace] = {}
         self._asked: dict[
             str, OwnerReference | None

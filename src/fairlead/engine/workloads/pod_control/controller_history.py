@@ -102,9 +102,11 @@ class History:
         return name if isinstance(self.owner, StatefulSet) else name.removeprefix(self._prefix)
 
     def keep(self, live: Iterable[str]) -> list[Command]:
-        """Return the creation or new number of the update revision, or deletions of old revisions.
+        """Return the next writes of ControllerRevisions.
 
-        `live` contains the names of the revisions that existing pods have.
+        The first write creates the update revision, the second gives it the highest number, and the
+        last ones delete old revisions that exceed the history limit. `live` contains the names of
+        the revisions that existing pods have.
         """
         view = self.views.get(self.update)
         newest = max((one.revision for one in self.views.values()), default=0)

@@ -128,7 +128,7 @@ class PodSets:
         return pods.put(pod, self.rules[pods.key].slot_of(pod)) if pods is not None else None
 
     def see(self, pod: Pod, now: Instant) -> list[Command]:
-        """Store the newest version of `pod`; run its owner's rule if its state has changed."""
+        """Store the newest version of `pod`; if its state has changed, run its owner's rule."""
         set_key = self._set_keys.get(pod.key)
         if set_key is not None and self.sets[set_key].refresh(pod):
             self.mark_changed(set_key)

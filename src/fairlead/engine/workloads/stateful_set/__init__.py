@@ -1,1 +1,1 @@
-"""StatefulSets: pods with stable names, in order (upstream: pkg/controller/statefulset)."""
+"""Rule and status of StatefulSets: pods with fixed names (upstream: pkg/controller/statefulset)."""

@@ -46,11 +46,12 @@ ON_DELETE: Final = "OnDelete"
 
 @dataclass(frozen=True, slots=True)
 class StatefulSetRule:
-    """Keeps the pods `name-0` to `name-(replicas - 1)` of `owner`, with their claims.
+    """Keeps the pods of `owner` with their ordinals and stable names.
 
-    `update` and `current` are names of revisions; `history` has their templates. The volume
-    controller creates the claims. Without `heeds_max_unavailable` (the feature gate
-    MaxUnavailableStatefulSet), pods are updated one after the other.
+    `update` is the name of the revision with the owner's template, and `history` has the templates
+    of all revisions. The volume controller creates the claims of the pods. If
+    `heeds_max_unavailable` (the feature gate MaxUnavailableStatefulSet) is False, pods are updated
+    one after the other.
     """
 
     is_watchful: ClassVar[bool] = True

@@ -145,7 +145,7 @@ class ClaimCreator:
                 yield one
 
     def _not_retained(self, pod: Pod) -> Iterator[str]:
-        """Yield the keys of the claims that a StatefulSet deletes because it deletes `pod`."""
+        """Yield the keys of the claims that a StatefulSet deletes together with `pod`."""
         for reference in pod.metadata.owner_references:
             owner = self._sets.get(reference.uid)
             if owner is None or not is_superfluous(owner, pod):
@@ -189,7 +189,7 @@ def ephemeral_claims(pod: Pod) -> Iterator[CreateObject]:
 
 
 def claims_of_set(owner: StatefulSet, pod: Pod) -> Iterator[CreateObject]:
-    """Yield creations of the StatefulSet's claims for `pod`; no claim is owned by the pod.
+    """Yield creations of the StatefulSet's claims for `pod`; the pod does not own them.
 
     If the retention policy deletes claims together with the StatefulSet, the StatefulSet owns them.
     """

@@ -61,7 +61,7 @@ class ClaimOutput(Protocol):
         ...
 
     def lost(self, index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command] | None:
-        """Return the writes for a claim that has lost its volume, or None if it has not."""
+        """Return the writes for a claim that has lost its volume, or None for other claims."""
         ...
 
     def next_step(
@@ -83,7 +83,6 @@ class ClaimEvents:
     """Writes events, annotations and the phase Lost; skips a write that equals the last write."""
 
     def __init__(self) -> None:
-        """Start without written events."""
         self._written: dict[str, list[Command]] = {}
         # claims in the version that was current at that write
         self._lost: dict[str, PersistentVolumeClaim] = {}
@@ -94,7 +93,7 @@ class ClaimEvents:
         self._lost.pop(claim.key, None)
 
     def lost(self, index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command] | None:
-        """Return the phase Lost and an event with the reason, or None if it is not lost."""
+        """Return the writes for a claim that has lost its volume, or None for other claims."""
         commands = losses(index, claim)
         if not commands:
             self._lost.pop(claim.key, None)

@@ -85,7 +85,7 @@ class Volumes:
 
         `output` builds the writes that only API clients read; by default there are none. If
         `is_complete` is set, a snapshot contains all claims and volumes. Otherwise, claims that the
-        snapshot's pods need and it lacks are created.
+        snapshot's pods need but the snapshot lacks are created.
         """
         self._output: ClaimOutput = output or NoClaimEvents()
         self._is_complete = is_complete

@@ -28,7 +28,6 @@ class VolumeIndex:
     """
 
     def __init__(self) -> None:
-        """Start empty."""
         self.claims: dict[str, PersistentVolumeClaim] = {}
         self.volumes: dict[str, PersistentVolume] = {}
         self.classes: dict[str, StorageClass] = {}

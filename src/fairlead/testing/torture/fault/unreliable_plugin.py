@@ -25,7 +25,8 @@ _PATIENCE: Final = seconds(30)
 class UnreliablePlugin:
     """Raises in one call of _EVERY, or makes one pod of _EVERY wait, until `is_calm` returns true.
 
-    A waiting pod waits for a permission that never comes. `filter` raises more seldom.
+    A waiting pod waits for a permission that never comes. `filter` raises in one call of
+    _FILTER_EVERY.
     """
 
     name: ClassVar[str] = NAME
