@@ -20,13 +20,16 @@ RENEWED_EVERY: Final = "fairlead.dev/renewed-every"
 
 @dataclass(frozen=True, slots=True)
 class Renewals:
-    """Renewals of a Lease at `first` and then at the interval `every`, unless that is 0 (in ns)."""
+    """The renewals of a Lease: at `first`, and then at the interval `every` (both in ns).
+
+    If `every` is 0, there is only one renewal.
+    """
 
     first: int
     every: int = 0
 
     def last(self, now: int) -> int:
-        """Return the time of the last renewal until `now`; `first` if that is in the future."""
+        """Return the time of the last renewal at or before `now`; `first` if `now` is earlier."""
         if not self.every or now <= self.first:
             return self.first
         return now - (now - self.first) % self.every

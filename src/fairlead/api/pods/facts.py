@@ -28,7 +28,7 @@ def is_terminal(pod: Pod) -> bool:
 
 
 def is_terminating(pod: Pod) -> bool:
-    """Return True if the pod is being deleted; until then, it still uses its resources."""
+    """Return True if the pod is being deleted; it uses its resources until it is gone."""
     return pod.metadata.deletion_timestamp != ""
 
 

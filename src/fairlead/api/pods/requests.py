@@ -77,9 +77,10 @@ def _effective(pod: Pod, defaults: Nanos, *, existing: bool, pod_level: bool) ->
 
 
 def _of_containers(pod: Pod, requests_of: Callable[[Container], Nanos], defaults: Nanos) -> Nanos:
-    """Return, per resource, the larger of what the containers and what the init containers need.
+    """Return the requests of the pod's containers and init containers together.
 
-    The containers need their sum, and the init containers need the maximum over them.
+    For each resource, this is the larger of two amounts: the sum over the containers and sidecars,
+    and the maximum over the init containers.
     """
     running: Nanos = {}
     for container in pod.spec.containers:

@@ -155,7 +155,7 @@ def marker(number: int) -> str:
 
 
 def places_in(value: object) -> Places | None:
-    """Return the places of the markers in `value`, decoded from a `marked` text; None if none."""
+    """Return the places of the markers in `value`, decoded from a `marked` text, or None."""
     if isinstance(value, str):
         return int(value[1:]) if value.startswith(_MARK) else None
     below: Any = ()

@@ -91,7 +91,7 @@ class EventKind(Enum):
 
 
 class ClusterEvent(Struct, frozen=True):
-    """One change; `old` and `new` are the versions before and after it, None where there is none.
+    """One change; `old` is the version before it and `new` the version after it, or None.
 
     If `priority_max` is set, the event concerns only pods with at most that priority
     (eventhandlers.go: getLEPriorityPreCheck).
@@ -109,7 +109,7 @@ class EventListener(Protocol):
 
     @property
     def events(self) -> frozenset[EventKind]:
-        """The kinds of events that may make pods schedulable that this plugin rejected."""
+        """The kinds of events that may make a pod schedulable after this plugin rejected it."""
         ...
 
 
@@ -118,7 +118,7 @@ class QueueingHint(Protocol):
     """Protocol for a plugin that examines each event (upstream: QueueingHintFn)."""
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether `event` may make `pod` schedulable, which this plugin rejected."""
+        """Return whether `event` may make `pod` schedulable; this plugin has rejected `pod`."""
         ...
 
 
@@ -144,7 +144,7 @@ def _events_of(plugin: object) -> frozenset[EventKind] | None:
 
 
 def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
-    """Return whether `event` may make `pod` schedulable, which `plugin` rejected.
+    """Return whether `event` may make `pod` schedulable; `plugin` has rejected `pod`.
 
     If the plugin does not examine the event, or fails, the result is True for every relevant event.
     """

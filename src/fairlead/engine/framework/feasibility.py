@@ -92,7 +92,7 @@ class Feasibility(Struct, eq=False):
     def judge(self, positions: Rows, verdicts: Mapping[int, Status]) -> None:
         """Limit the feasible nodes to `positions`; set `verdicts` at other positions.
 
-        A node that was feasible and is in neither has no verdict afterwards.
+        A feasible node that is in neither `positions` nor `verdicts` has no verdict afterwards.
         """
         codes = self.codes.copy()
         codes[codes == 0] = DEAD

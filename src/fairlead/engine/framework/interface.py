@@ -345,7 +345,7 @@ class PreBindPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class Preparer(PreBindPlugin, Protocol):
-    """A PreBind plugin with preparations that take time."""
+    """A PreBind plugin whose preparations take time."""
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Return None if the pod may be bound, WAIT to be called again, or a rejection."""

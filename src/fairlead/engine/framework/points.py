@@ -50,7 +50,7 @@ class ShapeFilterPlugin(Plugin, Protocol):
     """A built-in Filter of Locality ROW that can also evaluate one node for many shapes."""
 
     def filter_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Mask | None:
-        """Return, for each of `shapes`, whether the node at `row` fits; None if it fits all.
+        """Return, for each of `shapes`, whether it fits the node at `row`; None if all fit.
 
         The result must agree with `filter`.
         """
@@ -234,7 +234,7 @@ def invalid_score(plugin: Plugin, score: int) -> Status:
 
 
 def out_of_range(plugin: Plugin, scores: Scores) -> Status | None:
-    """Return the ERROR status for the first score outside 0..100, None if all are inside."""
+    """Return the ERROR status for the first score outside 0..100, None if there is none."""
     if is_in_range(scores):
         return None
     wrong = (scores < 0) | (scores > SCORE_MAX)

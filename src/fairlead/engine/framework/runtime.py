@@ -204,8 +204,8 @@ class Framework:
         """Run the Filters on `node`, both with and without the pods nominated to it.
 
         Returns the first rejection, None if the pod fits in both cases. Nominated pods may never
-        arrive, so `pod` must not depend on affinity to them. upstream:
-        RunFilterPluginsWithNominatedPods
+        arrive, so `pod` must not depend on affinity to them.
+        upstream: RunFilterPluginsWithNominatedPods
         """
         rivals = self.nominator.competing_pods_on(node.name, pod)
         if rivals:

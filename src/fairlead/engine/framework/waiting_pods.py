@@ -20,7 +20,7 @@ from fairlead.engine.state.pod_info import PodInfo
 class Wait:
     """A Permit result: hold the pod until this plugin allows it.
 
-    The pod is rejected after `timeout` (ns); it is limited to 15 minutes.
+    The pod is rejected after `timeout` (ns), which is limited to 15 minutes.
     """
 
     timeout: DurationNs

@@ -28,7 +28,7 @@ class NodeName:
     events = frozenset({EventKind.NODE_ADD})
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject the node unless spec.nodeName is its name or ""."""
+        """Reject the node if spec.nodeName is the name of another node."""
         return None if pod.pod.spec.node_name in ("", node.name) else OTHER_NODE
 
     def filter_columns(

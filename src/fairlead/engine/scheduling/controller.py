@@ -197,7 +197,7 @@ class Scheduler:
         return self._bindings.node_of(key)
 
     def next_deadline(self) -> Instant | None:
-        """Return the next time at which `handle_deadline` has something to do, None if unknown.
+        """Return the next time at which `handle_deadline` has something to do, or None.
 
         This is the earliest time at which a pod can be tried, a cycle, a wait or a backoff ends, or
         the queue must be flushed.

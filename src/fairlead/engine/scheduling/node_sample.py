@@ -3,8 +3,8 @@
 Upstream stops a search when it has found enough feasible nodes, and starts the next search at the
 node where it stopped. Fairlead evaluates every node unless percentageOfNodesToScore is set. If it
 is set, Fairlead behaves like upstream with `parallelism: 1`. With more threads, the number of nodes
-that upstream evaluates depends on timing. upstream: pkg/scheduler/schedule_one.go:
-findNodesThatPassFilters, numFeasibleNodesToFind
+that upstream evaluates depends on timing.
+upstream: pkg/scheduler/schedule_one.go: findNodesThatPassFilters, numFeasibleNodesToFind
 """
 
 from __future__ import annotations

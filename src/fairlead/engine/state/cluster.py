@@ -39,7 +39,7 @@ from fairlead.engine.state.volumes.assumed_volumes import AssumedVolumes
 
 
 class PodChange(Struct, frozen=True):
-    """A change of a pod: its previous and current version, None if it did or does not exist.
+    """A change of a pod; `old` is None for a new pod, and `new` is None for a deleted pod.
 
     To the scheduler, a finished pod (Succeeded, Failed) counts as deleted (scheduler.go:
     newPodInformer).
@@ -50,21 +50,27 @@ class PodChange(Struct, frozen=True):
 
 
 class NodeChange(Struct, frozen=True):
-    """A change of a node: its previous and current version, None if it did or does not exist."""
+    """A change of a node; `old` is None for a new node, and `new` is None for a deleted node."""
 
     old: Node | None
     new: Node | None
 
 
 class StorageChange(Struct, frozen=True):
-    """A change of a storage or device object: its previous and current version, or None."""
+    """A change of a storage or device object.
+
+    `old` is None for a new object, and `new` is None for a deleted object.
+    """
 
     old: ApiObject | None
     new: ApiObject | None
 
 
 class PodGroupChange(Struct, frozen=True):
-    """A change of a PodGroup of scheduling.k8s.io: its previous and current version, or None."""
+    """A change of a PodGroup of scheduling.k8s.io.
+
+    `old` is None for a new PodGroup, and `new` is None for a deleted PodGroup.
+    """
 
     old: PodGroup | None
     new: PodGroup | None

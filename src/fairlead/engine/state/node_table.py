@@ -95,7 +95,7 @@ class NodeTable:
         return self._every_row
 
     def values(self, columns: npt.NDArray[Column], rows: Ints) -> npt.NDArray[Column]:
-        """Return `columns` ([row] or [resource, row]) at `rows`; the caller must not change it.
+        """Return `columns` ([row] or [resource, row]) at `rows`; do not change the result.
 
         The values are not copied if `rows` is the array that `every_row` returns.
         """

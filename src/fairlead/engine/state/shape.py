@@ -226,7 +226,10 @@ class _Latest:
         self.shape = shape
 
     def matches(self, pod: Pod) -> bool:
-        """Return True if `pod` shares its spec objects with the last pod: equal shapes."""
+        """Return True if `pod` shares its spec objects with the last pod.
+
+        The two pods then have the same shape.
+        """
         return _share_parts(self.spec, pod.spec) and self.resize == _resize_key(pod)
 
 

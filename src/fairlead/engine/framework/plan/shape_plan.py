@@ -284,7 +284,7 @@ class ShapePlan:
         return at if at < len(self.rows) and self.rows[at] == row else None
 
     def static_code(self, row: int) -> int:
-        """Return the code of the NODE plugins for the node at `row`; DEAD if none was called."""
+        """Return the code of the NODE plugins for the node at `row`; DEAD if it has no code."""
         at = self.position(row)
         return DEAD if at is None else int(self.static_codes[at])
 
@@ -293,7 +293,7 @@ class ShapePlan:
         return [epoch() if epoch is not None else None for epoch in epochs]
 
     def _refresh_epochs(self, pod: PodInfo) -> None:
-        """Recompute the static scores if they depend on the set of all nodes and that has changed.
+        """Recompute static scores that depend on the set of all nodes, if that set has changed.
 
         The only such plugin is ImageLocality.
         """

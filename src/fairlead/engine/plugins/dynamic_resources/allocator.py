@@ -295,7 +295,10 @@ def _config(source: str, names: Sequence[str], config: Json, requests: int) -> J
 
 
 def _node_selector(devices: Sequence[PoolDevice], node: str) -> NodeSelector | None:
-    """Return a selector for the nodes that can use `devices` from `node`; None means all nodes."""
+    """Return a selector for the nodes that can use `devices`; None means all nodes.
+
+    `node` is the name of the node for which the devices were allocated.
+    """
     expressions: list[NodeSelectorRequirement] = []
     fields: list[NodeSelectorRequirement] = []
     for one in devices:

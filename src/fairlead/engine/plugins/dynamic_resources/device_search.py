@@ -74,7 +74,7 @@ _REPELLING: Final = ("NoSchedule", "NoExecute")
 
 
 class SearchTooLongError(Exception):
-    """The search found no solution within STEPS_MAX steps."""
+    """Raised if the search finds no solution within STEPS_MAX steps."""
 
 
 class _Outcome(Enum):

@@ -220,7 +220,7 @@ class _ResourceRequests:
         )
 
     def _share_largest(self, passing: Sequence[DeviceRequest], first: int) -> DeviceRequest | None:
-        """Return the largest request of the terminating init containers, and map them all to it.
+        """Return the largest request of the terminating init containers, and map each to it.
 
         `first` is the index of their first mapping.
         """

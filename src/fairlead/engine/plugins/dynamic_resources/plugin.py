@@ -96,7 +96,7 @@ class DynamicResourcesArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     binding_timeout: str | None = None
 
     def __post_init__(self) -> None:
-        """Validate the fields; raises ValueError that names the first invalid one."""
+        """Validate the fields; raises ValueError that names the first invalid field."""
         if _is_below("filterTimeout", self.filter_timeout, 0):
             problem = invalid(self.filter_timeout, "must be zero or positive")
             raise ValueError(f"filterTimeout: {problem}")
@@ -236,7 +236,7 @@ class DynamicResources:
         return None
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP if the pod has no claims and no extended resources of DeviceClasses."""
+        """Return SKIP if the pod needs no devices: no claims, no mapped extended resources."""
         state.write(_PreFilterRan())
         extended = extended_requests(pod, self._table.resources, self._ledger.extended)
         if extended is None and not pod.shape.spec.resource_claims:

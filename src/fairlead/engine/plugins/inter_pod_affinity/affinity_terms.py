@@ -167,7 +167,10 @@ class _Match:
 
 
 class ExistingTerms:
-    """The terms of placed pods, of some kinds, that match an incoming pod."""
+    """Finds the terms of placed pods that match an incoming pod, and counts their pods.
+
+    Only terms of some kinds are considered.
+    """
 
     def __init__(
         self,

@@ -55,7 +55,7 @@ class InterPodAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     ignore_preferred_terms_of_existing_pods: bool = False
 
     def __post_init__(self) -> None:
-        """Validate the fields; raises ValueError that names the first invalid one."""
+        """Validate the fields; raises ValueError that names the first invalid field."""
         weight = self.hard_pod_affinity_weight
         if not 0 <= weight <= 100:
             problem = invalid(weight, "not in valid range [0, 100]")
@@ -178,7 +178,7 @@ class InterPodAffinity:
     # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True if the pod has no preferences and no scored term of another pod matches."""
+        """Return True if the pod has no preferences and no scored term of a pod matches it."""
         if pod.shape.spec.affinity is not None and self._own_terms(pod).preferred.by_key:
             return False
         if not self._pod_index.attracting or self._args.ignore_preferred_terms_of_existing_pods:

@@ -46,7 +46,7 @@ class PreferenceState:
 
 
 def normalize(raw: Scores) -> Scores:
-    """Scale to 0..100 with upstream's order of float operations; if all are equal, to 0."""
+    """Scale scores to 0..100 with upstream's order of float operations; equal scores become 0."""
     lowest, highest = raw.min(), raw.max()
     if lowest == highest:
         return np.zeros_like(raw)

@@ -155,7 +155,7 @@ class NodeResourcesFit:
     def spare_after(
         self, gone: Iterable[PodInfo], come: Iterable[PodInfo], pod: PodInfo, node: NodeInfo
     ) -> tuple[tuple[int, ...], list[int]]:
-        """Return the resources left on `node` after `gone` leave and `come` and `pod` arrive.
+        """Return the resources left on `node` without the pods `gone`, with `come` and `pod`.
 
         Returns (resource columns that count for `pod`, amount left of each). A negative amount
         means that `pod` does not fit.
@@ -224,9 +224,10 @@ class NodeResourcesFit:
         return (codes, statuses) if SUCCESS in statuses else (codes + 1, [SUCCESS, *statuses])
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether `event` removes or shrinks a pod, or adds room on a suitable node.
+        """Return whether `event` removes or shrinks a pod, or adds a node or room on a node.
 
-        A DeviceClass counts if it is newly mapped to a resource that the pod requests.
+        The node must be large enough for the pod. A change of a DeviceClass counts if the class is
+        newly mapped to a resource that the pod requests.
         """
         old, new = event.old, event.new
         if isinstance(new, Node):

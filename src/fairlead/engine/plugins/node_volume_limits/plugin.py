@@ -188,7 +188,7 @@ def _has_more_room(old: CSINode, new: CSINode) -> bool:
 
 
 def _may_need(pod: PodInfo, driver: str) -> bool:
-    """Return whether a volume of the pod may belong to `driver`, of which one was detached."""
+    """Return whether a volume of the pod may belong to the CSI driver `driver`."""
     for volume in pod.pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             return True

@@ -87,9 +87,9 @@ def with_label_keys(
 ) -> LabelSelector | None:
     """Return the selector with a requirement added for each of matchLabelKeys.
 
-    The pod must have the same values as in `labels`. New API servers already store the merged
-    selector; adding the requirements again changes nothing. A selector of None, which matches no
-    pods, is returned unchanged (common.go: mergeLabelSetWithSelector).
+    Each added requirement selects the value that the pod has in `labels`. New API servers already
+    store the merged selector; adding the requirements again changes nothing. A selector of None,
+    which matches no pods, is returned unchanged (common.go: mergeLabelSetWithSelector).
     """
     selector, keys = constraint.label_selector, constraint.match_label_keys
     if selector is None or not keys:
@@ -124,7 +124,7 @@ class PodTopologySpreadArgs(
     defaulting_type: str = SYSTEM
 
     def __post_init__(self) -> None:
-        """Validate the fields; raises ValueError that names the first invalid one."""
+        """Validate the fields; raises ValueError that names the first invalid field."""
         problem = next(self._problems(), None)
         if problem is not None:
             raise ValueError(problem)

@@ -29,7 +29,7 @@ class Sums(Protocol):
     """Computes the requests of a pod or a node as (millicores, memory bytes) with defaults."""
 
     def requested(self, pod: PodInfo) -> tuple[int, int]:
-        """Return the incoming pod's (millicores, memory bytes)."""
+        """Return the requests of `pod` as (millicores, memory bytes)."""
         ...
 
     def used(self, node: NodeInfo) -> tuple[int, int]:

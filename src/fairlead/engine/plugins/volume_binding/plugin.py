@@ -233,7 +233,11 @@ class VolumeBinding:
 
 
 def is_schedulable_after(pod: PodInfo, event: ClusterEvent) -> bool:
-    """Return whether `event` may help: a node, volume, class, capacity or claim of the pod."""
+    """Return whether `event` may make the pod schedulable.
+
+    This may be a new node, volume, storage class or capacity, or a change of one of the pod's
+    claims.
+    """
     match event.old, event.new:
         case _, PersistentVolumeClaim() as claim:
             is_ours = claim.metadata.namespace == pod.namespace

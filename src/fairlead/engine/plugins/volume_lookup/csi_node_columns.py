@@ -40,7 +40,7 @@ class CSINodeColumns:
         return self._limits.get(driver)
 
     def migrated(self, plugin: str) -> Bools | None:
-        """Return, by row, whether the in-tree `plugin` is migrated; None if on no row."""
+        """Return, by row, whether `plugin` is migrated to CSI; None if it is migrated on no row."""
         return self._migrated.get(plugin)
 
     def refresh(self) -> None:

@@ -120,7 +120,7 @@ def _select(
     verdict: Callable[[], Status],
     served: Served,
 ) -> list[PreemptionVictim] | Status:
-    """Return the `victims` that cannot be reprieved; both lists start with the most important."""
+    """Return the `victims` that cannot be reprieved; both lists are sorted by importance."""
     for victim in victims:
         removal.remove(victim)
     status = verdict()

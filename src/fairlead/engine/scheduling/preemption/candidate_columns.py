@@ -89,7 +89,7 @@ class CandidateColumns:
         return found
 
     def candidate(self, row: int) -> Candidate:
-        """Return the candidate at `row`, which must be one."""
+        """Return the candidate at `row`; the node at `row` must be a candidate."""
         found = self._candidates.get(row)
         if found is None:
             assert self.find is not None

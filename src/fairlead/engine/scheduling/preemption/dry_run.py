@@ -238,9 +238,9 @@ class DryRuns:
     ) -> Rows:
         """Evaluate rows until there are enough candidates; return the evaluated rows (ascending).
 
-        As in upstream, candidates that violate a budget are limited to `sample.wanted`, and surplus
-        ones are left out. The search ends when there are `wanted` candidates and one of them
-        violates no budget.
+        As in upstream, candidates that violate a budget are limited to `sample.wanted`, and further
+        such candidates are left out. The search ends when there are `wanted` candidates and one of
+        them violates no budget.
         """
         looked_at: list[int] = []
         harmless = breaching = 0

@@ -1,8 +1,8 @@
 """Carries out a preemption: evicts the victims, the least important victim last.
 
-    CLEARING one by one ──▶ REMOVING all but the last at once ──▶ REMOVING the last ──▶ done
-       nominations of lower-priority pods              (once it is gone, the preemptor
-       on the node are cleared                           passes PreEnqueue again)
+    CLEARING one by one ──▶ REMOVING all but the last together ──▶ REMOVING the last ──▶ done
+       nominations of lower-priority pods               (once it terminates, the preemptor
+       on the node are cleared                            passes PreEnqueue again)
 
 Each victim gets the condition DisruptionTarget, is deleted with its own grace period, and gets the
 event Preempted. Each step waits for the outcomes of the previous step. A victim that no longer

@@ -143,5 +143,5 @@ class Preemptions:
 
 
 def _group_id(pod: PodInfo) -> str:
-    """Return the key of the group of `pod` in the preemptions by preemptor."""
+    """Return the key for the PodGroup of `pod` in `_by_preemptor`."""
     return f"group {group_key(pod)}"

@@ -58,7 +58,7 @@ class VictimCosts:
 
     `costs[i]` are the costs by rule i, valid where `is_candidate`. Where `codes` is not 0, the
     preemptor would not fit even without the pods of lower priority, for the reason
-    `statuses[codes]`. Nodes for which neither holds must be evaluated one by one.
+    `statuses[codes]`. All other nodes must be evaluated one by one.
     """
 
     is_candidate: Mask

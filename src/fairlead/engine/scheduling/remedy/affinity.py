@@ -29,9 +29,10 @@ _BLOCKERS_MAX = 200
 def propose_for_node_affinity(
     _framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield labels for the node that would be enough, then the removal of pod requirements.
+    """Yield changes of the node's labels, then changes that drop requirements of the pod.
 
-    A label is proposed for a node selector or a term of which only one requirement is not met.
+    A label is proposed only if it meets the single unmet requirement of the nodeSelector or of a
+    term.
     """
     spec = pod.pod.spec
     missing = [(k, v) for k, v in spec.node_selector.items() if node.labels.get(k) != v]

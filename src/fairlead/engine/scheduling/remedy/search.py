@@ -1,4 +1,4 @@
-"""find_remedy: searches for the smallest change that makes a node fit."""
+"""find_remedy: searches for the smallest change that makes a pod fit a node."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CHAIN_MAX: Final = 3
 def find_remedy(
     framework: Framework, pod: PodInfo, node: NodeInfo, status: Status
 ) -> Remedy | None:
-    """Return changes that make `pod`, which was rejected with `status`, fit `node`, or None.
+    """Return changes that make `pod` fit `node`, which rejects it with `status`, or None.
 
     The result is a single change if one is enough. Otherwise the first change that satisfies the
     rejecting plugin is kept, and the search continues with the next rejection. Returns None if the
@@ -41,10 +41,10 @@ def find_remedy(
 def _next_step(
     framework: Framework, pod: PodInfo, name: str, status: Status, chain: list[RemedyChange]
 ) -> tuple[RemedyChange, Status | None] | None:
-    """Return (change, next rejection) for the first change that makes the pod fit.
+    """Return (change, None) for the first change that makes the pod fit.
 
-    If no change does, returns the first change that satisfies the plugin that gave `status`.
-    Returns None if there is no such change.
+    Otherwise returns (change, next rejection) for the first change that satisfies the plugin that
+    gave `status`. Returns None if there is no such change.
     """
     past: tuple[RemedyChange, Status | None] | None = None
     for change in _proposed(framework, pod, name, status, chain):
