@@ -68,7 +68,7 @@ class MetaPod(msgspec.Struct, frozen=True):
 
 
 class MetaVictims(msgspec.Struct, frozen=True, rename="pascal"):
-    """The victims on a node, by UID."""
+    """The victims on a node, given as UIDs."""
 
     pods: tuple[MetaPod, ...] = ()
     num_pdb_violations: Int64 = msgspec.field(name="NumPDBViolations", default=0)

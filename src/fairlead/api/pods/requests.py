@@ -104,7 +104,7 @@ def _of_containers(pod: Pod, requests_of: Callable[[Container], Nanos], defaults
 
 
 def _resized_requests(pod: Pod) -> Callable[[Container], Nanos]:
-    """Return a function that returns a container's requests, including its resize status."""
+    """Return a function for a container's requests that takes its resize status into account."""
     reported = (*pod.status.container_statuses, *pod.status.init_container_statuses)
     statuses = {status.name: status for status in reported}
     if not statuses:
@@ -129,7 +129,7 @@ def _is_resize_infeasible(pod: Pod) -> bool:
 
 
 def _resized_pod_level(pod: Pod) -> Nanos:
-    """Return the pod-level requests, including the pod's resize status."""
+    """Return the pod-level requests, taking the pod's resize status into account."""
     # upstream: helpers.go:PodRequests with InPlacePodLevelResourcesVerticalScaling, on in 1.36
     requests = _pod_level_requests(pod)
     if not requests or pod.status.resources is None:

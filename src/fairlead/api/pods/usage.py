@@ -24,7 +24,7 @@ NOTHING: Final[Usage] = {}
 
 
 def usage_of(subject: Pod | Node) -> Usage:
-    """Return the usage by resource: cpu in millicores, other resources in whole units.
+    """Return the usage of each resource: cpu in millicores, other resources in whole units.
 
     Returns {} if the annotation is absent or cannot be parsed.
     """

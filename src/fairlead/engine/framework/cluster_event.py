@@ -185,7 +185,7 @@ def node_events(old: Node | None, new: Node | None) -> Iterator[ClusterEvent]:
 
 
 def _states(node: Node) -> dict[str, str]:
-    """Return the status of each condition by type; reason and timestamps are ignored.
+    """Return the status of each condition, keyed by type; reason and timestamps are ignored.
 
     upstream: extractNodeConditionsChange
     """

@@ -2,7 +2,7 @@
 
 `engine.framework.plan` evaluates whole tables. This module evaluates single nodes, in dry runs and
 on nodes with nominated pods, and contains code that both modules use. If a plugin raises an
-exception, it becomes an ERROR status that names the plugin.
+exception, the result is an ERROR status that names the plugin.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Handle(Protocol):
 
     @property
     def waiting_pods(self) -> WaitingPods:
-        """The placed pods that Permit plugins hold; plugins may allow and reject them."""
+        """The placed pods that Permit plugins hold; plugins may allow or reject these pods."""
         ...
 
     def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
@@ -68,12 +68,12 @@ class Handle(Protocol):
 
 
 class Framework:
-    """The plugins of `profile` by extension point, in configured order."""
+    """The plugins of `profile` at each extension point, in configured order."""
 
     def __init__(
         self, profile: Profile, plugins: Sequence[tuple[Plugin, int]], handle: Handle
     ) -> None:
-        """Store `plugins`, (plugin, score weight) pairs, by extension point.
+        """Sort `plugins`, (plugin, score weight) pairs, into lists for each extension point.
 
         Raises PointError if the profile enables a plugin at a point that it does not implement.
         """
@@ -110,7 +110,7 @@ class Framework:
         return [p for p in self._order.at("PostFilter") if isinstance(p, PostFilterPlugin)]
 
     def weights(self) -> dict[str, int]:
-        """Return the weight of each Score plugin by name."""
+        """Return the weights of the Score plugins, keyed by plugin name."""
         return {point.name: point.weight for point in self.scorers}
 
     def filter_names(self, among: Collection[str]) -> list[str]:

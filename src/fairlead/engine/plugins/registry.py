@@ -1,4 +1,4 @@
-"""IN_TREE: the factory of every plugin of the default profile, by plugin name.
+"""IN_TREE: maps the name of every plugin of the default profile to its factory.
 
 A factory takes the handle, which gives read access to the engine, and the plugin's arguments as
 decoded from pluginConfig. It raises ValueError that names the field if an argument is invalid.

@@ -64,7 +64,7 @@ class _Topologies:
         self.conflicts: npt.NDArray[np.bool_] | None = None
 
     def in_conflict(self, table: NodeTable) -> npt.NDArray[np.bool_]:
-        """Return, by row, whether the node does not match the required labels."""
+        """Return, for each row, whether the node does not match the required labels."""
         if self.conflicts is None:
             self.conflicts = _conflicts(self.wanted, table)
         return self.conflicts

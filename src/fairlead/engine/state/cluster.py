@@ -247,7 +247,7 @@ class Cluster:
             self._note_member(pod, is_scheduled=False)
 
     def _note_member(self, pod: PodInfo, *, is_scheduled: bool) -> None:
-        """Record in the pod's PodGroup whether `pod` has a node, by assumption."""
+        """Record in the pod's PodGroup whether `pod` is assumed on a node."""
         if pod.pod.spec.scheduling_group is not None and self.pod_groups.has_member(pod):
             self.pod_groups.put_member(pod, is_scheduled=is_scheduled)
 

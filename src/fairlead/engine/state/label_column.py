@@ -19,7 +19,7 @@ Ids = npt.NDArray[np.int64]
 
 
 class LabelColumn:
-    """The values of one node label, by row.
+    """The values of one node label on all rows.
 
     `ids[row]` is the id of the row's value, ABSENT if the node lacks the label. `values[id]` is the
     value. Ids are assigned in order of first use and never reused.

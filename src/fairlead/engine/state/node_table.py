@@ -35,7 +35,7 @@ _CAPACITY_INITIAL: Final = 64
 
 
 class NodeTable:
-    """The nodes of the cluster by row, with their columns.
+    """The nodes of the cluster and their columns; each node has a row.
 
     `node_log` contains the rows whose Node object changed, `pod_log` the rows whose pods changed.
     """

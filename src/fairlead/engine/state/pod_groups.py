@@ -18,7 +18,7 @@ GROUP: Final = "scheduling.k8s.io"
 
 
 class PodGroupTable:
-    """PodGroups and their member pods, by `namespace/name` of the PodGroup."""
+    """PodGroups and their member pods, keyed by `namespace/name` of the PodGroup."""
 
     def __init__(self) -> None:
         """Start empty."""

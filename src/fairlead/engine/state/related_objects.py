@@ -55,7 +55,7 @@ _KEPT: Final = (
 
 
 class RelatedObjects:
-    """The related objects, by kind and key.
+    """The related objects, keyed by kind and by `namespace/name`.
 
     `storage_log` contains kind and key of the storage objects that changed. `version` increases
     with every change of another kind, except budgets and device objects (see

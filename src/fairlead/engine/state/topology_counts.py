@@ -43,7 +43,7 @@ class KeyedCounts:
 
 
 class SupposedKeyedCounts:
-    """Counts by topology key and domain to which hypothetical changes can be applied.
+    """Counts for each topology key and domain; hypothetical changes can be applied to them.
 
     Until the first change, the counts of `source` are used. The first change copies them and sets
     `source` to None.

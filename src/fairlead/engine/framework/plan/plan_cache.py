@@ -23,7 +23,7 @@ _PLANS_MAX: Final = 4_096  # some 5 KB more for each plan's shape and plugin sta
 class PlanCache:
     """Caches plans; evicts the least recently used plans if the cache becomes too large.
 
-    `with_nominated` caches the verdicts that take nominated pods into account, by (shape id,
+    `with_nominated` caches the verdicts that take nominated pods into account, keyed by (shape id,
     priority).
     """
 

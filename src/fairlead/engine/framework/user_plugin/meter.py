@@ -48,7 +48,7 @@ class Meter:
         return sorted(called, key=lambda one: (-one.taken, one.plugin, one.point))
 
     def taken(self) -> dict[tuple[str, str], tuple[int, DurationNs]]:
-        """Return (number of calls, total time) by plugin and extension point."""
+        """Return (number of calls, total time), keyed by (plugin, extension point)."""
         return {key: (one.calls, one.taken) for key, one in self._times.items()}
 
     def measured(self, plugin: Kind) -> Kind:

@@ -63,7 +63,7 @@ PENDING_SHARE: Final = "pending"
 
 
 class _CachedResults:
-    """The cached allocation results of one set of requests, by node row.
+    """The cached allocation results of one set of requests on each node.
 
     `codes[row]` is an index into `statuses`. Code 0 means that `allocations[row]` holds the
     allocations, and _OPEN means that no result is cached for the row.

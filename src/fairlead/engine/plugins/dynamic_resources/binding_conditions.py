@@ -68,7 +68,7 @@ def _results(claim: ResourceClaim) -> tuple[AllocatedDevice, ...]:
 
 
 def _conditions(claim: ResourceClaim, result: AllocatedDevice) -> dict[str, Json] | None:
-    """Return the device's conditions by type, None if status.devices does not list it."""
+    """Return the device's conditions, keyed by type; None if status.devices lacks the device."""
     wanted = (result.driver, result.pool, result.device)
     for one in claim.status.devices:
         if (one.get("driver"), one.get("pool"), one.get("device")) == wanted:

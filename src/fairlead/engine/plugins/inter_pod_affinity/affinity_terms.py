@@ -188,7 +188,7 @@ class ExistingTerms:
         self._counts: CountsCache[tuple[PlacedTerm, ...], KeyedCounts] = CountsCache(table)
 
     def meaning(self, pods: PodClass) -> KeyedCounts:
-        """Return refreshed counts of the pods whose terms match `pods`, by topology key."""
+        """Return refreshed counts of the pods whose terms match `pods`, for each topology key."""
         match = self._match(pods)
         if match.counts.dropped:
             match.counts = self._count(match.terms)

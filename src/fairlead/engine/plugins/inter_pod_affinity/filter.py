@@ -130,7 +130,7 @@ class AffinityState:
         return frozenset((*self.repelled.keys, *self.existing.keys))
 
     def sources(self) -> tuple[KeyedCounts, ...] | None:
-        """Return the live counts that this state is based on; None if it has been changed."""
+        """Return the live counts that this state is based on; None if this state was changed."""
         attracted, repelled = self.attracted.source, self.repelled.source
         existing = self.existing.source
         if attracted is None or repelled is None or existing is None:

@@ -45,7 +45,7 @@ class Attachables:
     def of(
         self, pod: PodInfo, note: Note | None = None, *, is_new: bool
     ) -> dict[str, str] | Status:
-        """Return the driver of each attachable volume of `pod` by unique name, or a rejection.
+        """Return the drivers of the pod's attachable volumes, keyed by unique name, or a rejection.
 
         `note`, if given, is called with the key of each claim, volume and class that the result
         depends on. `is_new` is True for a pod to schedule; only then is a missing claim an error.

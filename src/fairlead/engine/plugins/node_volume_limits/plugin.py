@@ -37,7 +37,7 @@ _TOO_MANY: Final = 1
 
 
 class _PodVolumes:
-    """The incoming pod's volumes: driver by unique name, or a status if they are unknown."""
+    """The incoming pod's volumes: drivers keyed by unique name, or a status if they are unknown."""
 
     __slots__ = ("volumes",)
 

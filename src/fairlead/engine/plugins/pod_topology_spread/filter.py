@@ -94,7 +94,7 @@ class SpreadState:
     ) -> None:
         """Start without a hypothesis; create instances with `suppose_spread`.
 
-        `known` caches, by PodClass, which constraints select its pods.
+        `known` caches, for each PodClass, whether each constraint selects its pods.
         """
         self._namespace = namespace
         self._constraints = constraints

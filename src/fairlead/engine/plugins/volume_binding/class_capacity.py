@@ -48,7 +48,7 @@ class ClassCapacities:
         self._epoch = self._position = -1
 
     def enough(self, provisioner: str, class_name: str, size: int) -> Mask | None:
-        """Return, by row, whether a volume of `size` bytes can be provisioned.
+        """Return, for each row, whether a volume of `size` bytes can be provisioned.
 
         Returns None if the driver does not publish its capacity, so that no node is excluded.
         """

@@ -69,7 +69,7 @@ class ClassVolumes:
     # --- selection -------------------------------------------------------------------------
 
     def smallest(self, claim: PersistentVolumeClaim, taken: list[Ints]) -> Ints:
-        """Return, by row, the position of the smallest volume that fits `claim`, NONE if none fits.
+        """Return, for each row, the position of the smallest volume that fits `claim`, or NONE.
 
         `taken` are earlier results for other claims of the same pod; their volumes are not chosen
         again on the same row.
@@ -97,7 +97,7 @@ class ClassVolumes:
         return best
 
     def _suitable(self, claim: PersistentVolumeClaim) -> Mask:
-        """Return, by position, whether the volume fits `claim` on some node."""
+        """Return, for each position, whether the volume fits `claim` on some node."""
         suitable = self.is_free.copy()
         suitable[: bisect_left(self.capacities, size_of(claim))] = False
         index, ids = self._traits

@@ -101,7 +101,7 @@ class VolumeFinder:
         return flags
 
     def _reach(self, volume: PersistentVolume) -> Mask | None:
-        """Return, by row, whether the node can reach `volume`; None means that all nodes can.
+        """Return, for each row, whether the node can reach `volume`; None means that all nodes can.
 
         On nodes with CSI migration, an in-tree volume is matched by its driver's labels.
         """
@@ -129,7 +129,7 @@ class VolumeFinder:
     # --- delayed claims ----------------------------------------------------------------------
 
     def _where_tied(self, tied: list[PersistentVolumeClaim]) -> Mask:
-        """Return, by row, whether all `tied` claims are being provisioned for that node."""
+        """Return, for each row, whether all `tied` claims are being provisioned for that node."""
         fits = np.ones(self._table.capacity, np.bool_)
         for claim in tied:
             node = self._table.find(self._assumed.node_of(claim) or "")
@@ -286,7 +286,7 @@ class FreeVolumes:
     # --- updates ---------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Apply the changes since the last call."""
+        """Update the index for the volumes that changed since the last call."""
         log = self._related.storage_log
         changes = log.since(self._position) if self._position >= 0 else None
         self._position = log.position

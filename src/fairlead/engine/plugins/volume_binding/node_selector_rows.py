@@ -25,7 +25,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def selector_mask(selector: NodeSelector, table: NodeTable) -> Mask:
-    """Return, by row, whether at least one term of `selector` matches the node."""
+    """Return, for each row, whether at least one term of `selector` matches the node."""
     rows = np.arange(table.capacity)
     found = np.zeros(table.capacity, np.bool_)
     for term in selector.node_selector_terms:
@@ -59,7 +59,7 @@ def simple_values(selector: NodeSelector) -> tuple[str, tuple[str, ...]] | None:
 
 
 def label_mask(selector: LabelSelector, table: NodeTable) -> Mask:
-    """Return, by row, whether `selector` matches the node; an empty selector matches all nodes."""
+    """Return, for each row, whether `selector` matches the node; an empty selector always does."""
     rows = np.arange(table.capacity)
     found = np.ones(table.capacity, np.bool_)
     for key, value in selector.match_labels.items():
@@ -74,9 +74,9 @@ def label_mask(selector: LabelSelector, table: NodeTable) -> Mask:
 
 
 def topology_mask(terms: tuple[TopologySelectorTerm, ...], table: NodeTable) -> Mask:
-    """Return, by row, whether one of `terms` matches the node; without terms, every node matches.
+    """Return, for each row, whether one of `terms` matches the node.
 
-    An empty term matches no node.
+    Without terms, every node matches. An empty term matches no node.
 
     upstream: pkg/apis/core/v1/helper/helpers.go: MatchTopologySelectorTerms
     """

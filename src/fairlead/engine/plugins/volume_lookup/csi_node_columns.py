@@ -40,11 +40,14 @@ class CSINodeColumns:
         return self._limits.get(driver)
 
     def migrated(self, plugin: str) -> Bools | None:
-        """Return, by row, whether `plugin` is migrated to CSI; None if it is migrated on no row."""
+        """Return, for each row, whether the in-tree `plugin` is migrated to CSI.
+
+        Returns None if it is migrated on no row.
+        """
         return self._migrated.get(plugin)
 
     def refresh(self) -> None:
-        """Apply the changes since the last call."""
+        """Update the rows whose node or CSINode changed since the last call."""
         nodes = self._table.node_log.since(self._nodes)
         changes = self._related.storage_log.since(self._storage)
         self._nodes = self._table.node_log.position

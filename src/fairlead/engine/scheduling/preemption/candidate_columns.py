@@ -1,4 +1,4 @@
-"""CandidateColumns: the results of dry runs and the costs of candidates, by row."""
+"""CandidateColumns: the results of dry runs and the costs of candidates, for each row."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class CandidateColumns:
     """The result of the dry run on each row, with the costs of candidates.
 
     `unknown[row]` is True if the node has not been evaluated since its last change. `costs[i, row]`
-    is the candidate's cost by rule i, and is valid only if `is_candidate[row]`. For any other row,
-    `statuses[refusals[row]]` is the reason; `refusals[row]` is 0 for candidates. `find(row)` finds
-    the victims of a candidate for which only the costs are stored.
+    is the candidate's cost under rule i, and is valid only if `is_candidate[row]`. For any other
+    row, `statuses[refusals[row]]` is the reason; `refusals[row]` is 0 for candidates. `find(row)`
+    finds the victims of a candidate for which only the costs are stored.
     """
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:

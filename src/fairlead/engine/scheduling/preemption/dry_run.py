@@ -118,7 +118,7 @@ class _LowestPriorities:
         self._nodes = self._pods = 0
 
     def below(self, priority: int, table: NodeTable) -> npt.NDArray[np.bool_]:
-        """Return, by row, whether the node has a pod with a lower priority than `priority`."""
+        """Return, for each row, whether the node has a pod with a priority below `priority`."""
         nodes, pods = table.node_log.since(self._nodes), table.pod_log.since(self._pods)
         rows: Iterable[int]
         if nodes is None or pods is None or len(self._column) != table.capacity:

@@ -69,7 +69,7 @@ class PreemptionExecution:
     def holds_back(self, pods: Mapping[str, PodInfo]) -> bool:
         """Return whether the preemptor must wait until its last victim is terminating or gone.
 
-        `pods` are all pods in the cluster, by `namespace/name`.
+        `pods` are all pods in the cluster, keyed by `namespace/name`.
         upstream: executor.go: IsPodRunningPreemption
         """
         if self._phase < len(self._phases()):
@@ -82,7 +82,7 @@ class PreemptionExecution:
         return self._advance()
 
     def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Return the next commands after `outcome`, [] if it is not of this preemption.
+        """Return the next commands after `outcome`; [] if `outcome` is of another preemption.
 
         Two preemptions may send equal commands for one pod, so outcomes are matched by the identity
         of the command.

@@ -43,7 +43,7 @@ RULES: Final = (
 
 
 def is_preempted(pod: PodInfo) -> bool:
-    """Return whether a scheduler has preempted the pod, by its condition DisruptionTarget."""
+    """Return whether a scheduler has preempted the pod (condition DisruptionTarget)."""
     found = condition(pod.pod, DISRUPTION_TARGET)
     return found is not None and found.status == "True" and found.reason == PREEMPTED_BY_SCHEDULER
 

@@ -1,4 +1,4 @@
-"""Preemptions: all preemptions in progress, by preemptor."""
+"""Preemptions: all preemptions in progress, keyed by preemptor."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Execution(Protocol):
         ...
 
     def holds_back(self, pods: Mapping[str, PodInfo]) -> bool:
-        """Return whether the preemptor must not be retried yet; `pods` are by `namespace/name`."""
+        """Return whether the preemptor must still wait; `pods` is keyed by `namespace/name`."""
         ...
 
 

@@ -60,7 +60,7 @@ class SynchronousExecution:
         return self._advance()
 
     def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Return the next commands after `outcome`, [] if it is not of this preemption."""
+        """Return the next commands after `outcome`; [] if `outcome` is of another preemption."""
         command = outcome.command
         if not isinstance(command, PatchStatus | DeleteObject):
             return []

@@ -56,7 +56,7 @@ _PER_VICTIM: Final = 1 << 31
 class VictimCosts:
     """The results of dry runs on some nodes.
 
-    `costs[i]` are the costs by rule i, valid where `is_candidate`. Where `codes` is not 0, the
+    `costs[i]` are the costs under rule i, valid where `is_candidate`. Where `codes` is not 0, the
     preemptor would not fit even without the pods of lower priority, for the reason
     `statuses[codes]`. All other nodes must be evaluated one by one.
     """
@@ -192,7 +192,7 @@ class VictimColumns:
         return [table[:, i].take(kind) for i in range(len(wanted))]
 
     def _rated(self, rows: Rows, priority: Ints, lost: Mask) -> Mapping[CandidateRule, Ints]:
-        """Return the costs of each node by rule, computed from the pods marked in `lost`."""
+        """Return the costs of all nodes under each rule, computed from the `lost` pods."""
         highest: Ints = np.where(lost, priority, _LOWEST).max(axis=0, initial=_LOWEST)
         number: Ints = lost.sum(axis=0)
         total: Ints = np.where(lost, priority, 0).sum(axis=0) + number * _PER_VICTIM
@@ -204,7 +204,7 @@ class VictimColumns:
 
 
 def _lost(is_lower: Mask, loads: Sequence[Ints], spare: list[Ints], places: Ints) -> Mask:
-    """Return, by slot and row, whether the pod cannot be reprieved.
+    """Return, for each slot and row, whether the pod cannot be reprieved.
 
     The most important pods are tried first. `spare` and `places` are the free resources and pod
     slots beside the preemptor; they are overwritten.
@@ -231,7 +231,7 @@ def can_rate(policy: PreemptionPolicy) -> bool:
 
 
 def guarded_rows(table: NodeTable, budgets: Sequence[PodDisruptionBudget]) -> Mask:
-    """Return, by row, whether removing pods of the node may violate one of `budgets`.
+    """Return, for each row, whether removing pods of the node may violate one of `budgets`.
 
     It cannot violate a budget that allows at least as many disruptions as it selects pods on the
     node.

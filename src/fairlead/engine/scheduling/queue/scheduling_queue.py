@@ -114,7 +114,7 @@ class SchedulingQueue:
         return self._pods.get(key)
 
     def counts(self) -> dict[str, int]:
-        """Return the number of pods in each queue, by upstream's queue names."""
+        """Return the number of pods in each queue, keyed by upstream's queue names."""
         counts = {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 0}
         for queued in self._pods.values():
             match queued.place:
@@ -129,7 +129,7 @@ class SchedulingQueue:
         return counts
 
     def rejections(self) -> dict[tuple[str, str], int]:
-        """Return the number of waiting pods by the (plugin, profile) that last rejected them."""
+        """Return the number of waiting pods, keyed by the (plugin, profile) that rejected them."""
         counts: dict[tuple[str, str], int] = {}
         for queued in self._pods.values():
             profile = queued.info.pod.spec.scheduler_name

@@ -50,7 +50,7 @@ class _Watch:
 
 
 class PodIndex:
-    """The rows of placed pods, by pod class and by affinity term.
+    """The rows of placed pods, indexed by pod class and by affinity term.
 
     `repelling` is the number of required anti-affinity terms of placed pods, and `attracting` is
     the number of their terms that affect scores. `term_version` increases when a distinct term is

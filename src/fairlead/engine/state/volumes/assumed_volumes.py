@@ -36,7 +36,7 @@ class AssumedVolumes:
         self._node_of: dict[str, str] = {}
 
     def claim_of(self, volume: PersistentVolume) -> ObjectReference | None:
-        """Return the claim to which `volume` is bound, also by assumption; None if it is free."""
+        """Return the claim to which `volume` is bound or assumed to be bound, or None."""
         return self._claim_of.get(volume.key) or volume.spec.claim_ref
 
     def node_of(self, claim: PersistentVolumeClaim) -> str | None:
