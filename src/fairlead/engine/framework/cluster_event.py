@@ -125,9 +125,8 @@ class QueueingHint(Protocol):
 def is_registered_for(plugin: object, kind: EventKind) -> bool:
     """Return whether events of `kind` are relevant to `plugin`.
 
-    If a plugin declares node additions but not taint changes, taint changes are relevant as well,
-    because the taint check of another plugin may have hidden a new node from it
-    (buildQueueingHintMap).
+    If a plugin declares node additions but not taint changes, taint changes are relevant as well:
+    the taint check of another plugin may have hidden a new node from it (buildQueueingHintMap).
     """
     events = _events_of(plugin)
     if kind is EventKind.FLUSH or events is None or kind in events:

@@ -17,8 +17,8 @@ class PluginSplit:
     """The cached and uncached plugins of a framework; plugins in `idle` are left out.
 
     `idle` are the plugins that skip the shape. The cached Filters are all NODE and ROW plugins
-    before the first CLUSTER plugin, so that the reported rejection is still that of the first
-    plugin in configured order. `local_names` are the plugins whose PreFilter and PreScore run once
+    before the first CLUSTER plugin. So the reported rejection is still that of the first plugin in
+    configured order. `local_names` are the plugins whose PreFilter and PreScore run once
     per shape.
     """
 

@@ -5,8 +5,8 @@ request it tries combinations of devices until all requests of all claims are sa
 is the first solution. The devices of one request are interchangeable, so the search tries
 combinations in ascending order; its first solution is also the first among upstream's permutations.
 
-Example: a claim has requests r1 (count 2) and r2 (count 1); the candidates of both are a, b, c, and
-a constraint requires r1 and r2 to have the same `numa` attribute, which is 0 for a and 1 for b, c.
+Example: a claim has requests r1 (count 2) and r2 (count 1); the candidates of both are a, b, c. A
+constraint requires r1 and r2 to have the same `numa` attribute, which is 0 for a and 1 for b, c.
 
     r1: a          taken
     r1: a, b       rejected by the constraint; so is a, c: `a` is given back

@@ -2,7 +2,7 @@
 
 A pod can request devices as an extended resource, such as `example.com/gpu: 2`. A DeviceClass can
 be mapped to that resource (`engine.state.devices.extended_resources`). On a node that does not list
-the resource, DynamicResources allocates devices of the class to a special ResourceClaim, which
+the resource, DynamicResources allocates devices of the class to a special ResourceClaim. This claim
 exists only in memory until the pod is placed. PreBind creates the claim and writes its name into
 the pod's status.
 

@@ -47,8 +47,8 @@ def decide_group(
 ) -> Consultation[PodGroupResult]:
     """Decide on nodes for all `members` of one PodGroup.
 
-    If they do not fit and the group preempts as a whole, the result has the victims to remove, or
-    the reasons for which preemption does not help.
+    If they do not fit and the group preempts as a whole, the result contains the victims to remove.
+    If preemption does not help, it contains the reasons.
     """
     result = yield from schedule_pod_group(served, members, tie_break, started)
     group = served.framework.cluster.pod_groups.group_of(members[0].pod)
