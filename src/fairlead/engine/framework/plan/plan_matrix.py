@@ -202,7 +202,7 @@ class PlanMatrix:
         if not self._table.alive[row]:
             return  # the node log names the row, too
         if len(self.plans) < _MEMBERS_FEW or not self._redo_shapes(row):
-            self._is_refused[row] = True  # perhaps
+            self._is_refused[row] = True  # a member may reject the node
             for plan in self.plans:
                 plan.redo_row(row)
 

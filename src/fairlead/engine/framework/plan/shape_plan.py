@@ -160,7 +160,6 @@ class ShapePlan:
         if self.matrix is not None:  # still a member
             self._pod_position = self.matrix.position
             self.matrix.use(self)
-        # `since` returned None: the log no longer reaches back to our position.
         if (
             table.pod_log.position == self._pod_position
             and table.node_log.position == self._node_position
@@ -168,6 +167,7 @@ class ShapePlan:
             return
         nodes = table.node_log.since(self._node_position)
         pods = table.pod_log.since(self._pod_position)
+        # None means that the log no longer contains all changes since the last refresh.
         if nodes is None or pods is None or (nodes and self.node_names is not None):
             self._build(pod)
             return
