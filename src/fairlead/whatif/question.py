@@ -272,7 +272,7 @@ def _effect(
 
 
 def _packing(snapshot: Snapshot, conditions: Conditions, effect: Effect) -> tuple[PackingRow, ...]:
-    """Compare the placements in the dump and at the end of both runs. Raises InputError."""
+    """Return measures of the placements in the dump and of both runs. Raises InputError."""
     from fairlead.whatif.configuration.autoscaling.instance_type_file import (  # noqa: PLC0415
         read_instance_types,
     )

@@ -70,7 +70,7 @@ class RecordedCluster:
     _unnamed: list[Json] = field(default_factory=list)
 
     def load(self, snapshot: Snapshot) -> ObjectsLoaded:
-        """Add the initial objects, those of `snapshot`. Raises InputError."""
+        """Add the objects of `snapshot` as the initial objects. Raises InputError."""
         for manifest in snapshot.manifests:
             view = manifest.view
             version = (
@@ -88,7 +88,7 @@ class RecordedCluster:
         return self._store.find(kind, namespace, name)
 
     def apply(self, write: AuditedWrite) -> Iterator[Stimulus]:
-        """Apply `write`; yield the changes of objects. Raises InputError for a malformed object."""
+        """Apply `write`; yield the resulting changes. Raises InputError for a malformed object."""
         if write.verb == "deletecollection":
             yield from self._delete_collection(write)
             return

@@ -23,12 +23,12 @@ _NOT_PATCHED: Final = ("apiVersion", "kind", "status")
 
 
 def cordon(node: str) -> Command:
-    """Mark `node` unschedulable."""
+    """Return the command that marks `node` unschedulable."""
     return PatchObject(_node(node), {"spec": {"unschedulable": True}})
 
 
 def uncordon(node: Manifest) -> Command:
-    """Make `node` schedulable again; remove its unschedulable taint and drain annotations."""
+    """Return the command that makes `node` schedulable again and ends its drain."""
     taints = node.value.get("spec", {}).get("taints", [])
     kept = [taint for taint in taints if taint.get("key") != UNSCHEDULABLE_TAINT]
     spec: Json = {"unschedulable": None}
@@ -41,7 +41,7 @@ def uncordon(node: Manifest) -> Command:
 
 
 def drain(node: str) -> Command:
-    """Cordon `node` and request the eviction of its pods.
+    """Return the command that cordons `node` and requests the eviction of its pods.
 
     The request is an annotation: the simulation's drain controller evicts the pods as their
     disruption budgets allow.
@@ -51,27 +51,30 @@ def drain(node: str) -> Command:
 
 
 def rolling_drain(node: str, turns: RollingDrainOptions) -> Command:
-    """Queue `node` for a rolling drain; `turns` contains the settings of the drain."""
+    """Return the command that queues `node` for a rolling drain with the settings `turns`."""
     return PatchObject(_node(node), {"metadata": {"annotations": {IN_TURN: str(turns)}}})
 
 
 def set_kubelet_behaviour(node: str, behaviour: str) -> Command:
-    """Set the behaviour of the kubelet of `node` (fairlead.api.kubelet_behaviour)."""
+    """Return the command that sets the behaviour of the kubelet of `node`.
+
+    fairlead.api.kubelet_behaviour describes the format of `behaviour`.
+    """
     return PatchObject(_node(node), {"metadata": {"annotations": {KUBELET: behaviour}}})
 
 
 def stop_node(node: str) -> Command:
-    """Stop `node`: from now on its kubelet does nothing."""
+    """Return the command that stops the kubelet of `node`."""
     return set_kubelet_behaviour(node, str(Mode.STOPPED))
 
 
 def return_node(node: str) -> Command:
-    """Return `node` to normal operation."""
+    """Return the command that makes the kubelet of `node` work normally."""
     return PatchObject(_node(node), {"metadata": {"annotations": {KUBELET: None}}})
 
 
 def scale(workload: ObjectRef, replicas: int) -> Command:
-    """Set the number of replicas of `workload`."""
+    """Return the command that sets the number of replicas of `workload`."""
     return PatchObject(workload, {"spec": {"replicas": replicas}})
 
 

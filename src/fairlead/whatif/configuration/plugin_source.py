@@ -29,7 +29,7 @@ Loaded = TypeVar("Loaded")
 
 
 class SourceError(ValueError):
-    """A plugin cannot be imported; the message is one line."""
+    """The error that a plugin cannot be imported; its message is one line."""
 
 
 def find_class(text: str) -> type:

@@ -43,7 +43,7 @@ class Namespaces(_Form, frozen=True, kw_only=True):
 
 
 class PriorityThreshold(_Form, frozen=True, kw_only=True):
-    """The priority from which on pods are not evicted; `name` is a PriorityClass."""
+    """Pods with at least this priority are not evicted; `name` is a PriorityClass."""
 
     value: int | None = None
     name: str = ""

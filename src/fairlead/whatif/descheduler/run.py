@@ -214,7 +214,7 @@ def _rules(
 
 
 def _protections(source: str, args: EvictorArgs) -> frozenset[str]:
-    """Return the names of the protections; older fields of `args` set them, as newer fields do.
+    """Return the names of the protections that older and newer fields of `args` enable.
 
     upstream: defaultevictor.go:getEffectivePodProtections
     """

@@ -45,9 +45,9 @@ def remove_duplicates(evictor: Evictor, args: DuplicatesArgs) -> None:
 def _duplicates(
     evictor: Evictor, args: DuplicatesArgs
 ) -> tuple[Counter[_Owner], dict[_Owner, dict[str, list[Pod]]]]:
-    """Return (pods by owner, duplicates by owner and node).
+    """Return (number of pods by owner, duplicates by owner and node).
 
-    The pods are counted. Duplicates are all pods of an owner on a node except the first.
+    Duplicates are all pods of an owner on a node except the first.
     """
     total: Counter[_Owner] = Counter()
     others: dict[_Owner, dict[str, list[Pod]]] = defaultdict(dict)
@@ -219,8 +219,9 @@ def _by_mobility(evictor: Evictor, pods: Iterable[Pod]) -> list[Pod]:
     """Return `pods` in reverse order of eviction: the first pod to evict is the last in the list.
 
     Pods that may not be evicted come first, then pods with a node selector or node affinity, then
-    all other pods; equal ones are ordered by falling priority. upstream:
-    topologyspreadconstraint.go:sortDomains
+    all other pods; the pods of each group are ordered by falling priority.
+
+    upstream: topologyspreadconstraint.go:sortDomains
     """
 
     def key(pod: Pod) -> tuple[bool, bool, int]:

@@ -109,7 +109,7 @@ def _verdict(name: str, emptied: PlannedDrain | Blocker, refused: list[Blocker])
 
 
 def _state(node: Node) -> Iterator[str]:
-    """Yield sentences about a node that is not Ready or cordoned, and about its lasting taints."""
+    """Yield sentences if the node is not Ready, is cordoned, or has lasting taints."""
     ready = next((one for one in node.status.conditions if one.type == "Ready"), None)
     if ready is not None and ready.status != "True":
         yield f"It is not Ready ({ready.reason or ready.status}): {ready.message or 'no message'}."

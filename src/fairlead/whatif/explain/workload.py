@@ -159,9 +159,9 @@ def _findings(
 def _one_more(
     planner: DrainPlanner, snapshot: Snapshot, workload: Manifest
 ) -> tuple[str, str, list[Refusal]]:
-    """Schedule one more pod as a trial; return (its node, the reason, refusals by nodes).
+    """Schedule one more pod as a trial; return (node, reason for no node, refusals).
 
-    The node is "" if the pod fits no node; the reason is "" if it fits a node.
+    The node is "" if the pod fits no node. The reason is "" if the pod fits a node.
     """
     model = planner.model
     try:

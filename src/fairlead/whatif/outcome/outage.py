@@ -1,4 +1,4 @@
-"""OutageOutcome: the fate of failed nodes and their pods; part of a run's outcome.
+"""OutageOutcome: the failed nodes of a run and the effects on their pods.
 
     a node    ready ─▶ failed, unnoticed ─▶ not ready (Unknown, or Ready=False) ─▶ tainted NoExecute
     a pod     down with its node ─▶ its replacement waits for a node ─▶ up again

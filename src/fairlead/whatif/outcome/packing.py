@@ -34,7 +34,7 @@ Price = Callable[[NodeEnd], float | None]
 
 @dataclass(frozen=True, slots=True)
 class PackingRow:
-    """A measure of the placement in the dump (`today`), and of those without and with the change.
+    """A measure of three placements: in the dump (`today`), without and with the change.
 
     Shares are in percent. A value is None if it is not known.
     """

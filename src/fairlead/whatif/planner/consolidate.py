@@ -148,7 +148,7 @@ def _worth(names: Sequence[str], prices: Mapping[str, float]) -> tuple[float, in
 
 
 def _ranks(model: ClusterModel, prices: Mapping[str, float]) -> list[Rank]:
-    """Return the orders in which nodes are tried; each order ends with the name, so it is total."""
+    """Return sort keys by which nodes are tried; each ends with the name, so the order is total."""
     total = [max(int(amount), 1) for amount in model.table.allocatable.sum(axis=1)]
 
     def share(amounts: Sequence[int]) -> float:

@@ -102,7 +102,7 @@ class PreemptionRow(TypedDict, total=False):
 
 
 class EvictionRow(TypedDict, total=False):
-    """A pod evicted from `node`, with the reason; `to` as in PreemptionRow."""
+    """A pod evicted from `node`, with the reason; `to` has the same meaning as in PreemptionRow."""
 
     t_s: float
     pod: Required[str]
@@ -172,11 +172,11 @@ class ReportData(TypedDict, total=False):
     `nodes_before` are the nodes at the end of that run, and `owners` the workloads of the pods in
     the lists. `history` and `history_before` are None if they were too large to keep. `started_at`
     is the instant of virtual second 0, as text. `all_running_after_s` is the time at which the last
-    displaced pod ran again, absent or None if one is still pending. `outage` is absent or None if
-    no node failed, `autoscaling` if no autoscaler acted; `drains` are the rolling drains. `verdict`
-    and the fields after it are as in the JSON of the result (docs/results.md), except `next_steps`;
-    `rest_after_s` is the time at which the cluster was at rest. `without_pods` are the workloads of
-    a running cluster that have pods, but none on a node in service.
+    displaced pod ran again, absent or None if a displaced pod is still pending. `outage` is absent
+    or None if no node failed, `autoscaling` if no autoscaler acted; `drains` are the rolling
+    drains. `verdict` and the fields after it are as in the JSON of the result (docs/results.md),
+    except `next_steps`; `rest_after_s` is the time at which the cluster was at rest. `without_pods`
+    are the workloads of a running cluster that have pods, but none on a node in service.
     """
 
     kind: Required[Literal["simulate", "whatif", "live"]]

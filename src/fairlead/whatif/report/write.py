@@ -149,7 +149,7 @@ def embedded_json(page: Json) -> str:
 
 
 def content_security_policy(style: str, scripts: tuple[str, ...]) -> str:
-    """Return a Content-Security-Policy that allows only these inline texts and data: images."""
+    """Return a Content-Security-Policy that allows only `style`, `scripts` and data: images."""
     return "; ".join(
         (
             "default-src 'none'",

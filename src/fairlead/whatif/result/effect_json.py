@@ -20,7 +20,7 @@ from fairlead.whatif.run.allocation import PODS
 
 
 def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], group_by: str) -> Json:
-    """Return these fields; each list starts with its worst entries."""
+    """Return the first fields of a what-if's JSON; lists start with their worst entries."""
     effect, label = answer.effect, group_by or answer.pool_label
     total = max(effect.changed.workloads_total, len(effect.workloads))
     return {

@@ -105,7 +105,10 @@ def allocations(
 
 
 def missing_pods(store: Store, pods: Iterable[Pod], workload: str) -> int:
-    """Return the number of missing replicas of `workload` ("ReplicaSet ns/name"), else 0."""
+    """Return the number of replicas that `workload` ("ReplicaSet ns/name") lacks.
+
+    The result is 0 for objects without replicas.
+    """
     kind_name, _, key = workload.partition(" ")
     namespace, _, name = key.partition("/")
     kind = next((one for one in _REPLICATED if one.kind == kind_name), None)

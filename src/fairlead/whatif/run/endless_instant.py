@@ -32,7 +32,7 @@ class EndlessInstant:
     """Counts the pods that are created and end at one instant, by workload.
 
     `source` names the experiment in messages. `wanted` returns the wanted number of pods of a
-    workload, None for a workload without such a number; this workload has no limit.
+    workload, None for a workload without such a number; such a workload has no limit.
     """
 
     source: str

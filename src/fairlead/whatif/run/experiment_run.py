@@ -347,7 +347,7 @@ class ExperimentRun:
             self._recorder.complaints.setdefault(step.what, refused.message)
 
     def _settle(self, begin: Instant, on_progress: Callable[[Instant], None]) -> None:
-        """Run until the set duration, or until the cluster has settled after `begin`."""
+        """Run for the experiment's duration, or until the cluster has settled after `begin`."""
         experiment = self._experiment
         if experiment.duration is not None:
             self._run(self._start + experiment.duration, on_progress=on_progress)

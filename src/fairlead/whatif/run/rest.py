@@ -22,7 +22,7 @@ PAUSE: Final = seconds(1)
 def rest_of(
     transitions: Iterable[PodTransition], start: Instant, gap: DurationNs, *, settled: bool
 ) -> Rest:
-    """Return the time of rest: after the last transition that is followed by a `gap` without any.
+    """Return the time of the last transition before the first `gap` without transitions.
 
     `settled` is True if the run ended because the cluster had settled.
     """

@@ -5,7 +5,7 @@
     the dump            the startup time of the workload, as its pods show it
     otherwise           the kubelet's defaults
 
-The first of these sources that has a time for a pod determines it.
+The first of these sources that contains a time for a pod is used.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
 """Makes gangs of a trace's pods: each gang has members of one shape and arrives in a queue.
 
-jobs:
-  queues:
-  - {name: research, jobs: 40, weight: 2}
-  - {name: ads, jobs: 10, begins: 30m, over: 15m}
-  members: [2, 4, 8]         the numbers of members; each gang gets one at random
-  runtimes: [20m, 40m]       likewise for the runtimes of the pods
+    jobs:
+      queues:
+      - {name: research, jobs: 40, weight: 2}
+      - {name: ads, jobs: 10, begins: 30m, over: 15m}
+      members: [2, 4, 8]
+      runtimes: [20m, 40m]
+
+`jobs` is the number of gangs of a queue. Each gang gets one of the numbers of members, and its pods
+one of the runtimes, at random.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The smallest and largest size of node groups, as far as a dump of Cluster Autoscaler shows them.
+"""The minimum and maximum size of node groups, from the Cluster Autoscaler data in a dump.
 
     flags               --nodes=MIN:MAX:GROUP
     status ConfigMap    cluster-autoscaler-status: minSize and maxSize of each group, as YAML or in

@@ -95,7 +95,9 @@ def _unoffered_spot(pools: Iterable[NodePool], types: Iterable[InstanceType]) ->
     """Yield a note about NodePools whose consolidation needs spot capacity that no type offers.
 
     A replacement whose requirements allow spot and on-demand is restricted to spot, whatever the
-    offerings are, so its launch fails. upstream: consolidation.go:computeConsolidation
+    offerings are, so its launch fails.
+
+    upstream: consolidation.go:computeConsolidation
     """
     if any(offer.capacity_type == SPOT for one in types for offer in one.offerings):
         return

@@ -183,9 +183,9 @@ def _lost_its_node(pod: PodEnd, changed: RunOutcome) -> bool:
 
 
 def _surplus(displaced: Iterable[PodEnd], changed: RunOutcome) -> set[str]:
-    """Return the keys of the `displaced` pods that are not missed.
+    """Return the keys of those `displaced` pods whose workload is complete.
 
-    The workload of such a pod has all wanted replicas at the end.
+    A complete workload has all wanted replicas at the end.
     """
     candidates = [
         pod
@@ -221,7 +221,7 @@ def _not_created(lost: Iterable[PodEnd], changed: RunOutcome) -> Iterator[NotCre
 
 
 def _first_waiting(pods: Iterable[PodEnd]) -> str:
-    """Return the key of the first pod without a node, which an ordered StatefulSet waits for."""
+    """Return the key of the pod without a node that an ordered StatefulSet waits for, or ""."""
     return next((pod.key for pod in sorted(pods, key=lambda one: one.key) if not pod.node), "")
 
 

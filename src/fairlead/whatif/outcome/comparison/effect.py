@@ -36,7 +36,9 @@ class Effect:
 
 
 def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO_DRAIN) -> Effect:
-    """Return the effect that `changed` has in comparison with `without`; `drain` as in Effect.
+    """Return the effect of `changed` in comparison with `without`.
+
+    `drain` is the result of kubectl's checks of the drained nodes.
 
     Node hours and costs of both runs are counted until the end of the longer run.
     """

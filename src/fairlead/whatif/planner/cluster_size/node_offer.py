@@ -58,7 +58,10 @@ class NodeOffer:
         return " ".join(part for part in (self.node_type, self.zone, self.pool) if part)
 
     def room(self, resources: Sequence[str]) -> list[float]:
-        """Return the room for pods by resource, without that of DaemonSets; last the pod count."""
+        """Return the room for new pods by resource; the last item is the pod count.
+
+        The room of the DaemonSet pods is subtracted.
+        """
         found = [float(allocatable_amount(name, self.allocatable)) for name in resources]
         found.append(float(whole_value(self.allocatable.get("pods", 0))))
         for pod in self.daemon_pods:

@@ -50,7 +50,7 @@ _SURVIVAL_ROUNDS_MAX: Final = 50
 
 @dataclass(slots=True)
 class SizeResult:
-    """The offers of the new nodes, by node name.
+    """The result of a search; `nodes` contains the offers of the new nodes, by node name.
 
     `unplaceable` maps pods that fit no node on offer to the reason. `pinned` pods, as (pod,
     failure), do not survive a failure on any set of nodes. `obstacles` counts the reasons why nodes

@@ -18,9 +18,9 @@ _FULLNESS: Final[dict[str, Callable[[NodeInfo], int]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """The failures to survive: of any one zone if `zones`, and of any `nodes` nodes at a time.
+    """The failures to survive: of a zone (if `zones` is set), and of `nodes` nodes at a time.
 
-    `nodes` is 0 for none. With more than one node, only the worst sets of nodes are tried.
+    If `nodes` is more than 1, only the worst sets of nodes are tried.
     """
 
     zones: bool = False

@@ -31,7 +31,7 @@ class NodeBound:
 
 
 def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
-    """Return the fewest of `nodes` that must stay, if all other nodes stay, too.
+    """Return the minimum number of `nodes` that must stay, if all other nodes stay, too.
 
     Only pods with a replacement after a drain count; pods of DaemonSets and pods without a
     controller disappear with their nodes.

@@ -60,7 +60,7 @@ class DrainPlan:
 
     @property
     def best(self) -> DrainRun | None:
-        """The fastest safe run; among equally fast runs, that with the fewest nodes at once.
+        """The fastest safe run; of equally fast runs, the run with the fewest nodes at once.
 
         It is None if no run is safe.
         """
@@ -140,7 +140,7 @@ def run_plan(
 
 
 def paces_for(nodes: int, at_once: int | None, away: DurationNs | None) -> list[DrainPace]:
-    """Return the paces to try: only `at_once` if it is set, else several up to `nodes` at once."""
+    """Return the paces to try: `at_once` if it is set, otherwise several up to `nodes` nodes."""
     if at_once is not None:
         return [DrainPace(at_once, away)]
     return [DrainPace(count, away) for count in PACES if count == 1 or count < nodes]

@@ -106,7 +106,7 @@ class Runtimes:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeDraw:
-    """Draws a runtime for each pod; the kubelets call it as a function. Equal seeds draw equally.
+    """Draws a runtime for each pod, equal for equal seeds; the kubelets call it as a function.
 
     Pods that ran at `start` get a runtime longer than their age.
     """
