@@ -148,7 +148,7 @@ def merged(*amounts: Amounts) -> dict[str, int]:
 def unmet_min_values(
     types: Sequence[InstanceType], requirements: Requirements
 ) -> tuple[int, dict[str, int]]:
-    """Return how many of `types`, from the first on, are needed to meet all minValues.
+    """Return the number of leading `types` that are needed to meet all minValues.
 
     The result is (number of types needed, {}). If all types together do not suffice, it is (number
     of types, {label: number of values}) with the labels that fail. All values in the types count,

@@ -19,7 +19,7 @@ class PendingPodQueue:
     """
 
     def __init__(self, pods: Iterable[PendingPod]) -> None:
-        """Sort `pods` by descending cpu, then by descending memory, age (oldest first) and uid."""
+        """Sort `pods` by cpu and memory (largest first), then by age (oldest first) and uid."""
         self.ordered = sorted(pods, key=queue_order)
         self._pods = deque(self.ordered)
         self._length_when_pushed: dict[str, int] = {}
