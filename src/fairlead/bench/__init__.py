@@ -1,4 +1,4 @@
 """Upstream's scheduler benchmarks by name, run on the engine alone.
 
-Upstream's results include a real API server. Fairlead's results do not.
+Upstream measures with a real API server. Fairlead measures without an API server.
 """

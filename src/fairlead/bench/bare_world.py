@@ -90,7 +90,7 @@ class BareWorld:
         return None
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return the stimuli that were not reported yet, otherwise the next enqueued stimulus."""
+        """Return the unreported stimuli; if there are none, return the next enqueued stimulus."""
         del now
         if not self._pending and self._enqueued:
             stimulus = self._enqueued.popleft()

@@ -1,8 +1,8 @@
 """Fairlead's annotations on pods and nodes.
 
-`fairlead.dev/replaces` on a Pod contains the name of the original pod that it replaces (directly or
-through other replacements), so that reports can use that name. `fairlead.dev/drain: requested` on a
-Node requests a drain. Removing the annotation cancels the drain.
+`fairlead.dev/replaces` on a Pod contains the name of the original pod that it replaces, directly or
+through other replacements. Reports show that name. `fairlead.dev/drain: requested` on a Node
+requests a drain. Removing the annotation cancels the drain.
 
 `fairlead.dev/drain-in-turn` on several Nodes drains these nodes one after another (see
 `drain.rolling_drain`). During such a rolling drain, `fairlead.dev/drain` is `done` on a node that

@@ -146,9 +146,9 @@ class Retries:
 class BurstLimiter:
     """Counts the writes of each key at the newest instant, and limits them.
 
-    If another component reverts a write immediately, for example a mutating admission policy,
-    the controller and the policy would alternate forever and simulated time would not advance.
-    Upstream's controllers are limited by their client's requests per second instead.
+    Another component may revert a write immediately, for example a mutating admission policy.
+    Without a limit, the controller and the policy would alternate forever and simulated time would
+    not advance. Upstream's controllers are limited by their client's requests per second instead.
     """
 
     _now: Instant = 0

@@ -106,8 +106,9 @@ def _place_tasks(
 ) -> tuple[bool, list[TaskInfo]]:
     """Place `tasks` until `job` is ready or a task fits on no node.
 
-    Returns (is_placed, skipped tasks). If the rules allow skipping, `is_placed` says whether any
-    task was placed, and otherwise whether the last task was placed.
+    Returns (whether tasks were placed, skipped tasks). If the rules do not allow skipping, the
+    first value says whether the last task was placed. Otherwise it says whether any task was
+    placed.
     """
     placed, passed_over, hopeless = False, list[TaskInfo](), set[int]()
     while tasks:

@@ -74,11 +74,11 @@ class JobInfo:
     """One job; `id` is `namespace/group`, or the name of a shadow group.
 
     `ready_count` is the number of members that have a node or have succeeded. `held` is the sum of
-    the requests of tasks with a node, and `pending` is the sum of the requests of pending tasks,
-    both by resource column. Both lists may be shorter than the table of resources. `waiting_since`
-    is the time at which a session first found that the job cannot start. `broken_since` is the time
-    at which a session first found the job running with too few members. `reserved_nodes` are the
-    nodes with resources reserved for the job. Only `JobTable` and `Session.move` change its tasks;
+    the requests of tasks with a node. `pending` is the sum of the requests of pending tasks. Both
+    lists are by resource column and may be shorter than the table of resources. `waiting_since` is
+    the time at which a session first found that the job cannot start. `broken_since` is the time at
+    which a session first found the job running with too few members. `reserved_nodes` are the nodes
+    with resources reserved for the job. Only `JobTable` and `Session.move` change its tasks;
     sessions set the other fields.
     """
 

@@ -4,8 +4,8 @@
        └──────────────┴─────────────┴── refused ─┴───────────────┘  release
 
 The scheduler's own Reserve and PreBind plugins do the work (`engine.framework.pre_bind`). A task's
-volumes and devices are reserved as soon as a session gives it a node, so that they count as taken
-for the next member of its gang.
+volumes and devices are reserved as soon as a session gives it a node. So they count as taken for
+the next member of its gang.
 
 Tasks that are dispatched together are bound together: no task is bound before all tasks are
 prepared. If a task cannot be prepared, or is deleted and leaves too few members, the other tasks

@@ -142,7 +142,7 @@ class RoomView:
         return free - self._held(column, row)
 
     def now_many(self, column: int, rows: Rows) -> Ints:
-        """Return `now` for the nodes at `rows`, shape (len(rows),)."""
+        """Return the immediately usable amount on each node at `rows`, shape (len(rows),)."""
         room = self._room
         free: Ints = room.idle[column, rows] + np.minimum(room.releasing[column, rows], 0)
         return free if self._hides_nothing(column) else free - self._held_many(column, rows)
@@ -152,7 +152,10 @@ class RoomView:
         return int(self._room.releasing[column, row]) - self._held(column, row)
 
     def leaving_many(self, column: int, rows: Rows) -> Ints:
-        """Return `leaving` for the nodes at `rows`, shape (len(rows),)."""
+        """Return the releasing amount on each node at `rows`, shape (len(rows),).
+
+        Pipelined and reserved amounts are subtracted.
+        """
         releasing: Ints = self._room.releasing[column, rows]
         return (
             releasing if self._hides_nothing(column) else releasing - self._held_many(column, rows)
@@ -165,7 +168,7 @@ class RoomView:
         return free - self._held(column, row)
 
     def future_many(self, column: int) -> Ints:
-        """Return `future` for all nodes, shape (rows,)."""
+        """Return the amount that is idle or releasing on each node, shape (rows,)."""
         free: Ints = self._room.idle[column] + self._room.releasing[column]
         held = self._room.held_back
         if held is None or self._sees_all or column >= len(held):
@@ -215,7 +218,10 @@ class RuleSums:
         return node.nonzero_cpu - surplus[0], node.nonzero_memory - surplus[1]
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
-        """Return `used` for the nodes at `rows`: two arrays of shape (len(rows),)."""
+        """Return the requests of the pods on the nodes at `rows`.
+
+        The result is (milli cpu, memory bytes), each an array of shape (len(rows),).
+        """
         cpu, memory = table.nonzero_cpu[rows], table.nonzero_memory[rows]
         odd = self._room.nonzero_surplus
         if odd:

@@ -43,7 +43,7 @@ class NodePresence:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for the nodes at `rows`."""
+        """Return the verdicts for the nodes at `rows`; excluded nodes are rejected."""
         codes = self._room.is_left_out[rows].astype(np.int32)
         return Verdicts(codes, (OUT_OF_SYNC, OUT_OF_SYNC))
 
@@ -61,7 +61,7 @@ class MaxPods:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for the nodes at `rows`."""
+        """Return the verdicts for the nodes at `rows`; full nodes are rejected."""
         full = table.pod_count[rows] >= table.allowed_pods[rows]
         return Verdicts(full.astype(np.int32), (_FULL, _FULL))
 
@@ -137,7 +137,7 @@ class RoomFit:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts of `filter` for the nodes at `rows`.
+        """Return the verdicts for the nodes at `rows`.
 
         The code of a verdict has one bit for each lacking resource.
         """

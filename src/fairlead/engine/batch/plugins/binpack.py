@@ -84,7 +84,10 @@ class PackedScore:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the scores of the nodes at `rows`, equal to those that `score` returns."""
+        """Return the scores of the nodes at `rows` for `pod`, shape (len(rows),).
+
+        They equal the scores that `score` returns.
+        """
         scores, weights = np.zeros(len(rows)), 0
         for column, amount in pod.shape.wanted:
             weight = self._weights.get(self._names[column], 0)

@@ -1,7 +1,7 @@
 """drf: dominant resource fairness between jobs.
 
-A job's dominant share is computed over all resources: it is the largest fraction of the cluster's
-total that the job holds. The job with the smallest share is served first (Ghodsi et al., NSDI
+For each resource, a job holds a fraction of the cluster's total. The largest of these fractions is
+the job's dominant share. The job with the smallest share is served first (Ghodsi et al., NSDI
 2011).
 
 upstream: plugins/drf/drf.go

@@ -286,7 +286,7 @@ class Session:
         self.note("allocate", task, node.name)
 
     def deallocate(self, task: TaskInfo) -> None:
-        """Undo `allocate`."""
+        """Take the allocated resources from `task`, which becomes PENDING."""
         self.note("deallocate", task, task.node)
         self.move(task, TaskStatus.PENDING, None)
 
@@ -297,7 +297,7 @@ class Session:
         self.note("pipeline", task, node.name)
 
     def unpipeline(self, task: TaskInfo) -> None:
-        """Undo `pipeline`."""
+        """Take the releasing resources from the pipelined `task`, which becomes PENDING."""
         self.note("unpipeline", task, task.node)
         self.move(task, TaskStatus.PENDING, None)
 
@@ -311,7 +311,7 @@ class Session:
         self.note("release", task, task.node)
 
     def unevict(self, task: TaskInfo) -> None:
-        """Undo `release`."""
+        """Set `task` back to RUNNING, so that its resources are no longer releasing."""
         node = self.table.find(task.node)
         self.move(task, TaskStatus.RUNNING, node)
         self.note("unevict", task, task.node)

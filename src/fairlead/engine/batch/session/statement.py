@@ -27,7 +27,7 @@ class StatementOperation(Protocol):
         ...
 
     def undo(self, session: Session) -> None:
-        """Undo `do` exactly."""
+        """Revert the reversible part exactly."""
         ...
 
     def settle(self, session: Session) -> None:
@@ -109,7 +109,7 @@ class Displace:
         """Do nothing; `settle` reports the victims."""
 
     def undo(self, session: Session) -> None:
-        """Do nothing, because `do` has no effect."""
+        """Do nothing, because only a commit has an effect."""
 
     def settle(self, session: Session) -> None:
         """Report that the victims are evicted for `task`."""

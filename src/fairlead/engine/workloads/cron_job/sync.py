@@ -67,7 +67,7 @@ class CronJobState:
 
     @classmethod
     def of(cls, view: CronJob) -> CronJobState:
-        """Return the state of a CronJob when it is first observed."""
+        """Return the initial state of a newly observed CronJob."""
         last = view.status.get("lastScheduleTime")
         cron = cls(view, parse_timestamp(last) if last else None)
         cron.successful_at = view.status.get("lastSuccessfulTime", "")

@@ -178,7 +178,7 @@ class DaemonSetRule:
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Plan the pods of the node `slot`, or of all nodes if `slot` is None."""
+        """Return the plan for the pods of the node `slot`, or of all nodes if `slot` is None."""
         if slot is not None:
             return self._plan_node(pods, slot, now)
         slots = dict.fromkeys((*self.nodes, *pods.by_slot))
@@ -230,7 +230,10 @@ class DaemonSetRule:
         return {name for name, since in pods.ready.items() if since + self.min_ready <= now}
 
     def _surge(self, pods: PodSet, surge: int, now: Instant) -> Plan:
-        """Create new pods beside outdated pods; delete an outdated pod once the new pod is up."""
+        """Return a plan that creates new pods beside outdated pods.
+
+        An outdated pod is deleted once the new pod on its node is available.
+        """
         create: list[DesiredPod] = []
         delete: list[Pod] = []
         for name in self.stale:
@@ -248,7 +251,7 @@ class DaemonSetRule:
         return Plan(tuple(create[: max(0, surge)]), tuple(delete), WHY_UPDATED)
 
     def _plan_node(self, pods: PodSet, name: str, now: Instant) -> Plan:
-        """Plan the daemon pods of the node `name` (upstream: podsShouldBeOnNode)."""
+        """Return the plan for the pods of the node `name` (upstream: podsShouldBeOnNode)."""
         there = [pod for pod in pods.in_slot(name) if not _is_going(pods, pod)]
         node = self.nodes.get(name)
         if node is None:
@@ -269,7 +272,7 @@ class DaemonSetRule:
         return _delete(sorted(there, key=_age_order)[1:], WHY_EXTRA)
 
     def _clear(self, node: str, finished: list[Pod], now: Instant) -> Plan:
-        """Delete the finished pods of `node`.
+        """Return a plan that deletes the finished pods of `node`.
 
         If one of them has failed, deletions on that node are delayed by exponential backoff.
         """

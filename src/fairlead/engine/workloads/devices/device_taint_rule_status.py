@@ -32,8 +32,9 @@ _OTHER: Final = "Eviction only happens for the NoExecute effect."
 class RuleEffect:
     """The effect of a rule, as counts.
 
-    The pods that are still to be evicted and their namespaces, the devices that the rule selects,
-    and the pods that were evicted because of the rule.
+    `pending_pods` in `pending_namespaces` are still to be evicted. The rule selects
+    `published_devices` in slices and `allocated_devices` in claims. `evicted_pods` were evicted
+    because of the rule.
     """
 
     pending_pods: int = 0

@@ -130,7 +130,7 @@ class Autoscaler:
 
     @property
     def ref(self) -> ObjectRef:
-        """The object reference."""
+        """Object reference of the HorizontalPodAutoscaler."""
         meta = self.view.metadata
         return ObjectRef("HorizontalPodAutoscaler", meta.namespace, meta.name, meta.uid)
 
@@ -342,8 +342,8 @@ class Autoscaler:
         """Return the number of consecutive syncs in `state` from `at` on, at most `limit`.
 
         The sync at `at` must be in `state`. If a higher load never lowers the proposal, the syncs
-        in one state are consecutive within a part of the load curve, so bisection finds the last of
-        them.
+        in one state are consecutive within a part of the load curve. Bisection then finds the last
+        of them.
         """
         if len(self._metrics) != 1:
             return 1

@@ -96,7 +96,7 @@ class JobRule:
         return after is not PodState.SUCCEEDED
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Create or delete pods so that the Job has as many active pods as it needs."""
+        """Return a plan after which the Job has as many active pods as it needs."""
         ended, pods.ended = pods.ended or [], []
         self.progress.take(ended, self.job, now)
         spec = self.spec
@@ -141,7 +141,10 @@ class JobRule:
         )
 
     def _wind_up(self, pods: PodSet, now: Instant) -> Plan:
-        """Delete the active pods of a finished Job; record its end once all pods are gone."""
+        """Return a plan that deletes the active pods of a finished Job.
+
+        Once all pods are gone, record the end of the Job.
+        """
         if self.progress.ended_at is None and not pods.pods_alive:
             self.progress.ended_at = now
         if self.progress.finished is not None and not self.progress.finished.is_success:

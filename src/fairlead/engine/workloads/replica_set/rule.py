@@ -39,7 +39,10 @@ class ReplicaSetRule:
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Create missing pods, or delete surplus pods if no creation is in flight."""
+        """Return a plan that creates missing pods or deletes surplus pods.
+
+        Surplus pods are deleted only if no creation is in flight.
+        """
         missing = self.desired - len(pods.active) - len(pods.creations_expected)
         if missing > 0:
             return Plan(create=(DesiredPod(self.template),) * min(missing, pods.creations_allowed))
