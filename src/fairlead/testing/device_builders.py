@@ -118,7 +118,7 @@ def asking(
     of_class: str = GPU,
     **more: Any,
 ) -> Json:
-    """Return a request for `count` devices; `more` adds fields to its field `exactly`."""
+    """Return a request for `count` devices; `more` adds fields to `exactly`."""
     wanted = {"deviceClassName": of_class, "allocationMode": "ExactCount", "count": count}
     wanted |= {"selectors": [_selector(one) for one in expressions]} | more
     return {"name": name, "exactly": wanted}

@@ -135,7 +135,7 @@ class Batch:
         return self._hold_session(now)
 
     def _hold_session(self, now: Instant) -> list[Command]:
-        """Run one session, unless no job waits and no job has changed."""
+        """Run one session if a job waits, a job has changed or a time limit was reached."""
         woken = self._wake_at is not None and self._wake_at <= now
         self._has_news, self._last = False, now
         if not woken and not self.jobs.touched and not self._is_anybody_waiting():

@@ -36,7 +36,7 @@ class ApiClient:
         return self._thread.call(finding)
 
     def objects(self, kind: Kind, namespace: str | None) -> list[Json]:
-        """Return the objects of `kind` in `namespace`, or in all namespaces if that is None."""
+        """Return the objects of `kind` in `namespace`; None means all namespaces."""
 
         async def listing(_: Runner) -> list[Json]:
             return self._cluster.store.list(kind, namespace if kind.namespaced else None)

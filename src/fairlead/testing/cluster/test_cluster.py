@@ -116,11 +116,11 @@ class TestCluster:
         return self._client.request("PATCH", path, manifest, "application/apply-patch+yaml", query)
 
     def get(self, kind: str, name: str, namespace: str = DEFAULT) -> Json | None:
-        """Return the object with this kind (`pod`, `deploy`, `Widget`) and name, or None."""
+        """Return an object by its kind (`pod`, `deploy`, `Widget`) and name, None if missing."""
         return self._client.find(self._client.kind(kind), namespace, name)
 
     def list(self, kind: str, namespace: str | None = DEFAULT) -> Objects:
-        """Return the objects of `kind` in `namespace`, or in all namespaces if that is None."""
+        """Return the objects of `kind` in `namespace`; None means all namespaces."""
         return self._client.objects(self._client.kind(kind), namespace)
 
     def delete(self, kind: str, name: str, namespace: str = DEFAULT) -> None:

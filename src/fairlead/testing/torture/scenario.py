@@ -87,9 +87,10 @@ class DeletePod(Struct, frozen=True, tag_field="do", tag="delete-pod", omit_defa
 
 
 class DeleteAny(Struct, frozen=True, tag_field="do", tag="delete-any", omit_defaults=True):
-    """A client deletes a cluster-scoped object of `kind`: `nth` modulo their number selects it.
+    """A client deletes a cluster-scoped object: number `nth` modulo the number of objects.
 
-    If `has_label` is set, only objects with this label are counted.
+    Only objects of `kind` are counted. If `has_label` is set, only objects with this label are
+    counted.
     """
 
     at_ms: int

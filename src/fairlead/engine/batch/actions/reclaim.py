@@ -44,7 +44,7 @@ class Reclaim:
     name = "reclaim"
 
     def execute(self, session: Session) -> None:
-        """Serve each queue that is below its share until it finds no more victims."""
+        """Serve the queues that are below their share until they find no more victims."""
         waiting = _waiting_jobs(session)
         serve = _serve_one_task if session.defects.has(Defect.RECLAIM_ONE_TASK) else _serve_job
         while waiting.queues:

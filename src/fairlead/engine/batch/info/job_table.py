@@ -215,7 +215,7 @@ class JobTable:
             self.odd.pop(pod.id, None)
 
     def _is_being_evicted(self, pod: PodInfo) -> bool:
-        """Return whether a session has evicted `pod` and the pod object does not show it yet."""
+        """Return whether a session has evicted `pod` and the pod object does not show it."""
         task = self.tasks.get(pod.id)
         return task is not None and task.status is TaskStatus.RELEASING
 
@@ -286,7 +286,7 @@ class JobTable:
         return True
 
     def eviction_failed(self, pod_id: str) -> bool:
-        """Set the task to the status of its object; return whether it was being evicted."""
+        """Set the task to the status of its object; return whether the task was being evicted."""
         task = self.tasks.get(pod_id)
         if task is None or task.status is not TaskStatus.RELEASING:
             return False

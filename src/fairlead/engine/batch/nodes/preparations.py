@@ -39,7 +39,7 @@ from fairlead.engine.framework.runtime import attempt
 
 @dataclass(slots=True)
 class _Held:
-    """The reservations for `task` on `node`; if `refusal` is set, it cannot be bound there."""
+    """The reservations for `task` on `node`, and the refusal if `task` cannot be bound there."""
 
     task: TaskInfo
     node: str
@@ -49,7 +49,7 @@ class _Held:
 
 @dataclass(slots=True, eq=False)
 class DispatchGroup:
-    """The ids of tasks that were dispatched together; `preparing` has those not prepared yet."""
+    """The ids of tasks that were dispatched together, and of the tasks still in preparation."""
 
     members: tuple[str, ...]
     preparing: dict[str, None] = field(default_factory=dict)

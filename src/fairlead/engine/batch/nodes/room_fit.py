@@ -55,7 +55,7 @@ class MaxPods:
     locality = Locality.ROW
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject a full node; a node whose allocatable has no pods counts as full."""
+        """Reject a full node; a node whose allocatable lacks `pods` counts as full."""
         return _FULL if len(node.pods) >= node.allowed_pods else None
 
     def filter_columns(

@@ -91,7 +91,8 @@ class GarbageCollector:
     looks_up_owners: bool = False
     config: WorkloadsConfig = field(default_factory=WorkloadsConfig)
     _postponed: list[Command] = field(default_factory=list)
-    _dependents: dict[str, dict[str, _Dependent]] = field(default_factory=dict)  # by uids
+    # by key of the owner, then by uid of the dependent
+    _dependents: dict[str, dict[str, _Dependent]] = field(default_factory=dict)
     _by_uid: dict[str, _Dependent] = field(default_factory=dict)
     _waiting: dict[str, ApiObject] = field(default_factory=dict)  # owners in foreground deletion
     # uids of owners that were observed to be deleted
@@ -101,7 +102,7 @@ class GarbageCollector:
     # owners whose dependents lose the reference, by uid; they may be gone
     _orphaning: dict[str, ApiObject] = field(default_factory=dict)
     _sent: dict[tuple[type, str], Command] = field(default_factory=dict)  # unanswered, by uid
-    _failures: dict[str, int] = field(default_factory=dict)  # in a row, by uid
+    _failures: dict[str, int] = field(default_factory=dict)  # consecutive failures, by uid
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)  # uids
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:

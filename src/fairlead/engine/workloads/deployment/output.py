@@ -41,7 +41,7 @@ class RolloutOutput(Protocol):
     """The commands that write data for API clients, one method for each point of a rollout."""
 
     def is_pending(self, rollout: Rollout) -> bool:
-        """Return whether a status write is in flight, whose outcome the sync must await."""
+        """Return whether a status write is in flight; the sync must wait for its outcome."""
         ...
 
     def note_pause(self, rollout: Rollout, now: Instant) -> list[Command]:

@@ -121,7 +121,7 @@ class DeviceTaints:
 
 
 def pool_of(one: ResourceSlice) -> PoolId:
-    """Return the driver and the name of the slice's pool."""
+    """Return (driver, pool name) of the slice `one`."""
     return (one.spec.driver, one.spec.pool.name)
 
 

@@ -96,7 +96,7 @@ class Drain:
         self._asked: dict[ObjectRef, str] = {}  # evictions in flight -> node
         self._uncordoned: set[str] = set()  # nodes that are to be cordoned; never iterated
         self._retries: TimerQueue[tuple[_Drain, ObjectRef]] = TimerQueue()
-        self._patches: TimerQueue[PatchObject] = TimerQueue()  # refused ones, of nodes
+        self._patches: TimerQueue[PatchObject] = TimerQueue()  # refused patches of nodes
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Start, continue or cancel the drains that `stimulus` affects."""

@@ -59,10 +59,10 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.status import (
 from fairlead.engine.workloads.status_writer import status_patch
 
 FAILED: Final = -1
-# A sync happens after at most this many skipped ones while the load changes.
+# While the load changes, at most this many syncs are skipped in a row.
 SKIPPED_MAX: Final = 240
 
-# Returns the keys of all autoscalers whose selectors match the pods of one.
+# Returns the keys of all autoscalers whose selectors match a pod of a given autoscaler.
 Rivals = Callable[[], list[str]]
 
 
@@ -117,7 +117,7 @@ class Autoscaler:
     rivals: tuple[int, list[str]] = (
         -1,
         [],
-    )  # the autoscalers that select the same pods, and the generation of selectors they are from
+    )  # (generation of the selectors, keys of the autoscalers that select the same pods)
     pending: _Pending | None = None
     history: ScaleHistory = field(init=False)
     _metrics: tuple[Metric, ...] = ()

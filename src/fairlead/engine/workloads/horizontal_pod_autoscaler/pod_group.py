@@ -100,9 +100,10 @@ class PodGroups:
 
 @dataclass(frozen=True, slots=True)
 class MeteredResource:
-    """The resource of a metric: of the container `container`, or of whole pods if that is "".
+    """The resource of a metric: of the container `container`, or of whole pods.
 
-    `has_load` is set if the workload's load is known for this resource.
+    `container` is "" for whole pods. `has_load` is set if the workload's load is known for this
+    resource.
     """
 
     name: str

@@ -51,7 +51,7 @@ class ClaimCreator:
         self._output = output
         self._sets: dict[str, StatefulSet] = {}
         self._being_made: dict[str, Pod | None] = {}  # by claim, the pod that needs it
-        self._refused: dict[str, Pod] = {}  # by claim, those that were being made
+        self._refused: dict[str, Pod] = {}  # by claim whose creation was refused, the pod
 
     def see(self, one: ApiObject) -> None:
         """Store a new or changed object."""

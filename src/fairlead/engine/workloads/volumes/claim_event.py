@@ -84,7 +84,7 @@ class ClaimEvents:
 
     def __init__(self) -> None:
         self._written: dict[str, list[Command]] = {}
-        # claims in the version that was current at that write
+        # claims in the version for which the phase Lost was last written
         self._lost: dict[str, PersistentVolumeClaim] = {}
 
     def forget(self, claim: PersistentVolumeClaim) -> None:

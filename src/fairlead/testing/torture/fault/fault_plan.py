@@ -50,7 +50,7 @@ class FaultPlan:
     """Chooses faults for commands; `injected` lists the chosen faults."""
 
     def __init__(self, scenario: TortureScenario) -> None:
-        """Use the faults of `scenario`; if it lists none, draw them from its seed."""
+        """Use the faults that `scenario` lists; without a list, draw faults from its seed."""
         listed = scenario.faults or ()
         self._listed = {(one.command, one.target, one.nth): one for one in listed}
         self._draws = scenario.faults is None

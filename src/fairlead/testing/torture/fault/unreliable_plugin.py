@@ -33,7 +33,10 @@ class UnreliablePlugin:
     locality: ClassVar[Locality] = Locality.CLUSTER
 
     def __init__(self, behaviour: str, tally: Counter[str], is_calm: Callable[[], bool]) -> None:
-        """Raise if `behaviour` is RAISES; make pods wait if it is WAITS. `tally` counts both."""
+        """Store the behaviour: RAISES for exceptions, or WAITS for waiting pods.
+
+        `tally` counts the exceptions and the waiting pods.
+        """
         self._raises = behaviour == RAISES
         self._tally = tally
         self._is_calm = is_calm
