@@ -17,8 +17,8 @@ scripts start quickly.
     outcome/         the result of a run as values, and the difference between two runs
     question         the two runs of a what-if
     scenario/        scenario files
-    explain/         why one pod or group is placed or pending
-    planner/         how many pods fit, which nodes can be removed, and in which order
+    explain/         the reasons why one pod or group is placed or pending
+    planner/         the pods that still fit, the nodes that can be removed, the nodes to buy
     result/, report/ JSON and HTML
 
 Law: all user input is checked here before a run starts, and every problem is one `InputError` that

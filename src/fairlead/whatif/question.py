@@ -88,7 +88,7 @@ class Conditions:
     `horizon` is the longest virtual time (ns) after the last step. `config` is the current
     KubeSchedulerConfiguration, None for kube-scheduler's defaults, and `plugin` contains the
     current plugins. `batch` configures the batch scheduler. `autoscale` is the autoscaler that adds
-    and removes nodes in both runs; `provider` describes how the cloud delivers machines to the
+    and removes nodes in both runs; `provider` describes the cloud's delivery of machines to the
     autoscaler. `instance_types` is the file with the types of new nodes, `load` the file with the
     loads of workloads. `seeds` is the number of runs that measure the certainty of the answer;
     their seeds count up from `seed`. `startup` is the time (ns) that every pod takes to start; with

@@ -38,9 +38,8 @@ RECORDED_ORDER: Final = (
 )
 _GATE: Final = "fairlead.dev/reschedule"
 _UNGATED: Final[Json] = {"spec": {"schedulingGates": None}}
-_PAUSE: Final = (
-    1_000_000  # 1 ms between arrivals; as in a burst, no pod becomes ready in so short a time
-)
+# 1 ms between arrivals: as in a burst, no pod becomes ready in so short a time.
+_PAUSE: Final = 1_000_000
 _LABEL_SIGNS: Final = frozenset("=!()")
 
 

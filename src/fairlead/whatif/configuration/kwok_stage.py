@@ -2,7 +2,8 @@
 
 The role of a Stage follows from its effect on the objects that it selects:
 
-    Pod    sets a startTime and no phase   create      a part of the time until the pod runs
+    kind   effect                          role        the delay counts
+    Pod    sets a startTime and no phase   create      as a part of the time until the pod runs
            sets phase Running              ready       from the binding, or the stage before
            sets phase Succeeded            complete    from the start of the pod
            deletes the pod                 delete      from the request to delete it
@@ -12,8 +13,9 @@ Stages with another effect are refused. If several stages of one role select a p
 chosen by weight. If no stage of a role selects a pod, the pod behaves as without stages. A pod with
 the restartPolicy Always completes after a second at the earliest.
 
-A selector's key is a path, as jq writes it, to a field of the metadata or spec, or to the status at
-the moment of the stage. A delay is uniformly distributed between its duration and its jitter.
+A selector's key is a path in jq's syntax. It refers to a field of the metadata or spec, or to the
+status at the moment of the stage. A delay is uniformly distributed between its duration and its
+jitter.
 
 upstream: kwok pkg/apis/v1alpha1/stage_types.go, pkg/utils/lifecycle/lifecycle.go
 """

@@ -47,9 +47,8 @@ from fairlead.worlds.extender.request import held_by, request_body
 from fairlead.worlds.seeded_ids import SeededIds
 
 SOURCE: Final = "explain"
-REMEDIES_MAX: Final = (
-    200  # number of nodes; each remedy is verified by a trial that takes milliseconds
-)
+# The number of nodes; each remedy is verified by a trial that takes milliseconds.
+REMEDIES_MAX: Final = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Rest: whether the dumped cluster was at rest, and otherwise what was in progress.
+"""Rest: whether the dumped cluster was at rest, and the activity in progress if it was not.
 
 The change is made once the cluster is at rest; otherwise a rollout in progress would appear as an
 effect of the change.

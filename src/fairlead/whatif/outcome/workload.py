@@ -1,7 +1,7 @@
 """WorkloadRef: the workload of a pod, under the name by which users know the workload.
 
-A ReplicaSet of a Deployment, or a Job of a CronJob, is recognised by the names and labels that
-controllers write, so that dumps without these objects lead to the same result:
+The workload is recognised by the names and labels that controllers write. So a dump without the
+ReplicaSets of Deployments or the Jobs of CronJobs leads to the same result:
 
     ReplicaSet web-6d4cf56db6, and the pod's label pod-template-hash: 6d4cf56db6   Deployment web
     Job backup-29384720                                                           CronJob backup

@@ -1,11 +1,11 @@
-"""Planners: how many pods fit, which nodes can be removed and in which order, which nodes to buy.
+"""Planners: the number of pods that fit, the nodes that can be removed, the nodes to buy.
 
     cluster_model      places pods with the scheduler, in hypotheses that are reverted
-    fit, fit_elastic   how many more pods fit (`fairlead fit`)
+    fit, fit_elastic   the number of pods that still fit (`fairlead fit`)
     node_drain         empties nodes (`fairlead drain-plan` and `upgrade-check`)
-    consolidate        which nodes can be removed (`fairlead consolidate`)
-    rebalance          which pods to move (`fairlead rebalance`)
-    cluster_size       which nodes to buy (`fairlead size`)
+    consolidate        the nodes that can be removed (`fairlead consolidate`)
+    rebalance          the pods to move (`fairlead rebalance`)
+    cluster_size       the nodes to buy (`fairlead size`)
     node               copies, prices and lower limits of nodes, for several planners
 
 Law: every placement in a plan is a decision of the scheduler's own cycle; sums over columns only

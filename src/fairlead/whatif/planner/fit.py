@@ -1,4 +1,4 @@
-"""fit: how many more pods like a given pod fit, on which nodes, and the reason for the limit.
+"""fit: the number of pods like a given pod that still fit, their nodes, and the limit.
 
 The pods are created one after another, as their controller would create them: admission sets their
 defaults, quotas count them, and each pod goes through a scheduling cycle. The count ends at the

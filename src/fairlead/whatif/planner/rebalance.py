@@ -46,9 +46,8 @@ from fairlead.whatif.result.tabular_answer import (
 from fairlead.whatif.run.progress import Progress
 
 MOVES_MAX: Final = 10_000
-_GAIN_MIN: Final = (
-    1e-3  # minimum decrease of the sum of squared loads; a smaller one is not worth an eviction
-)
+# A smaller decrease of the sum of squared loads is not worth an eviction.
+_GAIN_MIN: Final = 1e-3
 _NODES_TRIED_MAX: Final = 8  # number of the fullest nodes that are tried before the search ends
 
 

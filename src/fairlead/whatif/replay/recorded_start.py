@@ -6,8 +6,8 @@ scheduler's rules place the pods. Each pod's time is compared with the recorded 
     openb       creation to scheduled_time, pod by pod
     SimKube     the n-th start of a pod of each workload; pods have other names in a simulation
 
-A difference up to a tolerance counts as agreement, because recorded times include delays that the
-rules do not decide, such as queues of the API server and image pulls.
+Two times agree if their difference is at most a tolerance. Recorded times include delays that do
+not depend on the rules, such as queues of the API server and image pulls.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ TABLES = {
 
 
 def packed(data: ReportData) -> Json:
-    """Return `data` with rows as columns, reduced to what the page shows."""
+    """Return `data` with rows as columns, reduced to the parts that the page shows."""
     source: Mapping[str, Any] = data
     page: Json = {name: finite(source.get(name)) for name in SCALARS}
     # As text, because JavaScript represents numbers exactly only up to 2^53.
@@ -160,7 +160,7 @@ _AUTOSCALING_LINES = ("nodes_without", "cost", "cost_without", "spent", "spent_w
 
 
 def packed_autoscaling(section: AutoscalingSection | None) -> Json | None:
-    """Return `section` as columns, with only what a screen can show; None if it is None."""
+    """Return `section` as columns, with the samples that a screen can show; None for None."""
     if section is None:
         return None
     source: Mapping[str, Any] = section
@@ -192,7 +192,7 @@ QUEUES_MAX = 7  # the number of colours in the chart's palette
 
 
 def packed_queues(queues: QueueSection | None) -> Json | None:
-    """Return `queues` with only what a screen can show; None if it is None."""
+    """Return `queues` with only the samples that a screen can show; None for None."""
     if queues is None:
         return None
     lines = queues["lines"][:QUEUES_MAX]

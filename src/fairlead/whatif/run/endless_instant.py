@@ -75,7 +75,7 @@ class EndlessInstant:
 
 
 def standstill(source: str, cause: LivelockError) -> InputError:
-    """Return the error for a simulation in which time does not advance; it names what repeats."""
+    """Return the error for a simulation in which time stands still; it names a repeated change."""
     repeated = Counter(_subjects(cause.history)).most_common(1)
     what = f"; most often {repeated[0][0]} changed" if repeated else ""
     time = format_timestamp(cause.now)

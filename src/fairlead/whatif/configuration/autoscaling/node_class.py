@@ -2,7 +2,7 @@
 
 An EC2NodeClass lists its subnets in its status, with their zones. AKSNodeClass and GCENodeClass
 contain no zones. The other settings of a node class (images, user data, disks, security groups) do
-not affect where pods fit.
+not affect the placement of pods.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def offered_zones(
 ) -> tuple[list[str], list[str]]:
     """Return (zones for instance types without zones, sorted; notes about node classes).
 
-    The zones are those of the subnets of the node classes that `pools` refer to. If a node class is
-    not among `manifests`, or if the node classes have different zones, they are the zones of
-    `nodes`.
+    The zones are those of the subnets of the node classes that `pools` refer to. If `manifests` do
+    not show the zones of each of these node classes, or if the node classes have different zones,
+    they are the zones of `nodes`.
 
     source: karpenter-provider-aws pkg/providers/instancetype/offering: offerings are limited to the
     zones of the subnets in the status of the EC2NodeClass.

@@ -24,9 +24,8 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-_KINDS_MAX: Final = (
-    40  # Only the vertices of so many kinds are computed; feasibility is checked against all kinds.
-)
+# Only the vertices of so many kinds are computed; feasibility is checked against all kinds.
+_KINDS_MAX: Final = 40
 _TOLERANCE: Final = 1e-9
 
 

@@ -10,10 +10,10 @@ All nodes to replace are removed with their pods. Then
                  cheaper one; some are removed at random and rebuilt. A change is kept if all pods
                  still run, also after each failure, at a lower cost
 
-Every placement is a decision of the scheduler, and a failure is tried for every node and zone. Step
-3 ends when its `effort` (the number of scheduling cycles as a multiple of the number of pods) is
-used up, or when the cost reaches the proven lower limit. The search is repeatable with the same
-seed; more effort never leads to a worse result.
+Every placement is a decision of the scheduler, and a failure is tried for every node and zone.
+`effort` limits the scheduling cycles of step 3, as a multiple of the number of pods. The step also
+ends when the cost reaches the proven lower limit. The search is repeatable with the same seed; more
+effort never leads to a worse result.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs the drains of a plan in a simulation, to measure their time and their effect on workloads.
 
 The simulation's drain controller evicts through the eviction API, so no budget is broken. The run
-shows how long budgets delay a drain, and whether workloads without a budget stop. The cluster is
+shows the delay of drains by budgets, and whether workloads without a budget stop. The cluster is
 loaded once; each number of nodes at once runs in a forked copy of the process.
 """
 

@@ -22,9 +22,7 @@ class _Record:
     rule: str
     statuses: list[tuple[Instant, int, int, int]] = field(default_factory=list)
     displaced: list[tuple[Instant, str]] = field(default_factory=list)
-    refused: dict[str, Instant] = field(
-        default_factory=dict
-    )  # the instant of the last refusal, by pod key
+    refused: dict[str, Instant] = field(default_factory=dict)  # {pod key: last refusal}
 
 
 @dataclass(slots=True)

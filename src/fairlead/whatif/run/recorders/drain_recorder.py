@@ -23,9 +23,8 @@ class _Drain:
 class DrainRecorder:
     """Observes every version of every node."""
 
-    _drains: dict[str, _Drain] = field(
-        default_factory=dict
-    )  # {node: drain}, in the order of the requests
+    # {node: drain}, in the order of the requests
+    _drains: dict[str, _Drain] = field(default_factory=dict)
 
     def observe(self, node: Node, now: Instant) -> None:
         """Record the drain stage of `node`."""

@@ -87,9 +87,8 @@ class OutageRecorder:
     last_back_at: Instant | None = None
     _rates: dict[str, float] = field(default_factory=dict)  # nodes per second, by zone
     _states: dict[str, NodeState] = field(default_factory=dict)
-    _is_serving: dict[str, bool] = field(
-        default_factory=dict
-    )  # whether the kubelet runs and Ready is True
+    # Whether the kubelet of a node runs and its condition Ready is True.
+    _is_serving: dict[str, bool] = field(default_factory=dict)
     _zone_of: dict[str, str] = field(default_factory=dict)
     _counts: dict[str, dict[NodeState, int]] = field(default_factory=dict)
     _on_node: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))

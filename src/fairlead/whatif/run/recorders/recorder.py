@@ -123,9 +123,8 @@ class Recorder:
     touched: set[str] = field(default_factory=set)  # keys of the pods that changed after loading
     priority_names: dict[int, str] = field(default_factory=dict)
     requests_of: Callable[[Pod], Mapping[str, int]] = field(default=requests_of_pod)
-    _bound: list[tuple[Pod, Instant, Instant]] = field(
-        default_factory=list
-    )  # (pod, instant from which it waited, instant of its binding)
+    # (pod, instant from which it waited, instant of its binding)
+    _bound: list[tuple[Pod, Instant, Instant]] = field(default_factory=list)
     _tracks: dict[str, _Track] = field(default_factory=dict)  # {namespace/name: existing pod}
     _known: dict[str, _Track] = field(default_factory=dict)  # {uid: pod}, for all pods of the run
     _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated

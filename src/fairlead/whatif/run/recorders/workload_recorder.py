@@ -51,9 +51,8 @@ class WorkloadRecorder:
 
     transitions: list[PodTransition] = field(default_factory=list)
     placed: Counter[WorkloadRef] = field(default_factory=Counter)
-    _is_ready: dict[str, bool] = field(
-        default_factory=dict
-    )  # {uid: whether it is ready}, for pods that have changed
+    # {uid: whether the pod is ready}, for pods that have changed
+    _is_ready: dict[str, bool] = field(default_factory=dict)
 
     def pod_changed(
         self, before: Pod | None, after: Pod | None, now: Instant, *, is_serving: bool

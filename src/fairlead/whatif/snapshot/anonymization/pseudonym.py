@@ -1,7 +1,7 @@
 """Pseudonyms: replaces names by others with the same structure and sort order, reversibly.
 
-A name is split at `-`, `.` and `/`, and each segment is replaced by a letter code and a number of
-fixed width, in the sort order of the segments:
+A name is split into segments at `-`, `.` and `/`. A segment is replaced by a letter code and a
+number of fixed width; the numbers follow the sort order of the segments:
 
     shop/web-6f7c    eu/web-0    web        ->        x4/x7-03    x2/x7-0    x7
 

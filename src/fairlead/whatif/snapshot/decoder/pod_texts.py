@@ -39,12 +39,9 @@ from fairlead.apiserver.registry.snapshot_load import Text, value_of_text
 
 _NAME_KEY: Final = b'"generateName"'
 _HEAD_BYTES: Final = 8192  # generateName is searched in so many bytes
-_DECODED_FIRST: Final = (
-    3  # number of pods of a workload that are decoded before a template is tried
-)
-_TEMPLATES_MAX: Final = (
-    4  # for one workload; its pods can differ in more than strings, such as restarts
-)
+_DECODED_FIRST: Final = 3  # pods of a workload that are decoded before a template is tried
+# The maximum for one workload, because its pods can differ in more than strings, such as restarts.
+_TEMPLATES_MAX: Final = 4
 _ATTEMPTS_MAX: Final = 24  # attempts to make or extend the templates of one workload
 
 Decode = Callable[[bytes], "tuple[Pod, set[str]]"]
