@@ -230,3 +230,13 @@ def test_only_file_names_are_file_fields():
         ("load", "*", "tables", "*"),
         ("source-of-pods", "tables", "*"),
     ]
+
+
+def test_the_first_invalid_case_is_named_whichever_ends_first(scenario, capsys, monkeypatch):
+    def backwards(source, cases, _):
+        for case in reversed(cases):
+            yield case.number, run_case(source, case.scenario)
+
+    monkeypatch.setattr("fairlead.cli.commands.sweep.run.parse_place", lambda _: backwards)
+    assert swept(scenario, "--vary", "events[0].count=7,-1,-2,8") == exit_code.BAD_INPUT
+    assert "count=-1: " in capsys.readouterr().err
