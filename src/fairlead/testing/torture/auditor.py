@@ -64,7 +64,8 @@ _RATE_TOLERANCE: Final = seconds(0.1)  # of the periodic passes that take the tu
 # tolerance of rates does not matter.
 # upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go: RateLimitedTimedQueue.Try
 _LATE: Final = _RATE_TOLERANCE
-_RETRIES: Final = seconds(60)  # longer than five refusals with late answers
+# longer than five refusals with late answers, and a jump of the clock (900 s) between them
+_RETRIES: Final = seconds(960)
 
 
 class Auditor:

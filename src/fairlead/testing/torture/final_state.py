@@ -105,6 +105,8 @@ class FinalState:
     def _check_pod(self, pod: Json) -> None:
         meta, status, name = pod["metadata"], pod["status"], pod["spec"].get("nodeName")
         if not name:
+            if self._lost_its_gang(pod):
+                return
             waits = status.get("conditions", ())
             why = [c.get("message") for c in waits if c["type"] == "PodScheduled"]
             self._require(bool(why and why[0]), pod, "waits without a reason", Law.REASON)
@@ -119,6 +121,16 @@ class FinalState:
             return
         phase = status.get("phase")
         self._require(phase in (*_ENDED, "Running"), pod, f"is {phase} on {name}")
+
+    def _lost_its_gang(self, pod: Json) -> bool:
+        """Return whether the PodGroup of `pod` was deleted; batch schedulers ignore such pods."""
+        # upstream: pkg/scheduler/cache/cache.go:Snapshot (jobs without a PodGroup are skipped)
+        group = pod["metadata"].get("annotations", {}).get(GROUP_NAME_ANNOTATION)
+        names = {
+            (one["metadata"]["namespace"], one["metadata"]["name"])
+            for one in self._kinds["PodGroup"]
+        }
+        return bool(group) and (pod["metadata"]["namespace"], group) not in names
 
     def _check_taints(self, node: Json) -> None:
         keys = {one["key"] for one in node["spec"].get("taints", ())} & set(OUTAGE_TAINTS)
@@ -345,6 +357,11 @@ class FinalState:
             self._require(used == str(counted), one, f"counts {used} of {counted} pods", Law.QUOTA)
 
     def _check_gangs(self) -> None:
+        """Check that no gang runs in part.
+
+        A gang with a Succeeded pod has run; pods that ended may be deleted before its other pods
+        end, for example by a NoExecute taint.
+        """
         members: dict[str, list[Json]] = defaultdict(list)
         for pod in self._pods:
             name = pod["metadata"].get("annotations", {}).get(GROUP_NAME_ANNOTATION)
@@ -354,7 +371,8 @@ class FinalState:
             key = f"{one['metadata']['namespace']}/{one['metadata']['name']}"
             minimum = one["spec"].get("minMember", 0)
             placed = sum(bool(pod["spec"].get("nodeName")) for pod in members[key])
-            is_half_up = 0 < placed < minimum <= len(members[key])
+            has_run = any(pod["status"].get("phase") == "Succeeded" for pod in members[key])
+            is_half_up = 0 < placed < minimum <= len(members[key]) and not has_run
             self._require(not is_half_up, one, f"is half up: {placed} of {minimum}", Law.WHOLE_GANG)
 
     def _require(self, holds: bool, obj: Json, message: str, law: Law = Law.NOT_STUCK) -> None:  # noqa: FBT001
@@ -398,6 +416,9 @@ def _essence(obj: Json) -> Json:
     time. The condition Consolidatable is then the last entry of its list; the order of the list has
     no meaning.
 
+    The progress deadline of a Deployment may expire while the new process runs. So an unfinished
+    rollout before its deadline is equal to one after its deadline.
+
     upstream: pkg/controllers/nodeclaim/podevents/controller.go: Register, whose predicate has no
     CreateFunc; nodeclaim/disruption/consolidation.go: Reconcile
     """
@@ -406,6 +427,13 @@ def _essence(obj: Json) -> Json:
         for key, value in obj["metadata"].items()
         if key not in ("resourceVersion", "managedFields")
     }
+    if obj["kind"] == "Deployment":
+        conditions = [
+            {"type": one["type"]} if _is_unfinished(one) else one
+            for one in obj["status"].get("conditions", ())
+        ]
+        status = {**obj["status"], "conditions": conditions}
+        return {**obj, "metadata": meta, "status": status}
     if obj["kind"] != "NodeClaim":
         return {**obj, "metadata": meta}
     status = {key: one for key, one in obj["status"].items() if key != "lastPodEventTime"}
@@ -414,6 +442,13 @@ def _essence(obj: Json) -> Json:
         for one in sorted(status.get("conditions", ()), key=itemgetter("type"))
     ]
     return {**obj, "metadata": meta, "status": {**status, "conditions": conditions}}
+
+
+def _is_unfinished(one: Json) -> bool:
+    return one["type"] == "Progressing" and one["reason"] in (
+        "ReplicaSetUpdated",
+        "ProgressDeadlineExceeded",
+    )
 
 
 def _is_draining(obj: Json) -> bool:

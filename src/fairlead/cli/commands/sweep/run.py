@@ -8,53 +8,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from typing import Final
+from typing import Any, Final
+
 import msgspec
+
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import NODE
 from fairlead.cli import exit_code
-from fairlead.cli.commands.sweep.case_table import csv_table
-from fairlead.cli.commands.sweep.case_table import parquet_table
-from fairlead.cli.commands.sweep.case_table import require_parquet
-from fairlead.cli.commands.sweep.condition import parse_condition
-from fairlead.cli.commands.sweep.condition import require_measure
-from fairlead.cli.commands.sweep.executor import Executor
-from fairlead.cli.commands.sweep.executor import parse_place
+from fairlead.cli.commands.sweep.case_table import csv_table, parquet_table, require_parquet
+from fairlead.cli.commands.sweep.condition import parse_condition, require_measure
+from fairlead.cli.commands.sweep.executor import Executor, parse_place
 from fairlead.cli.options.output import AnswerFormat
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.output.atomic_file import write_atomically
 from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.cli.output.result_file import say_written
 from fairlead.cli.output.tabular_answer import print_tabular
-from fairlead.whatif.input.document import Document
-from fairlead.whatif.input.document import read_one
+from fairlead.whatif.input.document import Document, read_one
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.field_line import with_lines
 from fairlead.whatif.input.strict_form import decode_strictly
 from fairlead.whatif.report import write_report
-from fairlead.whatif.report.report_builder import Heading
-from fairlead.whatif.report.report_builder import simulation_report
+from fairlead.whatif.report.report_builder import Heading, simulation_report
 from fairlead.whatif.report.sweep_page import render_sweep
-from fairlead.whatif.scenario.scenario import Scenario
-from fairlead.whatif.scenario.scenario import experiment_of
+from fairlead.whatif.scenario.scenario import Scenario, experiment_of
 from fairlead.whatif.sweep.answer import sweep_answer
-from fairlead.whatif.sweep.case import Case
-from fairlead.whatif.sweep.case import cases_of
-from fairlead.whatif.sweep.case_run import ScenarioFiles
-from fairlead.whatif.sweep.case_run import read_files
-from fairlead.whatif.sweep.case_run import run_scenario
-from fairlead.whatif.sweep.measure import Number
-from fairlead.whatif.sweep.measure import measures_of
-from fairlead.whatif.sweep.variation import LossVariation
-from fairlead.whatif.sweep.variation import Variation
-from fairlead.whatif.sweep.variation import parse_variation
+from fairlead.whatif.sweep.case import Case, cases_of
+from fairlead.whatif.sweep.case_run import ScenarioFiles, read_files, run_scenario
+from fairlead.whatif.sweep.measure import Number, measures_of
+from fairlead.whatif.sweep.variation import LossVariation, Variation, parse_variation
 
 WORST: Final = "worst.html"
 _LOSS: Final = re.compile(r"(zone|node)@(.+)")
