@@ -113,7 +113,7 @@ COMMANDS: Final = (
     CommandEntry(
         "drain-plan",
         "fairlead.cli.commands.drain_plan:drain_plan",
-        "Plan the drain of nodes: what blocks it, order, pace, time.",
+        "Plan a drain of nodes: blockers, order, pace and duration.",
     ),
     CommandEntry(
         "upgrade-check",

@@ -51,10 +51,10 @@ def consolidate(
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
     directory of such files, or `-` for standard input. To read a running cluster instead, without
-    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. A node can be removed under the
-    rules of autoscalers, which check annotations, local storage, pods without a controller,
-    disruption budgets, and room on other nodes. For each node that must stay, the answer lists the
-    causes, who owns them, and changes that remove them.
+    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command applies the rules of
+    autoscalers, which check annotations, local storage, pods without a controller, disruption
+    budgets, and room on other nodes. For each node that must stay, the answer lists the causes, who
+    owns them, and changes that remove them.
 
     Try:
 

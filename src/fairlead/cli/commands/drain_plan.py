@@ -36,7 +36,7 @@ def drain_plan(
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
-    """Plan the drain of nodes: what blocks it, in which order, how many at a time, and how long.
+    """Plan a drain of nodes: blockers, order, number of nodes at a time, and duration.
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
     directory of such files, or `-` for standard input. To read a running cluster instead, without

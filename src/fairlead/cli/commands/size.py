@@ -31,8 +31,8 @@ def size(
         Names,
         repeatable(
             "FAILURE",
-            "Choose nodes on which everything still runs after the failure of any one zone "
-            "(zone), any one node (node), or any N nodes (nodes=N).",
+            "Choose nodes on which all pods still run after the failure of any one zone (zone), "
+            "any one node (node), or any N nodes (nodes=N).",
         ),
     ] = (),
     headroom: Annotated[

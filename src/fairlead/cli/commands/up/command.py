@@ -43,8 +43,9 @@ DASHBOARD_HELP: Final = (
     " that works once; `fairlead dashboard` prints a new link."
 )
 JOB_HELP: Final = (
-    "How long pods with restartPolicy Never or OnFailure run, such as pods of Jobs: a duration or"
-    " forever (default: 5s). The annotation fairlead.dev/run-duration of a pod takes precedence."
+    "How long pods with restartPolicy Never or OnFailure run, such as pods of Jobs: a duration "
+    "(10m) or forever (default: 5s). The annotation fairlead.dev/run-duration of a pod takes "
+    "precedence."
 )
 
 AUTOSCALE_HELP: Final = (
@@ -140,7 +141,7 @@ def up(
     release: ReleaseOptions = NO_RELEASE,
     log: DecisionLogOptions = NO_DECISION_LOG,
 ) -> int:
-    """Run a Kubernetes control plane with simulated nodes in this process, until Ctrl-C.
+    """Run a Kubernetes control plane with simulated nodes in one process, until Ctrl-C.
 
     The command serves the Kubernetes API over HTTPS to kubectl, client libraries and operators. It
     also runs Fairlead's scheduler, workload controllers, node lifecycle controller and simulated
