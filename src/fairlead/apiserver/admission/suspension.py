@@ -53,8 +53,8 @@ class WebhookAnswer:
 
 
 PAUSE: Final = WebhookCall(url="", ca="", timeout_s=0, body=b"")
-"""Calls no webhook: a request with a large body yields it where others may be handled first."""
-LARGE_BYTES: Final = 64 << 10  # which are handled in milliseconds
+"""Calls no webhook. A request with a large body yields PAUSE to let other requests run first."""
+LARGE_BYTES: Final = 64 << 10  # Handling a body of this size takes milliseconds.
 
 # Yields the webhooks to call, one at a time, receives their answers, and returns the result.
 WebhookCalls = Generator[WebhookCall, WebhookAnswer, Result]

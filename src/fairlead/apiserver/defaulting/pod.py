@@ -69,7 +69,10 @@ def _on_host(container: Json) -> Json:
 
 
 def on_host(port: Json) -> Json:
-    """Return a port of a host network container; without hostPort, it gets its containerPort."""
+    """Return a port of a host network container.
+
+    If it has no hostPort, its containerPort becomes its hostPort.
+    """
     if port.get("hostPort") or not port.get("containerPort"):
         return port
     return replaced(port, "hostPort", port["containerPort"])

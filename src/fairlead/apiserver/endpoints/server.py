@@ -105,9 +105,9 @@ class PostStartHook(Protocol):
 
 
 class ApiServer:
-    """The Kubernetes API for the objects in `store`. Requests are handled one after the other.
+    """The Kubernetes API for the objects in `store`. Requests are handled one at a time.
 
-    Another request may be handled only while a request waits for a webhook, or yields PAUSE.
+    Exception: other requests may be handled while a request waits for a webhook, or at its PAUSE.
     """
 
     def __init__(  # noqa: PLR0913 - the dependencies of a server

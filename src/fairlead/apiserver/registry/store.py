@@ -163,7 +163,7 @@ class Store:
         copies = self._copies
         if copies is None or not _is_pod(manifest):
             return (yield from self._create(manifest, now, kind, write))
-        # A pod like an earlier one skips all stages.
+        # A pod that equals an earlier pod skips all stages.
         copy = copies.create(manifest, now, write)
         if copy is not None:
             return copy
@@ -221,7 +221,7 @@ class Store:
                 kind, namespace, name, terminating=going, is_generated=is_generated
             )
         if self.version != version and _created(strategy, new, preparation) != obj:
-            # for example, another request got its service IP meanwhile
+            # for example, another request has taken its cluster IP
             raise SupersededError(kind, obj)
         # 7. Store it.
         obj = pruned_for_storage(kind, obj)

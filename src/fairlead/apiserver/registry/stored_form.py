@@ -58,7 +58,7 @@ from fairlead.apiserver.validation.validator import stored_problems
 Part = TypeVar("Part")
 
 _ENCODE: Final = msgspec.msgpack.Encoder().encode
-# The fields of a spec that the answer depends on, besides volumes and affinity.
+# The fields of a spec, besides volumes and affinity, on which the result depends.
 _read_fields: Final = attrgetter(
     "containers",
     "init_containers",

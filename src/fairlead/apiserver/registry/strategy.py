@@ -187,7 +187,7 @@ class ResourceStrategy:
     selectable_fields: Mapping[str, FieldReader] | None = None
     # Selectable fields of versions with other field names, by apiVersion.
     selectable_in_version: Mapping[str, Mapping[str, FieldReader]] = field(default_factory=dict)
-    # The message that rejects a field that is not selectable; {} stands for its name.
+    # The message that rejects a field that is not selectable; {} is replaced by the field's name.
     unselectable_field: str = "field label not supported: {}"
     # Whether a field selector may name metadata.namespace.
     selects_namespace: bool = True

@@ -85,7 +85,7 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
 
 
 def _check_stored_amounts(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors of malformed amounts in kinds without other checks in simulations."""
+    """Yield the errors of wrong types and malformed amounts in kinds without other rules."""
     match view:
         case PersistentVolume():
             yield from check_quantities("spec.capacity", view.spec.capacity)

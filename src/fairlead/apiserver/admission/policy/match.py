@@ -154,7 +154,7 @@ def _selected_params(
 ) -> Iterator[Json | None]:
     """Yield the parameters that the paramRef `reference` selects; None without a paramRef.
 
-    Raises ValueError if the paramRef is invalid, or if it selects nothing and denies this.
+    Raises ValueError if the paramRef is invalid, or selects nothing although it must.
     """
     if kind is None or not reference:
         yield None

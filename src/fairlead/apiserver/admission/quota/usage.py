@@ -26,7 +26,7 @@ _LEGACY_COUNTS: Final = frozenset(
     ("configmaps", "resourcequotas", "replicationcontrollers", "secrets")
 )
 _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
-# What each container must specify if a quota limits it; upstream: pods.go:validationSet
+# Resources that each container must specify if a quota limits them; upstream: pods.go:validationSet
 _REQUIRED_BY_QUOTA: Final = frozenset(
     f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in ("cpu", "memory")
 )
@@ -68,7 +68,8 @@ def is_counted(kind: Kind, resource: str) -> bool:
 def missing_resources(spec: Json, required: Iterable[str]) -> str:
     """Return the resources in `required` that containers of the pod do not specify, as text.
 
-    Example: `cpu for: a,b; memory for: a`. The text is "" if every container specifies them all.
+    Example: `cpu for: a,b; memory for: a`. Resources that the pod itself specifies (spec.resources)
+    are not missing. The text is "" if no resource is missing.
     """
     requirement = _REQUIRED_BY_QUOTA.intersection(required)
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
@@ -99,7 +100,7 @@ def scope_requirements(spec: Json) -> Iterator[Json]:
 def _matches_scope(kind: Kind, obj: Json, requirement: Json) -> bool:
     """Return whether an object matches the scope in `requirement`.
 
-    Only pods match scopes; the scope VolumeAttributesClass also matches claims.
+    Only claims match the scope VolumeAttributesClass. Only pods match the other scopes.
     """
     if kind is PERSISTENT_VOLUME_CLAIM and requirement.get("scopeName") == "VolumeAttributesClass":
         return _selects(requirement, obj["spec"].get("volumeAttributesClassName", ""))

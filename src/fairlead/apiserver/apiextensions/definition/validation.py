@@ -253,7 +253,10 @@ def _version_part_causes(
 
 
 def _schemas(versions: list[Json]) -> Iterator[tuple[str, Json]]:
-    """Yield (path of a schema, version that has the schema) for each different schema."""
+    """Yield (path of a schema, version that has the schema) for each version.
+
+    A schema that all versions share is yielded once.
+    """
     missing = [(version.get("schema") or {}).get("openAPIV3Schema") is None for version in versions]
     if versions and not any(missing) and _are_same(versions, "schema"):
         yield "spec.validation", versions[0]

@@ -93,7 +93,7 @@ def delete_collection(scope: RequestScope) -> WebhookCalls[Response]:
         try:
             yield from retried(partial(_delete, scope, options, value_of(listed)["metadata"]))
         except ApiError as refusal:
-            if refusal.reason != "NotFound":  # another request has deleted it meanwhile
+            if refusal.reason != "NotFound":  # another request has already deleted it
                 raise
     warn_of_orphans(scope, options)
     # 5. encode all of them

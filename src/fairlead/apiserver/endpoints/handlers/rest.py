@@ -177,7 +177,7 @@ def write_of(
     track_fields = track(scope.kind, manager, operation, subresource, scope.now)
 
     def tracked(old: Json | None, new: Json) -> Json:
-        # Fields are tracked first, so that the sender owns all that it sent, even a duplicate.
+        # Fields are tracked first, so that the client owns all that it sent, even duplicates.
         return without_duplicate_owners(
             track_fields(old, new), scope.warnings.append, is_admitted=True
         )

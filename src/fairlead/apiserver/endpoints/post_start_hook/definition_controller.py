@@ -174,7 +174,7 @@ class DefinitionController:
     def _is_time(self, name: str, phase: str, delay: int, now: int) -> bool:
         """Return whether `delay` (ns) has passed since the definition entered `phase`.
 
-        If the delay has not passed, the definition is handled again at its end.
+        Otherwise, the definition is handled again at the end of the delay.
         """
         known, began = self._since.get(name, ("", now))
         due = (began if known == phase else now) + delay

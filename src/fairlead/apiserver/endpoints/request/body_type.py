@@ -54,7 +54,7 @@ def type_problem(body: Any) -> str:
 
 
 def stated_type(obj: Json) -> StatedType:
-    """Return the (apiVersion, kind) that `obj` states; "" for a missing one.
+    """Return the (apiVersion, kind) that `obj` states; a missing value is "".
 
     The member names match in upper and lower case.
     """

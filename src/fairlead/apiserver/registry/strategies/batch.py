@@ -65,7 +65,7 @@ def _new_job(job: Json, _: PreparationContext) -> Json:
     labels = {**selector.get("matchLabels", {}), CONTROLLER_UID: meta["uid"]}
     spec = {**spec, "selector": {**selector, "matchLabels": labels}, "template": template}
     labels = meta.get("labels")
-    # A Job that has labels keeps only those. Labels that are defaulted from the template are, in
+    # A Job with labels of its own gets no other labels. Labels defaulted from the template are, in
     # upstream, the same map as the template's, so the generated labels appear in both.
     if not labels:
         meta = {**meta, "labels": own}

@@ -66,7 +66,7 @@ class _Quota(_Form, frozen=True):
 
 
 def check_limit_range_form(obj: Json) -> Causes:
-    """Yield an error for each LimitRange field that has a wrong type or a malformed amount."""
+    """Yield the errors of wrong types and malformed amounts in a LimitRange."""
     problem = _wrong_type(obj, _Range)
     if problem is not None:
         yield problem
@@ -77,7 +77,7 @@ def check_limit_range_form(obj: Json) -> Causes:
 
 
 def check_quota_form(obj: Json) -> Causes:
-    """Yield an error for each ResourceQuota field that has a wrong type or a malformed amount."""
+    """Yield the errors of wrong types and malformed amounts in a ResourceQuota."""
     problem = _wrong_type(obj, _Quota)
     if problem is not None:
         yield problem

@@ -174,7 +174,7 @@ def _check_affinity(field: str, affinity: Json) -> Causes:
 
 
 def _check_attributes(field: str, spec: Json) -> Causes:
-    """Yield an error if volumeAttributesClassName is "" or the volume is not a CSI volume."""
+    """Yield the errors of volumeAttributesClassName, which only CSI volumes may set."""
     name = spec.get("volumeAttributesClassName")
     if name is None:
         return
