@@ -1,9 +1,11 @@
 """HttpPool: connections to one server that are kept open for short requests with a body.
 
 A request uses the idle connection that was used last. If no connection is idle, a new connection is
-opened, up to a maximum. A binding costs a third of its cost with a general HTTP client, which
-matters when thousands of bindings are sent. Proxies, redirects, compression and streams are not
-supported: RestClient uses aiohttp for such requests.
+opened, up to a maximum. `send` waits for the response. `begin`, which needs an idle connection,
+passes the response to a function, so that no task is needed for each request. A binding costs less
+than a third of its cost with a general HTTP client, which matters when thousands of bindings are
+sent. Proxies, redirects, compression and streams are not supported: RestClient uses aiohttp for
+such requests.
 
 upstream: net/http/transport.go
 """
@@ -15,6 +17,8 @@ import re
 import socket
 import ssl
 from asyncio import AbstractEventLoop
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, cast
 from urllib.parse import quote, urlsplit
@@ -25,7 +29,7 @@ from aiohappyeyeballs import start_connection
 FALLBACK_DELAY_S: Final = 0.3  # upstream: net/dial.go: fallbackDelay
 _PLAIN_TARGET: Final = re.compile(r"[A-Za-z0-9\-._~/:?&=%+]*")
 # Methods whose effect is the same once or twice.
-_IDEMPOTENT: Final = ("PUT", "DELETE")
+IDEMPOTENT: Final = ("PUT", "DELETE")
 
 
 class UnreachableError(Exception):
@@ -40,6 +44,10 @@ class HttpResponse:
     date: str = ""
     retry_after: str = ""
     body: bytes = b""
+
+
+# Called with the response to a request, or with an UnreachableError or TimeoutError.
+OnEnd = Callable[[HttpResponse | Exception], None]
 
 
 class HttpPool:
@@ -66,8 +74,12 @@ class HttpPool:
         self._bytes_max = bytes_max
         self._prefix = parts.path.rstrip("/")
         self._authority = parts.netloc.rpartition("@")[2]
-        self._slots = asyncio.Semaphore(connections_max)
+        self._connections_max = connections_max
+        self._in_flight = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()  # requests that wait for a connection
         self._idle: list[_Connection] = []
+        self._busy: set[_Connection] = set()
+        self._timer: asyncio.TimerHandle | None = None  # at or before the first deadline in _busy
         self._tls: ssl.SSLContext | None = None
         self._is_closed = False
 
@@ -75,6 +87,8 @@ class HttpPool:
         """Close the idle connections now, and each busy connection when its request ends."""
         self._is_closed = True
         self._close_idle()
+        if self._timer is not None and not self._busy:
+            self._timer.cancel()
 
     def head(self, headers: list[tuple[str, str]]) -> bytes:
         """Return the header lines for `send`: the Host header and `headers`."""
@@ -96,17 +110,10 @@ class HttpPool:
         A PUT or DELETE is repeated on a new connection if the server closed an idle one. Raises
         UnreachableError or TimeoutError.
         """
-        if not _PLAIN_TARGET.fullmatch(target):
-            target = quote(target, safe="/:?&=%+~!$'()*,;@")
-        start = f"{method} {self._prefix}{target} HTTP/1.1\r\nContent-Length: {len(body)}\r\n"
-        request = b"".join((start.encode("ascii"), head, b"\r\n", body))
+        request = self.encode(method, target, head, body)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds_max
-        if self._slots.locked():
-            async with asyncio.timeout_at(deadline):
-                await self._slots.acquire()
-        else:
-            await self._slots.acquire()
+        await self._acquire(loop, deadline)
         try:
             while True:
                 connection = self._take_idle(tls)
@@ -116,12 +123,69 @@ class HttpPool:
                 try:
                     response = await self._exchange(connection, loop, request, deadline)
                 except UnreachableError:
-                    if was_idle and method in _IDEMPOTENT and not connection.has_answered:
+                    if was_idle and method in IDEMPOTENT and not connection.has_answered:
                         continue
                     raise
                 return response
         finally:
-            self._slots.release()
+            self._release()
+
+    def begin(
+        self, request: bytes, *, tls: ssl.SSLContext | None, seconds_max: float, on_end: OnEnd
+    ) -> bool:
+        """Send the bytes of `encode` on an idle connection; `on_end` is called once, later.
+
+        Returns False, and sends nothing, if there is no such connection. No request is repeated.
+        """
+        connection = None if self._waiting else self._take_idle(tls)
+        if connection is None:
+            return False
+        loop = asyncio.get_running_loop()
+        self._in_flight += 1
+
+        def end(response: HttpResponse | Exception) -> None:
+            self._return(connection)
+            self._release()
+            on_end(response)
+
+        self._start(connection, loop, request, loop.time() + seconds_max, end)
+        return True
+
+    def encode(self, method: str, target: str, head: bytes, body: bytes) -> bytes:
+        """Return the bytes of a request; `head` comes from `head`."""
+        if not _PLAIN_TARGET.fullmatch(target):
+            target = quote(target, safe="/:?&=%+~!$'()*,;@")
+        start = f"{method} {self._prefix}{target} HTTP/1.1\r\nContent-Length: {len(body)}\r\n"
+        return b"".join((start.encode("ascii"), head, b"\r\n", body))
+
+    # --- how many requests are in flight ---------------------------------------------------
+
+    async def _acquire(self, loop: AbstractEventLoop, deadline: float) -> None:
+        """Wait until fewer requests than the maximum are in flight. Raises TimeoutError."""
+        while self._in_flight >= self._connections_max:
+            turn = loop.create_future()
+            self._waiting.append(turn)
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await turn
+            except BaseException:
+                if turn.done() and not turn.cancelled():
+                    self._wake_next()  # this request does not use its turn
+                raise
+        self._in_flight += 1
+
+    def _release(self) -> None:
+        self._in_flight -= 1
+        self._wake_next()
+
+    def _wake_next(self) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+
+    # --- connections -----------------------------------------------------------------------
 
     def _take_idle(self, tls: ssl.SSLContext | None) -> _Connection | None:
         """Return the idle connection that was used last; None if there is none."""
@@ -149,7 +213,7 @@ class HttpPool:
                 )
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
                 _, connection = await loop.create_connection(
-                    lambda: _Connection(loop, self._bytes_max),
+                    lambda: _Connection(self._bytes_max),
                     sock=opened,
                     ssl=tls,
                     server_hostname=self._tls_server_name if tls is not None else None,
@@ -168,24 +232,68 @@ class HttpPool:
     async def _exchange(
         self, connection: _Connection, loop: AbstractEventLoop, request: bytes, deadline: float
     ) -> HttpResponse:
-        timer = loop.call_at(deadline, self._expire, connection)
+        ended: asyncio.Future[HttpResponse] = loop.create_future()
+
+        def end(response: HttpResponse | Exception) -> None:
+            if ended.done():
+                return
+            if isinstance(response, HttpResponse):
+                ended.set_result(response)
+            else:
+                ended.set_exception(response)
+
+        self._start(connection, loop, request, deadline, end)
         try:
-            response = await connection.send(request)
+            return await ended
         except BaseException:
             connection.abort()
             raise
         finally:
-            timer.cancel()
+            self._return(connection)
+
+    def _start(
+        self,
+        connection: _Connection,
+        loop: AbstractEventLoop,
+        request: bytes,
+        deadline: float,
+        on_end: OnEnd,
+    ) -> None:
+        """Send a request; at its deadline it fails."""
+        self._busy.add(connection)
+        connection.deadline = deadline
+        if self._timer is None or deadline < self._timer.when():
+            self._set_timer(loop, deadline)
+        connection.send(request, on_end)
+
+    def _return(self, connection: _Connection) -> None:
+        """Keep a connection whose request has ended for the next one, if it still works."""
+        self._busy.discard(connection)
         if self._is_closed or connection.is_closed or connection.tls is not self._tls:
             connection.abort()
         else:
             self._idle.append(connection)
-        return response
 
-    def _expire(self, connection: _Connection) -> None:
-        """Fail a request that took too long, and close the idle connections."""
-        connection.fail(TimeoutError())
-        self._close_idle()
+    def _set_timer(self, loop: AbstractEventLoop, instant: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_at(instant, self._expire, loop)
+
+    def _expire(self, loop: AbstractEventLoop) -> None:
+        """Fail the requests that took too long; then close the idle connections.
+
+        One timer serves all requests, because creating and cancelling one for each costs CPU time.
+        It is not cancelled when a request ends, so it may find nothing to do.
+        """
+        self._timer = None
+        now = loop.time()
+        late = [one for one in self._busy if one.deadline <= now]
+        for connection in late:
+            connection.fail(TimeoutError())
+        if late:
+            self._close_idle()
+        if self._busy:
+            self._set_timer(loop, min(one.deadline for one in self._busy))
 
     def _close_idle(self) -> None:
         for connection in self._idle:
@@ -196,35 +304,35 @@ class HttpPool:
 class _Connection(asyncio.Protocol):
     """One connection, which has at most one request in flight."""
 
-    def __init__(self, loop: AbstractEventLoop, bytes_max: int | None) -> None:
+    def __init__(self, bytes_max: int | None) -> None:
         """Start without a transport."""
         self.is_closed = False
         self.has_answered = False  # whether bytes of the response in progress have arrived
         self.tls: ssl.SSLContext | None = None
-        self._loop = loop
         self._bytes_max = bytes_max
         self._transport: asyncio.Transport | None = None
-        self._waiter: asyncio.Future[HttpResponse] | None = None
+        self.deadline = 0.0  # of the request in flight, in the loop's time
+        self._on_end: OnEnd | None = None  # None: no request is in flight
         self._parser = httptools.HttpResponseParser(self)
         self._response = HttpResponse()
+        self._complete: HttpResponse | None = None
         self._chunks: list[bytes] = []
         self._size = 0
         self._has_end = False  # whether the response states where its body ends
 
-    def send(self, request: bytes) -> asyncio.Future[HttpResponse]:
-        """Send a request; the future receives the response or an UnreachableError."""
+    def send(self, request: bytes, on_end: OnEnd) -> None:
+        """Send a request; `on_end` receives the response or an exception."""
         assert self._transport is not None
-        waiter = self._waiter = self._loop.create_future()
+        self._on_end = on_end
         self.has_answered = False
         self._transport.write(request)
-        return waiter
 
     def fail(self, cause: Exception) -> None:
         """Fail the request in flight with the exception `cause`, and close the connection."""
-        waiter, self._waiter = self._waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_exception(cause)
+        on_end, self._on_end = self._on_end, None
         self.abort()
+        if on_end is not None:
+            on_end(cause)
 
     def abort(self) -> None:
         """Close the connection immediately."""
@@ -239,30 +347,45 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse bytes of a response; unexpected bytes without a request close the connection."""
-        if self._waiter is None:
+        if self._on_end is None:
             self.abort()
             return
         self.has_answered = True
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as cause:
-            self.fail(UnreachableError(f"the connection failed: the answer is not HTTP ({cause})"))
+            if self._complete is None:
+                problem = f"the connection failed: the answer is not HTTP ({cause})"
+                self.fail(UnreachableError(problem))
+            self.abort()
+        self._deliver()
 
     def connection_lost(self, cause: Exception | None) -> None:
         """Complete a response that ends with the connection, or fail the request."""
         self.is_closed = True
-        if self._waiter is None:
+        if self._on_end is None:
             return
         if self._response.status >= 200 and not self._has_end and cause is None:
             self.on_message_complete()
+            self._deliver()
         else:
             text = str(cause or "the server closed it")
             self.fail(UnreachableError(f"the connection failed: {text}"))
 
+    def _deliver(self) -> None:
+        """Pass a complete response to `on_end`, which may already send the next request."""
+        response, self._complete = self._complete, None
+        on_end = self._on_end
+        if response is not None and on_end is not None:
+            self._on_end = None
+            on_end(response)
+
     # --- httptools -------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """Start to collect a new response."""
+        """Start to collect a response; a second one to the same request closes the connection."""
+        if self._complete is not None:
+            self.abort()
         self._response = HttpResponse()
         self._chunks, self._size, self._has_end = [], 0, False
 
@@ -289,14 +412,12 @@ class _Connection(asyncio.Protocol):
             self.fail(UnreachableError(f"the connection failed: {problem}"))
 
     def on_message_complete(self) -> None:
-        """Pass the complete response to the request's future; ignore a 1xx response."""
-        response, waiter = self._response, self._waiter
-        if response.status < 200 or waiter is None:
+        """Keep the complete response for `_deliver`; ignore a 1xx response."""
+        response = self._response
+        if response.status < 200 or self._on_end is None or self._complete is not None:
             return
-        self._waiter = None
         response.body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self._chunks = []
         if not self._parser.should_keep_alive():
             self.abort()
-        if not waiter.done():
-            waiter.set_result(response)
+        self._complete = response

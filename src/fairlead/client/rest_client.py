@@ -2,8 +2,8 @@
 
 `get` and `post` repeat a request if the server is overloaded (429, 503 with Retry-After). `get`
 also repeats it if the connection fails before a response. `exchange` sends a request once, and its
-caller handles the response. All three repeat a request once after status 401, if the credentials
-can be renewed.
+caller handles the response; `begin` does the same without a task. `get`, `post` and `exchange`
+repeat a request once after status 401, if the credentials can be renewed.
 
 upstream: client-go/rest/{request,with_retry}.go
 """
@@ -30,7 +30,7 @@ from fairlead import __version__
 from fairlead.client.connection import ConnectionConfig, tls_context
 from fairlead.client.credentials import Credentials
 from fairlead.client.error import RequestError
-from fairlead.client.http_pool import HttpPool, HttpResponse, UnreachableError
+from fairlead.client.http_pool import IDEMPOTENT, HttpPool, HttpResponse, UnreachableError
 
 CONNECTIONS_MAX: Final = 16
 TRIES_MAX: Final = 10  # upstream: rest/request.go:NewRequest
@@ -86,6 +86,9 @@ class ApiAnswer:
         return 200 <= self.status < 300
 
 
+# Called with the response to a request. None means that the request was not performed because the
+# credentials were rejected: `exchange` can send it again.
+OnAnswer = Callable[[ApiAnswer | None], None]
 # Called when a request begins; it returns a function that is called with the response.
 RequestObserver = Callable[[ApiRequest], Callable[[ApiAnswer], None]]
 
@@ -123,8 +126,8 @@ class RestClient:
         self._proxy = config.proxy_url or _system_proxy(config.server)
         self._session: aiohttp.ClientSession | None = None
         self._pool = None if self._proxy else self._new_pool()
-        # the headers of writes, as pairs and as bytes
-        self._head: tuple[object, bytes] = (None, b"")
+        # by content type, the headers of writes, as pairs and as bytes
+        self._heads: dict[str, tuple[list[tuple[str, str]], bytes]] = {}
 
     def _new_pool(self) -> HttpPool:
         return HttpPool(
@@ -202,16 +205,44 @@ class RestClient:
                 response = await self._response(request, seconds_max)
             except _FAILURES as cause:
                 return ApiAnswer(0, message=self._unreachable(cause).message)
-            status, body = response.status, response.body
-            if status == _UNAUTHORIZED and not is_renewed and self._credentials.renew():
+            if response.status == _UNAUTHORIZED and not is_renewed and self._credentials.renew():
                 is_renewed = True
                 continue
-            if status < 300:
-                return ApiAnswer(status, body)
-            refusal = self._refused(status, body)
-            pause = response.retry_after
-            seconds = float(pause) if pause.isdecimal() else 0.0
-            return ApiAnswer(status, body, seconds, refusal.reason, refusal.message)
+            return self._answer(response)
+
+    def begin(self, request: ApiRequest, seconds_max: float, on_answer: OnAnswer) -> bool:
+        """Send a request once, as `exchange` does; `on_answer` is called with the response later.
+
+        Returns False, and sends nothing, if this needs more than a write on an idle connection; use
+        `exchange` then. Raises ConnectionConfigError.
+        """
+        pool = self._pool
+        if pool is None or request.body is None or request.query or self._observe is not None:
+            return False
+        if request.method in IDEMPOTENT:  # may have to be repeated
+            return False
+
+        def end(response: HttpResponse | Exception) -> None:
+            if isinstance(response, Exception):
+                on_answer(ApiAnswer(0, message=self._unreachable(response).message))
+            elif response.status == _UNAUTHORIZED:
+                on_answer(None)
+            else:
+                self.date = response.date or self.date
+                on_answer(self._answer(response))
+
+        head = self._write_head(pool, request.content_type)
+        sent = pool.encode(request.method, request.path, head, request.body)
+        return pool.begin(sent, tls=self._tls_context(), seconds_max=seconds_max, on_end=end)
+
+    def _answer(self, response: HttpResponse) -> ApiAnswer:
+        status, body = response.status, response.body
+        if status < 300:
+            return ApiAnswer(status, body)
+        refusal = self._refused(status, body)
+        pause = response.retry_after
+        seconds = float(pause) if pause.isdecimal() else 0.0
+        return ApiAnswer(status, body, seconds, refusal.reason, refusal.message)
 
     async def _response(self, request: ApiRequest, seconds_max: float) -> HttpResponse:
         """Send a request once: through the pool if it has a body, otherwise with aiohttp."""
@@ -232,11 +263,13 @@ class RestClient:
         return response
 
     def _write_head(self, pool: HttpPool, content_type: str) -> bytes:
-        headers = [*self._credentials.headers(), ("Content-Type", content_type)]
-        if self._head[0] != headers:
+        headers = self._credentials.headers()
+        known = self._heads.get(content_type)
+        if known is None or known[0] != headers:
             common = [("User-Agent", USER_AGENT), ("Accept", "application/json")]
-            self._head = headers, pool.head([*common, *headers])
-        return self._head[1]
+            lines = pool.head([*common, *headers, ("Content-Type", content_type)])
+            known = self._heads[content_type] = headers, lines
+        return known[1]
 
     async def stream(
         self, path: str, query: Mapping[str, str], seconds_max: float

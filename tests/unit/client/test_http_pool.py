@@ -153,3 +153,59 @@ def test_names_cannot_add_headers():
     server = RawServer(OK)
     server.ask(sent(ApiRequest("POST", "/a b\r\nX-Injected: 1", b"{}")))
     assert server.connections[0][0].startswith(b"POST /prefix/a%20b%0D%0AX-Injected:%201 HTTP/1.1")
+
+
+def begun(*requests, seconds_max=5):
+    """Open a connection with a write, then begin requests one after another on it."""
+
+    async def work(client):
+        assert not client.begin(WRITE, seconds_max, None)
+        await client.exchange(WRITE, seconds_max)
+        answers = []
+        for request in requests:
+            answer = asyncio.get_running_loop().create_future()
+            if client.begin(request, seconds_max, answer.set_result):
+                answers.append(await answer)
+            else:
+                answers.append("not sent")
+        return answers
+
+    return work
+
+
+def test_a_begun_write_uses_the_open_connection():
+    server = RawServer(OK, OK, OK)
+    answers = server.ask(begun(WRITE, WRITE))
+    assert [(one.status, one.body) for one in answers] == [(201, b"{}")] * 2
+    assert [len(one) for one in server.connections] == [3]
+
+
+def test_a_write_that_would_be_repeated_is_not_begun():
+    server = RawServer(OK)
+    assert server.ask(begun(REPLACE)) == ["not sent"]
+
+
+def test_a_begun_write_without_an_answer_has_status_0():
+    answers = RawServer(OK, CLOSE).ask(begun(WRITE, WRITE))
+    assert answers[0].status == 0
+    assert "the server closed it" in answers[0].message
+    assert answers[1] == "not sent"
+
+
+def test_a_begun_write_with_rejected_credentials_is_left_to_exchange():
+    unauthorized = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
+    assert RawServer(OK, unauthorized).ask(begun(WRITE)) == [None]
+
+
+def test_a_begun_write_fails_at_its_deadline():
+    server = RawServer(OK, b"HTTP/1.1 201 Created\r\n")
+    (answer,) = server.ask(begun(WRITE, seconds_max=0.2))
+    assert (answer.status, answer.message) == (0, "the server did not answer in time")
+
+
+def test_a_second_answer_to_one_request_is_not_taken_for_the_next_ones():
+    other = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"
+    server = RawServer(OK + other, OK)
+    answers = server.ask(sent(WRITE, WRITE))
+    assert [one.status for one in answers] == [201, 201]
+    assert len(server.connections) == 2

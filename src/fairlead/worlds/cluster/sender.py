@@ -3,12 +3,15 @@
 Commands about one object are performed one after another. Bindings and deletions are sent before
 patches, and patches before events. The sender calls `may_send` before each request. If `may_send`
 returns False, the command is dropped without an outcome, because the process is about to end.
+
+The requests of a command come from a generator (see `perform`), which each response resumes. Only
+requests that cannot be written to an idle connection need an asyncio task.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -57,17 +60,32 @@ class SenderOptions:
     request_seconds: float = REQUEST_SECONDS_MAX
 
 
+# Yields requests, and pauses in seconds; returns the outcome of a command, or None for an event.
+_Steps = Generator[ApiRequest | float, ApiAnswer | None, Performed | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A command or an event in progress."""
+
+    steps: _Steps
+    target: str
+
+
 class Sender:
     """Performs the commands of a ClusterWorld, as its `Outbox`."""
 
     def __init__(self, client: RestClient, resources: Resources, options: SenderOptions) -> None:
         """`resources` are keyed by kind; set `world` before the first command.
 
-        `on_task_end` is called with each task that ended, also with a task that failed.
+        `on_outcome` is called when a stimulus waits for the engine. `on_hold` is called with the
+        instant until which an outcome is held back, and `on_failure` with an exception that ends
+        the run.
         """
         self.world: ClusterWorld | None = None
         self.on_outcome: Callable[[], None] = lambda: None
-        self.on_task_end: Callable[[asyncio.Task[None]], None] = lambda _: None
+        self.on_hold: Callable[[Instant], None] = lambda _: None
+        self.on_failure: Callable[[BaseException], None] = lambda _: None
         self.requests = 0
         self.events_dropped = 0
         self._client = client
@@ -79,6 +97,7 @@ class Sender:
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.Handle | None = None
         self._events_waiting = 0
+        self._is_stopped = False
 
     @property
     def is_idle(self) -> bool:
@@ -87,6 +106,7 @@ class Sender:
 
     def stop(self) -> None:
         """Stop sending; requests in flight are abandoned."""
+        self._is_stopped = True
         if self._timer is not None:
             self._timer.cancel()
         for task in self._tasks:
@@ -129,55 +149,75 @@ class Sender:
         self._timer = None
         now = self._options.clock()
         for item, target in self._queue.take(now):
-            self._start(self._perform(item, target))
+            steps = self._event_steps(item) if isinstance(item, EventRequest) else self._steps(item)
+            self._resume(_Running(steps, target), None)
         due = self._queue.next_due()
         if due is not None:
             wait = max(0, due - now) / NANOSECONDS_PER_SECOND
             self._timer = asyncio.get_running_loop().call_later(wait, self._pump)
 
+    def _steps(self, issued: Issued) -> _Steps:
+        """Return the requests that perform a command, however long that takes."""
+        options, command = self._options, issued.command
+        known = self._statuses(command)
+        return perform(command, self._resources, options.clock(), options.jitter, known)
+
+    def _resume(self, running: _Running, answer: ApiAnswer | None) -> None:
+        """Continue with the answer to the last request, and send the next one."""
+        if self._is_stopped:
+            return
+        try:
+            step = running.steps.send(answer)
+            if not isinstance(step, ApiRequest):
+                asyncio.get_running_loop().call_later(step, self._resume, running, None)
+            elif self._options.may_send():
+                self.requests += 1
+                self._send(running, step)
+        except StopIteration as end:
+            self._finish(running, end.value)
+        except Exception as failure:  # noqa: BLE001 - asyncio would log it and go on
+            self.on_failure(failure)
+
+    def _send(self, running: _Running, request: ApiRequest) -> None:
+        def resume(answer: ApiAnswer | None) -> None:
+            if answer is None:
+                self._start(self._exchange(running, request))
+            else:
+                self._resume(running, answer)
+
+        if not self._client.begin(request, self._options.request_seconds, resume):
+            self._start(self._exchange(running, request))
+
+    async def _exchange(self, running: _Running, request: ApiRequest) -> None:
+        answer = await self._client.exchange(request, self._options.request_seconds)
+        self._resume(running, answer)
+
+    def _finish(self, running: _Running, performed: Performed | None) -> None:
+        """Report the outcome of a command, and send what waited for it."""
+        if performed is None:
+            self._events_waiting -= 1
+        else:
+            assert self.world is not None
+            held_until = self.world.finish(performed, self._options.clock())
+            if held_until is None:
+                self.on_outcome()
+            else:
+                self.on_hold(held_until)
+        self._queue.finish(running.target)
+        self._schedule()
+
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(self.on_task_end)
+        task.add_done_callback(self._end_task)
 
-    async def _perform(self, item: Issued | EventRequest, target: str) -> None:
-        if isinstance(item, EventRequest):
-            await self._write_event(item)
-            self._events_waiting -= 1
-        else:
-            performed = await self._performed(item.command)
-            if performed is None:
-                return  # leadership is lost
-            assert self.world is not None
-            self.world.finish(performed, self._options.clock())
-            self.on_outcome()
-        self._queue.finish(target)
-        self._schedule()
+    def _end_task(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        failure = None if task.cancelled() else task.exception()
+        if failure is not None:
+            self.on_failure(failure)
 
-    async def _performed(self, command: Command) -> Performed | None:
-        """Perform a command, however long that takes; return None if this replica may not act."""
-        options = self._options
-        steps = perform(
-            command, self._resources, options.clock(), options.jitter, self._statuses(command)
-        )
-        answer: ApiAnswer | None = None
-        while True:
-            try:
-                step = steps.send(answer)
-            except StopIteration as end:
-                performed: Performed = end.value
-                return performed
-            if isinstance(step, ApiRequest):
-                if not options.may_send():
-                    return None
-                self.requests += 1
-                answer = await self._client.exchange(step, options.request_seconds)
-            else:
-                answer = None
-                await asyncio.sleep(step)
-
-    async def _write_event(self, event: EventRequest) -> None:
+    def _event_steps(self, event: EventRequest) -> _Steps:
         """Write an event; if the server refuses it, the event is lost.
 
         The recorder forgets an event that the server does not have, so that the next equal event
@@ -185,17 +225,16 @@ class Sender:
         """
         assert self._options.recorder is not None
         for number in range(1, EVENT_TRIES_MAX + 1):
-            if not self._options.may_send():
-                return
-            self.requests += 1
-            answer = await self._client.exchange(event.request, self._options.request_seconds)
+            answer = yield event.request
+            assert answer is not None
             if answer.is_success:
-                return
+                return None
             if 400 <= answer.status < _TOO_LARGE:
                 break
-            await asyncio.sleep(max(answer.retry_after_s, number * (1 + self._options.jitter())))
+            yield max(answer.retry_after_s, number * (1 + self._options.jitter()))
         self.events_dropped += 1
         self._options.recorder.forget(event.path)
+        return None
 
     async def _call_extender(self, call: CallExtender) -> None:
         assert self._options.extenders is not None, "there are no extenders"

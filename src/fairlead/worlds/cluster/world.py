@@ -80,16 +80,20 @@ class ClusterWorld:
         self._bound.clear()
         return nodes
 
-    def finish(self, performed: Performed, now: Instant) -> None:
-        """Queue the outcome of a command, or hold it back until its effect has been seen."""
+    def finish(self, performed: Performed, now: Instant) -> Instant | None:
+        """Queue the outcome of a command, or hold it back until its effect has been seen.
+
+        Returns the instant until which it is held back, or None.
+        """
         effect = performed.effect
         if effect is None or self._is_seen(effect):
             self._pending.append(performed.outcome)
-            return
+            return None
         # Kinds with the same name, such as PodGroups of two API groups, share their entries.
         key = (effect.ref.kind.partition(".")[0], effect.ref.key)
         self._held.setdefault(key, []).append((now + HOLD_MAX, performed))
         self._deadlines.append((now + HOLD_MAX, key))
+        return now + HOLD_MAX
 
     def enqueue(self, stimulus: Stimulus) -> None:
         """Queue `stimulus` for the next poll."""

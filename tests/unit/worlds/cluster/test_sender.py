@@ -1,0 +1,131 @@
+"""How a Sender performs commands; the API server is a fake one that is answered by hand."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fairlead.client.request_queue import RequestLimits
+from fairlead.client.rest_client import ApiAnswer
+from fairlead.engine.core.command import Bind, Issued, ObjectRef
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.issuer import API_SERVER
+from fairlead.worlds.cluster.resource import SCHEDULER, resources_by_kind, watched_resources
+from fairlead.worlds.cluster.sender import Sender, SenderOptions
+
+CREATED = ApiAnswer(201, b"{}")
+
+
+class Client:
+    """Keeps what `begin` sends; `is_connected` says whether a connection is open."""
+
+    def __init__(self, *, is_connected=True):
+        self.is_connected = is_connected
+        self.begun = []
+        self.exchanged = []
+
+    def begin(self, request, _seconds_max, on_answer):
+        if self.is_connected:
+            self.begun.append((request.path.split("/")[-2], on_answer))
+        return self.is_connected
+
+    async def exchange(self, request, _seconds_max):
+        self.exchanged.append(request.path.split("/")[-2])
+        return CREATED
+
+
+class World:
+    """Holds outcomes back until `held_until`."""
+
+    def __init__(self, held_until=None):
+        self.held_until = held_until
+        self.finished = []
+
+    def finish(self, performed, _now):
+        self.finished.append(performed.outcome)
+        return self.held_until
+
+
+def bind(name, node="node-0"):
+    return Issued(Bind(ObjectRef("Pod", "shop", name, "u-1"), node), API_SERVER)
+
+
+def run(client, world, *commands, then=lambda _: None, may_send=lambda: True):
+    """Perform commands; call `then` with the sender once everything that can be sent is sent."""
+
+    async def work():
+        options = SenderOptions(
+            limits=RequestLimits(qps=0), clock=lambda: 0, jitter=lambda: 0.0, may_send=may_send
+        )
+        sender = Sender(client, resources_by_kind(watched_resources((SCHEDULER,))), options)
+        sender.world = world
+        sender.on_failure = failures.append
+        sender.on_hold = holds.append
+        for command in commands:
+            sender.submit(command, 0)
+        for _ in range(4):
+            await asyncio.sleep(0)
+        then(sender)
+        for _ in range(4):
+            await asyncio.sleep(0)
+        return sender
+
+    failures, holds = [], []
+    sender = asyncio.run(work())
+    return sender, failures, holds
+
+
+def test_requests_about_one_pod_go_one_after_another():
+    client, world = Client(), World()
+
+    def then(_):
+        assert [name for name, _ in client.begun] == ["web-0", "web-1"]
+        client.begun[0][1](CREATED)
+
+    run(client, world, bind("web-0"), bind("web-0", "node-1"), bind("web-1"), then=then)
+    assert [name for name, _ in client.begun] == ["web-0", "web-1", "web-0"]
+    assert len(world.finished) == 1
+
+
+def test_without_an_open_connection_a_request_is_exchanged():
+    client, world = Client(is_connected=False), World()
+    sender, _, _ = run(client, world, bind("web-0"))
+    assert client.exchanged == ["web-0"]
+    assert len(world.finished) == 1
+    assert sender.is_idle
+
+
+def test_a_request_that_was_not_performed_is_exchanged():
+    client, world = Client(), World()
+    run(client, world, bind("web-0"), then=lambda _: client.begun[0][1](None))
+    assert client.exchanged == ["web-0"]
+    assert len(world.finished) == 1
+
+
+def test_an_outcome_that_is_held_back_tells_until_when():
+    client, world = Client(), World(held_until=seconds(5))
+    _, _, holds = run(client, world, bind("web-0"), then=lambda _: client.begun[0][1](CREATED))
+    assert holds == [seconds(5)]
+
+
+def test_nothing_is_sent_without_leadership():
+    client, world = Client(), World()
+    sender, _, _ = run(client, world, bind("web-0"), may_send=lambda: False)
+    assert (client.begun, client.exchanged, world.finished) == ([], [], [])
+    assert sender.requests == 0
+
+
+def test_an_answer_after_stop_is_ignored():
+    client, world = Client(), World()
+
+    def then(sender):
+        sender.stop()
+        client.begun[0][1](CREATED)
+
+    run(client, world, bind("web-0"), then=then)
+    assert world.finished == []
+
+
+def test_a_defect_is_reported():
+    client, world = Client(), World()
+    _, failures, _ = run(client, world, bind("web-0", object()))
+    assert [type(one) for one in failures] == [TypeError]
