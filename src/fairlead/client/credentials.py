@@ -88,7 +88,8 @@ class Credentials:
     def _token_of_file(self, path: str) -> str:
         """Return the token in the file `path`, which is read every minute.
 
-        If the file cannot be read, return the last token.
+        If the file cannot be read, return the last token. Raises ConnectionConfigError if no token
+        was ever read.
         """
         now = self._clock()
         if now - self._file_read_at >= TOKEN_FILE_SECONDS:

@@ -111,8 +111,8 @@ class LeaderElection:
     def begin(self, now: int) -> ReadLease | WriteLease:
         """Begin an attempt and return its first request.
 
-        A leader renews the version of the Lease that it wrote last. Otherwise the Lease is read
-        first.
+        A leader updates the version of the Lease that it wrote last, without reading the Lease.
+        Otherwise the Lease is read first.
         """
         self._attempt_at = now
         period = self.config.retry_period

@@ -47,7 +47,7 @@ class Type(StrEnum):
 
 
 class ElementRelationship(StrEnum):
-    """The unit in which a list or map is merged and owned: the whole, an element or an item."""
+    """The way a list or map is merged and owned: as a whole, by element, or by keyed item."""
 
     ATOMIC = "atomic"
     GRANULAR = "granular"
@@ -189,7 +189,7 @@ class SchemaSet:
     def _of_field(self, row: _FieldRow) -> Schema:
         """Return the type of a field.
 
-        The field may be granular although the definition is atomic.
+        The field may be granular although the definition of its type is atomic.
         """
         schema = self._of_type(row.t)
         return replace(schema, topology=ElementRelationship.GRANULAR) if row.g else schema

@@ -136,7 +136,7 @@ class CompactStorage(Storage):
     def _require_space(self, change: StoredChange) -> None:
         """Refuse a change if the object, or all objects together, would be too large.
 
-        Raises ApiError 500.
+        An object with a deletion timestamp may exceed the total size. Raises ApiError 500.
         """
         require_storable(change.kind, change.object, change.text)
         meta = change.object["metadata"]

@@ -86,7 +86,7 @@ class Exchange:
     def _user(self, default_user: str | None) -> str | None:
         """Return the user of the request; None without credentials.
 
-        Returns "bad" if the recorded credentials were refused, because they were not recorded.
+        Returns "bad" if the server refused the credentials, which are not in the recording.
         """
         user: str | None = self.step.get("as", default_user)
         return "bad" if user is None and self.answer.get("status") == 401 else user

@@ -1,6 +1,7 @@
 """Fleet: the simulated cloud provider of the recordings, with a case's groups and timed faults.
 
-Calls are recorded as actions. Between two instants, a fault affects size increases or deletions.
+Calls are recorded as actions. A fault affects calls of one kind, or new machines, for a period of
+time.
 """
 
 from __future__ import annotations

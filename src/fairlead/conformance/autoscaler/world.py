@@ -1,6 +1,6 @@
 """FleetWorld: the cluster around the autoscaler in a recording.
 
-A simple scheduler binds pods, evicted pods are deleted after a while and replaced, new machines
+A simple scheduler binds pods. Evicted pods are deleted after a while and replaced. New machines
 register and become ready. At one instant, the autoscaler's background work is performed first, then
 the events in a fixed order, then the loop.
 """

@@ -164,7 +164,7 @@ class HttpServer:
         return web.Response(status=status, text="Unauthorized" if status == 401 else "Forbidden")
 
     async def _status_of(self, token: str, attributes: dict[str, str]) -> int:
-        """Return 200, 401 or 403 for a token and a request.
+        """Return the HTTP status 200, 401 or 403 for a token and a request.
 
         Each status is cached for a few seconds.
         """

@@ -60,7 +60,7 @@ class SpanEvent:
 class Span:
     """A period of work.
 
-    `began` and `ended` are ns since 1970, `problem` is "" if the work succeeded.
+    `began` and `ended` are ns since 1970; `problem` is "" if the work succeeded.
 
     `is_request` marks a request to a server. `events` happened during the span.
     """

@@ -159,8 +159,7 @@ def _only(names: Sequence[str], nodes: NodeList | None) -> NodeList:
 def _messages(failed: Mapping[str, Status], *, for_good: bool) -> dict[str, str]:
     """Return the messages of nodes that do not fit, by node name.
 
-    With `for_good`, return the nodes that preemption cannot help, otherwise the nodes that it might
-    help.
+    `for_good` selects the nodes that preemption cannot help, otherwise those that it might help.
     """
     unresolvable = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return {

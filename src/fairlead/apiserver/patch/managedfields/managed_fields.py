@@ -165,7 +165,7 @@ def entries_after_update(
 ) -> ManagedFields:
     """Return the entries after `owner` updates `old` to `new` at `timestamp`.
 
-    Raises ItemKeyError if two list items have the same key, or UnknownVersionError.
+    Raises ItemKeyError if a list item has no usable key, or UnknownVersionError.
     """
     managed = with_present_schemas(resource, managed)
     # The update runs under a temporary manager, so that the fields it takes can be compared with

@@ -1,7 +1,7 @@
 """Compares texts that vary between runs of upstream.
 
-The texts contain generated names, Go iterates maps in random order, and upstream chooses randomly
-among equal nodes and quotas.
+The texts contain generated names. Go iterates maps in random order. Upstream chooses randomly among
+equal nodes and quotas.
 """
 
 from __future__ import annotations
