@@ -853,7 +853,7 @@ class MetricSource(_View, frozen=True):
 
 
 class MetricSpec(_View, frozen=True):
-    """An entry of spec.metrics of a HorizontalPodAutoscaler; `type` says which source is set."""
+    """An entry of spec.metrics of a HorizontalPodAutoscaler; `type` names the source to use."""
 
     type: str = ""
     resource: MetricSource = MetricSource()

@@ -14,7 +14,7 @@ _INT64_MAX: Final = 2**63 - 1
 def parse_int64(text: str) -> int | None:
     """Return decimal `text` as a number; None if it is not an integer or does not fit into 64 bits.
 
-    Leading zeros and a sign are accepted; spaces and underscores are not.
+    Leading zeros and a sign are accepted; spaces and underscores are refused.
     """
     # upstream: Go's strconv.ParseInt with base 10 and 64 bits
     if len(text) > _LENGTH_MAX or not _DECIMAL.fullmatch(text):

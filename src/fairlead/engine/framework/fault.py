@@ -9,7 +9,7 @@ _TEXT_MAX: Final = 300
 
 
 class PluginFault(Exception):  # noqa: N818 - a fault of the plugin, not an error of ours
-    """Raised for an error in a user's plugin; names plugin, method, cause and source line."""
+    """Raised for an error in a user's plugin; the text has plugin, method, cause and line."""
 
     def __init__(self, plugin: str, text: str) -> None:
         """Store the plugin's name and `text`, the complete description of the error."""

@@ -103,7 +103,7 @@ class PluginOrder:
         return [(plugin, weight) for plugin, weight in scorers if weight]
 
     def queue_sort(self) -> Plugin:
-        """Return the plugin that orders the queue; raises PointError if not exactly one does."""
+        """Return the plugin that orders the queue. Raises PointError if it is not exactly one."""
         found = self.at("QueueSort")
         if len(found) != 1:
             name = self._profile.scheduler_name

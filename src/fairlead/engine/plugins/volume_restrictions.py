@@ -160,8 +160,8 @@ def in_conflict(disks: list[Volume], other: PodInfo) -> bool:
 def _exclude(a: Volume, b: Volume) -> bool:
     """Return whether two volumes use the same disk and therefore exclude each other.
 
-    Two volumes of an EBS disk always exclude each other. For other disks, two read-only volumes do
-    not.
+    Two volumes of an EBS disk always exclude each other. Two read-only volumes of another disk
+    never exclude each other.
     """
     gce, other_gce = a.gce_persistent_disk, b.gce_persistent_disk
     if gce is not None and other_gce is not None and gce.pd_name == other_gce.pd_name:

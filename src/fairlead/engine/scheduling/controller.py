@@ -258,7 +258,7 @@ class Scheduler:
         return self._continue_cycle(self._cycle, pending.begin(), now)
 
     def _skip(self, queued: QueuedPod) -> Command:
-        """End the attempt of a pod that is being deleted; return the event that says so."""
+        """End the attempt of a pod that is being deleted; return the event to record."""
         self.queue.settle(queued)
         return failure_event(queued.info, f"skip schedule deleting pod: {queued.info.key}")
 

@@ -60,7 +60,7 @@ def factory_of(plugin: type) -> Factory:
 
 
 def _wanted(plugin: type) -> list[str]:
-    """Return the names `handle` and `args`, as far as the constructor declares them."""
+    """Return those of the names `handle` and `args` that the constructor declares."""
     try:
         parameters = inspect.signature(plugin).parameters.values()
     except (TypeError, ValueError):  # a class without a Python constructor

@@ -128,7 +128,7 @@ class Allocator:
     # --- cached results --------------------------------------------------------------------
 
     def allocate(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
-        """Return one allocation per claim on `node`, or a status if a claim gets none."""
+        """Return one allocation per claim on `node`, or a status if a claim gets no devices."""
         answers = demand.answers
         self._catch_up(answers)
         code = int(answers.codes[node.row])

@@ -19,7 +19,7 @@ from fairlead.engine.core.instant import DurationNs, Instant
 
 
 class DeviceBindingFailedError(Exception):
-    """Raised if a binding failure condition of a claim's device is True; the message names it."""
+    """Raised if a binding failure condition of a claim's device is True."""
 
 
 def has_binding_conditions(claim: ResourceClaim) -> bool:

@@ -28,7 +28,7 @@ def claims_of(pod: Pod, related: RelatedObjects) -> tuple[ResourceClaim, ...]:
 def _claim_names(pod: Pod) -> Iterator[tuple[str, bool]]:
     """Yield the name of each claim, and whether the claim must be owned by the pod.
 
-    The name is "" if the pod's status says that an entry of spec.resourceClaims needs no claim.
+    The name is "" if an entry of spec.resourceClaims needs no claim, according to the pod's status.
     """
     for wanted in pod.spec.resource_claims:
         if wanted.resource_claim_name:

@@ -35,7 +35,7 @@ class AllocationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A CEL expression; `origin` says in error messages which selector it is."""
+    """A CEL expression; `origin` identifies the selector in error messages."""
 
     expression: str
     origin: str

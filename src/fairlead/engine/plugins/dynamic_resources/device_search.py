@@ -265,7 +265,11 @@ class DeviceSearch:
             self._counters.give_back(one)
 
     def _add_to_constraints(self, at: int, request: ResolvedRequest, one: PoolDevice) -> bool:
-        """Add the device to all constraints of the claim, or to none."""
+        """Add the device to every constraint of the claim; return False if one refuses it.
+
+        If a constraint refuses the device, no constraint contains it afterwards. With
+        allocationMode All, a refusal raises AllocationError.
+        """
         added: list[Constraint] = []
         for constraint in self._constraints[at]:
             if not constraint.add(request, one):

@@ -142,7 +142,7 @@ class _PreFilterRan:
 class _Claims:
     """One pod's claims in one scheduling cycle.
 
-    `all` are the claims that the pod names, and `pending` those of them without an allocation.
+    `all` are the claims that the pod names, and `pending` are the claims without an allocation.
     `extended` are the pod's extended resources to which DeviceClasses are mapped. `stale` is the
     special claim of an earlier attempt. `unready` are the indexes in `all` of claims whose binding
     conditions failed or timed out. `placed` are the claims, including `special`, that Reserve

@@ -182,7 +182,7 @@ class AffinityState:
         return met or self.may_be_first()
 
     def may_be_first(self) -> bool:
-        """Return whether the pod matches its own affinity terms and no placed pod does.
+        """Return whether the pod matches its own affinity terms and no placed pod matches them.
 
         upstream: satisfyPodAffinity
         """

@@ -70,7 +70,7 @@ class NodeResourcesFit:
         self._args = args or FitArgs()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Return None if the pod fits, else a rejection naming the insufficient resources."""
+        """Return None if the pod fits, else a rejection with the insufficient resources."""
         wanted = pod.shape.wanted
         requested, allocatable = node.requested, node.allocatable
         short: list[int] = []

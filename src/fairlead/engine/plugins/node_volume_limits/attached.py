@@ -74,7 +74,7 @@ class AttachedVolumes:
     # --- queries ---------------------------------------------------------------------------
 
     def counts(self, driver: str) -> Ints | None:
-        """Return the number of volumes of `driver` on each row; None if no row has any."""
+        """Return the number of volumes of `driver` on each row; None if it has no volumes."""
         return self._counts.get(driver)
 
     def rows_using(self, name: str) -> list[int]:

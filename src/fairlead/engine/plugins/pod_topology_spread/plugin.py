@@ -89,7 +89,10 @@ class PodTopologySpread:
     # --- constraints -----------------------------------------------------------------------
 
     def _counts(self, pod: PodInfo, action: str) -> SpreadCounts | None:
-        """Return refreshed counts for the pod's constraints with `action`, None without any."""
+        """Return refreshed counts for the pod's constraints with `action`.
+
+        Returns None if the pod has no such constraints.
+        """
         own = pod.shape.spec.topology_spread_constraints
         default = None
         if own:

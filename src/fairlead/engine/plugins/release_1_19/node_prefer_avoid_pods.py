@@ -1,4 +1,4 @@
-"""NodePreferAvoidPods of 1.19: pods of some controllers avoid nodes with an annotation.
+"""NodePreferAvoidPods of 1.19: pods avoid nodes whose annotation names their controller.
 
 The annotation scheduler.alpha.kubernetes.io/preferAvoidPods of a node names ReplicaSets and
 ReplicationControllers by kind and UID. The plugin's weight of 10000 outweighs all other plugins.
@@ -22,7 +22,7 @@ _KINDS: Final = ("ReplicationController", "ReplicaSet")
 
 
 class NodePreferAvoidPods:
-    """Scores 0 on nodes whose annotation names the pod's controller, otherwise 100 (Score)."""
+    """Scores nodes 0 if their annotation names the pod's controller, otherwise 100 (Score)."""
 
     name = "NodePreferAvoidPods"
     locality = Locality.CLUSTER

@@ -101,7 +101,7 @@ class VolumeFinder:
         return flags
 
     def _reach(self, volume: PersistentVolume) -> Mask | None:
-        """Return, for each row, whether the node can reach `volume`; None means that all nodes can.
+        """Return, for each row, whether the node can reach `volume`; None means every node can.
 
         On nodes with CSI migration, an in-tree volume is matched by its driver's labels.
         """

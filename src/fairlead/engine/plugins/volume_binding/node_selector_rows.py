@@ -1,6 +1,7 @@
 """Evaluates node selectors for all rows of the node table together.
 
-A volume's node affinity can use node labels only: a requirement on metadata.name sees "".
+A volume's node affinity can use node labels only: a requirement on metadata.name is evaluated
+against "".
 upstream: component-helpers/storage/volume/helpers.go: CheckNodeAffinity
 """
 
@@ -59,7 +60,10 @@ def simple_values(selector: NodeSelector) -> tuple[str, tuple[str, ...]] | None:
 
 
 def label_mask(selector: LabelSelector, table: NodeTable) -> Mask:
-    """Return, for each row, whether `selector` matches the node; an empty selector always does."""
+    """Return, for each row, whether `selector` matches the node.
+
+    An empty selector matches every node.
+    """
     rows = np.arange(table.capacity)
     found = np.ones(table.capacity, np.bool_)
     for key, value in selector.match_labels.items():

@@ -62,7 +62,7 @@ class PodGroupAttempt:
 class PodGroupResult:
     """The result of a PodGroup's cycle.
 
-    `attempts` are in the order of the members; after an error, later members have none. If
+    `attempts` are in the order of the members; after an error, later members have no attempt. If
     `awaits_preemption` is set, the group fits once the victims are gone. `victims` are the pods
     that preemption removes for the group as a whole, the least important pod last.
     """

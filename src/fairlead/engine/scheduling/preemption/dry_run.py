@@ -317,7 +317,7 @@ def _reach(beyond: Sequence[object], state: CycleState) -> frozenset[str] | None
     """Return the topology keys whose domains contain all pods that affect a node's result.
 
     Returns an empty set if only the pods on the node affect it, and None if any pod in the cluster
-    may. `beyond` are the plugins that depend on other nodes.
+    may affect it. `beyond` are the plugins that depend on other nodes.
     """
     match beyond:
         case []:

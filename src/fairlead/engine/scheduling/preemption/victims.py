@@ -129,7 +129,7 @@ def select_victims_by_resources(
 
 
 def _reprieve(trial: Trial, other: PodInfo, node: NodeInfo) -> bool:
-    """Add `other` back if the preemptor still fits the node with it; return whether it does."""
+    """Add `other` back if the preemptor still fits the node then; return whether it was added."""
     trial.add(other, node)
     if trial.verdict(node) is None:
         return True

@@ -358,7 +358,7 @@ class SchedulingQueue:
         return None
 
     def _next_leftover_flush(self) -> Instant | None:
-        """Return the time of the next leftover flush that can wake a pod, None if none can."""
+        """Return the time of the next leftover flush that can wake a pod, or None."""
         oldest = self._oldest()
         if oldest is None:
             return None

@@ -98,7 +98,7 @@ def with_affinity(pod: Pod, affinity: Affinity) -> Pod:
 def propose_for_pod_affinity(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield the deletion of the conflicting pod, or the removal of a term if there is none."""
+    """Yield the deletion of the conflicting pod; without such a pod, the removal of a term."""
     for other in _blockers(framework, pod, node):
         yield deleting([other], f" on node {framework.cluster.node_of(other)}")
     yield from _drop_terms(pod.pod)
