@@ -93,7 +93,7 @@ class NodeSelector(_View, frozen=True):
 
 
 class PreferredSchedulingTerm(_View, frozen=True):
-    """A preferred term for nodes with a weight (1..100)."""
+    """A node selector term and its weight (1..100)."""
 
     weight: int
     preference: NodeSelectorTerm
@@ -121,7 +121,7 @@ class PodAffinityTerm(_View, frozen=True):
 
 
 class WeightedPodAffinityTerm(_View, frozen=True):
-    """A preferred term for other pods with a weight (1..100)."""
+    """A pod affinity term and its weight (1..100)."""
 
     weight: int
     pod_affinity_term: PodAffinityTerm

@@ -103,7 +103,10 @@ class PluginOrder:
         return [(plugin, weight) for plugin, weight in scorers if weight]
 
     def queue_sort(self) -> Plugin:
-        """Return the plugin that orders the queue. Raises PointError if it is not exactly one."""
+        """Return the plugin that orders the queue.
+
+        Raises PointError if the profile has no such plugin or several.
+        """
         found = self.at("QueueSort")
         if len(found) != 1:
             name = self._profile.scheduler_name

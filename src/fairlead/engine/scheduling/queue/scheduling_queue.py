@@ -347,7 +347,7 @@ class SchedulingQueue:
                 self._enqueue(queued, now)
 
     def _oldest(self) -> QueuedPod | None:
-        """Return the pod that has waited longest in the unschedulable pool and is not gated."""
+        """Return the pod that has waited longest in the unschedulable pool, ignoring gated pods."""
         heap = self._waiting_since
         while heap:
             timestamp, token, queued = heap[0]

@@ -143,7 +143,7 @@ class PodIndex:
         return new
 
     def watch(self, selector: PodSelector, counts: DomainCounts, weight: int) -> None:
-        """Count all pods that `selector` matches in `counts`, now and later, until `unwatch`."""
+        """Count in `counts` all pods that `selector` matches, now and later, until `unwatch`."""
         watch = _Watch(selector, counts, weight)
         self._watches.add(selector.anchor, watch)
         self._watches_of.setdefault(counts, []).append(watch)
