@@ -1,4 +1,4 @@
-"""Makes running pods pending before both runs of a what-if, so that it compares placements.
+"""Makes running pods pending before both runs of a what-if, which then compares placements.
 
 A scheduler does not move running pods, so a changed scheduler configuration would not affect them.
 With `--reschedule` both runs start with the selected pods pending; the scheduler places the pods
@@ -45,7 +45,7 @@ _LABEL_SIGNS: Final = frozenset("=!()")
 
 @dataclass(frozen=True, slots=True)
 class DescheduledPods:
-    """The objects of a snapshot, in which the selected pods are pending, as `initial`.
+    """The objects of a snapshot (`initial`), in which the selected pods are pending.
 
     `arrivals` are the steps that remove the scheduling gates of these pods, if they have any.
     """

@@ -146,5 +146,5 @@ def _release(
 
 
 def refusal(source: str, name: str, problem: str) -> InputError:
-    """Return the error about the option or field `name`; `source` is the field's file, else ""."""
+    """Return the error about the option or field `name`; `source` is "" for an option."""
     return InputError(source, problem, field=name) if source else InputError(name, problem)

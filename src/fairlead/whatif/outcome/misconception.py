@@ -216,8 +216,8 @@ class _Evidence:
     def _changes(self, state: ZoneState) -> list[ZoneChange]:
         """Return the changes to `state` that lasted.
 
-        For example, a zone that fails completely has the state PartialDisruption for one monitor
-        pass.
+        Shorter changes are omitted: a zone that fails completely has the state PartialDisruption
+        for one monitor pass.
         """
         by_zone: dict[str, list[ZoneChange]] = defaultdict(list)
         for change in self.outage.zones:

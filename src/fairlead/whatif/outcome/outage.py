@@ -4,8 +4,8 @@
     a pod     down with its node ─▶ its replacement waits for a node ─▶ up again
 
 A replacement pod has the key of the first pod in its chain, so a running replacement means that the
-pod is back. A node is out of service in all states except the first two of NodeState. A pod is
-affected as soon as its node is out of service.
+pod is back. A node is out of service in all states except READY and CORDONED. A pod is affected as
+soon as its node is out of service.
 """
 
 from __future__ import annotations

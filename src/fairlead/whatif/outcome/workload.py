@@ -52,7 +52,7 @@ class WorkloadRef:
     def is_permanent(self) -> bool:
         """Whether the workload keeps its pods running.
 
-        Jobs do not: they create and delete pods even in a cluster at rest.
+        It is False for Jobs, which create and delete pods even in a cluster at rest.
         """
         return self.kind not in _FINITE
 

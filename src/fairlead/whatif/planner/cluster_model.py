@@ -265,7 +265,7 @@ class ClusterModel:
         return decode(world.store.create(manifest, self.now, write=world.user_write()))
 
     def count_quotas(self, namespace: str) -> bool:
-        """Update the usage of the quotas in `namespace`; return whether it has any quotas."""
+        """Update the usage of the quotas in `namespace`; return whether there are any quotas."""
         quotas = list(self._world.store.storage.items(RESOURCE_QUOTA, namespace))
         for quota in quotas:
             meta = quota["metadata"]

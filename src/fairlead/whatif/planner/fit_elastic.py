@@ -1,4 +1,4 @@
-"""fit --autoscale: the number of pods that fit before a limit of the autoscaler or a quota binds.
+"""fit --autoscale: the number of pods that fit up to a limit of the autoscaler or of a quota.
 
 The cluster is simulated with its autoscaler and with a new workload of a number of pods like the
 given pod. The number of pods grows until some pods find no node. A simulation in which all pods

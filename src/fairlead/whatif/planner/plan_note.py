@@ -1,4 +1,4 @@
-"""Notes of a plan: rules that did not act, and values added to the snapshot."""
+"""Notes of a plan: rules that were not applied, and values added to the snapshot."""
 
 from __future__ import annotations
 

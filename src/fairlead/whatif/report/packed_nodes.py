@@ -1,7 +1,7 @@
 """Packs nodes, their pods and their history into the columns of the page.
 
-    nodes      all that exist at any time in either run: first those at the end
-    pods       those on nodes at the end, in node order, then those that only the history contains
+    nodes      all nodes that exist at any time in either run: first the nodes at the end
+    pods       the pods on nodes at the end, in node order, then pods that only the history has
     a side     the run with the change (`after`), or without it (`before`)
 
 `static/node_state.js` computes the state of a side at an instant: it starts with the state at the
@@ -37,7 +37,7 @@ class NodeSide:
 
 
 def packed_nodes(after: NodeSide, before: NodeSide | None = None) -> Json:
-    """Return nodes as columns; the pods of all nodes as further columns, with a count per node."""
+    """Return nodes as columns, with their pods as further columns and a pod count per node."""
     nodes = _all_nodes(after, before)
     pods = _PodColumns(nodes[: len(after.nodes)])
     index = {node["name"]: at for at, node in enumerate(nodes)}

@@ -97,7 +97,7 @@ OUTAGE_TABLES = {
 
 
 def packed_outage(outage: OutageSection | None) -> Json | None:
-    """Return `outage` as columns; None if it is None."""
+    """Return `outage` as columns; None if `outage` is None."""
     if outage is None:
         return None
     source: Mapping[str, Any] = outage
@@ -160,7 +160,10 @@ _AUTOSCALING_LINES = ("nodes_without", "cost", "cost_without", "spent", "spent_w
 
 
 def packed_autoscaling(section: AutoscalingSection | None) -> Json | None:
-    """Return `section` as columns, with the samples that a screen can show; None for None."""
+    """Return `section` as columns, with only the samples that a screen can show.
+
+    Return None if `section` is None.
+    """
     if section is None:
         return None
     source: Mapping[str, Any] = section
@@ -192,7 +195,7 @@ QUEUES_MAX = 7  # the number of colours in the chart's palette
 
 
 def packed_queues(queues: QueueSection | None) -> Json | None:
-    """Return `queues` with only the samples that a screen can show; None for None."""
+    """Return `queues` with only the samples that a screen can show; None if it is None."""
     if queues is None:
         return None
     lines = queues["lines"][:QUEUES_MAX]

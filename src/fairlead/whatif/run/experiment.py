@@ -80,7 +80,7 @@ class Experiment:
 def with_batch(
     experiment: Experiment, options: BatchOptions, steps: Iterable[ScriptedStep]
 ) -> Experiment:
-    """Return `experiment` with the batch scheduler that `options` name or its pods need.
+    """Return `experiment` with the batch scheduler that `options` name or that its pods need.
 
     Pods created by `steps` count, too. Raises InputError.
     """

@@ -247,7 +247,10 @@ class _Reader:
             self._unrecorded.add(owner["kind"])
 
     def notes(self, earlier: int) -> Iterator[str]:
-        """Yield notes about writes that were left out; `earlier` is the number before the dump."""
+        """Yield notes about writes that were left out.
+
+        `earlier` is the number of writes before the dump.
+        """
         if earlier:
             yield f"{self.source}: {earlier:,} writes before the dump was taken are in it already."
         if self._left_out:

@@ -35,7 +35,7 @@ class GeneratedNodeGroup(StrictForm, frozen=True, kw_only=True):
 
 
 class GeneratedNodes(StrictForm, frozen=True, kw_only=True):
-    """Generated nodes: `nodes` plain ones plus `groups`; `zones` is a number or a list of names.
+    """Generated nodes: `nodes` nodes plus those of `groups`; `zones` is a number or names.
 
     Groups inherit allocatable, labels and taints.
     """

@@ -107,7 +107,7 @@ class Arrival:
 class RecordedTimes:
     """The times at which a pod was created, got a node and was deleted.
 
-    A time is None if this did not happen.
+    A time is None if the event did not happen.
     """
 
     created: DurationNs
@@ -211,7 +211,7 @@ def _read_table(path: Path, *forms: tuple[str, ...]) -> _Table:
 
 
 def _repeated(table: _Table, count_column: str) -> Iterator[tuple[int, int, Mapping[str, str]]]:
-    """Yield (line, running number, row) for each row, repeated as its count column says."""
+    """Yield (line, running number, row), repeating each row by its count column."""
     number = 0
     for line, row in enumerate(table.rows, start=2):
         count = _amount(table, line, row, count_column) if count_column in table.header else 1

@@ -171,7 +171,7 @@ class Manifest:
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """(Resource, namespace, name), which are unique together."""
+        """The triple (resource, namespace, name), which is unique."""
         return (self.kind.resource, self.ref.namespace, self.ref.name)
 
     def _as(self, kind: type[View]) -> View:

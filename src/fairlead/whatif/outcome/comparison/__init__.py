@@ -1,1 +1,1 @@
-"""Compares the outcome of a run with a change with the outcome of the run without the change."""
+"""Compares the outcomes of the runs with and without a change."""

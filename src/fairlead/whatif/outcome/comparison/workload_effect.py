@@ -53,7 +53,7 @@ class WorkloadEffect:
 
     @property
     def is_harmed(self) -> bool:
-        """Whether pods are missing, none was ready at some time, or a budget was breached."""
+        """Whether pods are missing, no pod was ready at some time, or a budget was breached."""
         left_over = self.pending + self.gone + self.not_created + self.undrained + self.down
         is_breached = self.budget is BudgetResult.BREACHED
         return bool(left_over or self._missing or self.had_no_ready_pod or is_breached)

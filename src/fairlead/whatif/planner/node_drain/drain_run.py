@@ -2,7 +2,7 @@
 
 The simulation's drain controller evicts through the eviction API, so no budget is broken. The run
 shows the delay of drains by budgets, and whether workloads without a budget stop. The cluster is
-loaded once; each number of nodes at once runs in a forked copy of the process.
+loaded once; the drains at each pace run in a forked copy of the process.
 """
 
 from __future__ import annotations

@@ -302,7 +302,7 @@ class _Rewriter:
         return text
 
     def _image(self, image: str) -> str:
-        """Return a pseudonym with a tag, so that a node's images match the pods' images."""
+        """Return a pseudonym of `image` with a tag, so that nodes' and pods' images match."""
         # upstream: pkg/scheduler/framework/plugins/imagelocality: normalizedImageName
         if not image:
             return image

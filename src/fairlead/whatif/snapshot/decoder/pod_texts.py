@@ -175,7 +175,7 @@ class PodTexts:
                     self._stated[texts] = PodTemplate(texts, self._decode)
 
     def _learn(self, workload: _Workload, text: bytes) -> None:
-        """Make a template of `text` and an earlier text, or extend a template; put it first."""
+        """Make a template of `text` and an earlier text, or extend one; move it to the front."""
         pieces, templates = pieces_of(text), workload.templates
         for known in templates:
             extended = known.texts.extended(pieces)
