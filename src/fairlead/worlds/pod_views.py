@@ -48,7 +48,7 @@ class PodViews:
         self._newest: dict[str, Pod] = {}  # by uid
 
     def load(self, views: Iterable[ApiObject]) -> None:
-        """Add the pods among `views`, the views of the objects that a store was filled with."""
+        """Add the pods in `views`, the views of all objects that a store was filled with."""
         self._newest |= {one.metadata.uid: one for one in views if isinstance(one, Pod)}
 
     def view_of(self, change: StoredChange) -> ApiObject:

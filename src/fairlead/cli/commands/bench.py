@@ -21,9 +21,8 @@ WIDTH: Final = 120
 _HEADINGS: Final = (
     "pods/s", "seconds", "CPU s", "peak MiB", "growth", "upstream", "times", "virtual s/s"
 )  # fmt: skip
-NEAREST_CUTOFF: Final = (
-    0.4  # A name need only be similar in part, such as the part before the slash.
-)
+# A name need only be similar in part, such as the part before the slash.
+NEAREST_CUTOFF: Final = 0.4
 
 
 def bench(

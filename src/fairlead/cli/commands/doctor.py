@@ -19,9 +19,8 @@ from fairlead import __version__
 from fairlead.cli import exit_code
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 
-_OPEN_FILES: Final = (
-    1024  # File descriptors: a served cluster needs one for each client connection.
-)
+# A served cluster needs a file descriptor for each client connection.
+_OPEN_FILES: Final = 1024
 _MEMORY_BYTES_PER_POD: Final = 20 << 10  # Memory of a what-if, per pod (docs/performance.md).
 _KUBECTL_SECONDS: Final = 10
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")

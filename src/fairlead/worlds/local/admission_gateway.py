@@ -32,7 +32,7 @@ from fairlead.worlds.perform import Outcome, perform, refused
 
 @dataclass(frozen=True, slots=True)
 class PendingCommand:
-    """A command that waits for the webhook `call`; `steps` continues the command afterwards."""
+    """A command that waits for the webhook `call`; `steps` continues it with the answer."""
 
     issued: Issued
     call: WebhookCall

@@ -34,7 +34,7 @@ def write_backup(directory: Path, copy_objects: Callable[[Path], None], target: 
 
 
 def restore_backup(source: Path, directory: Path) -> None:
-    """Restore the backup in the file `source` to `directory`, which must not exist or be empty.
+    """Restore the backup in the file `source` to `directory`, which must be absent or empty.
 
     Raises BackupError, OSError.
     """

@@ -180,7 +180,7 @@ def _require(directory: Path, name: str, is_one: Callable[[str], bool], text: st
 
 
 def _require_private(path: Path) -> None:
-    """Raise an error if other users of this machine can read the credentials in the file `path`."""
+    """Raise ValueError if other users of this machine can read the credentials in `path`."""
     mode = path.stat().st_mode
     if mode & (S_IRGRP | S_IROTH):
         problem = f"can be read by others (mode {S_IMODE(mode):o}); run chmod 600 {path}"

@@ -171,7 +171,7 @@ class PodWriteCopies:
         return True
 
     def learn(self, described: PodWrite) -> None:
-        """Remember the result of a write that went through all stages as a template."""
+        """Store a template of a write that went through all stages, with its result."""
         old = described.pod
         new = self._store.find(POD, old["metadata"]["namespace"], old["metadata"]["name"])
         if new is None or new is old or not _is_typical(described, new):

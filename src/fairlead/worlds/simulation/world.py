@@ -147,7 +147,7 @@ class SimulatedWorld:
         self._pending_stimuli.append(ObjectsLoaded(views))
 
     def at(self, due: Instant, act: Act) -> None:
-        """Call `act` at `due`; calls at equal times keep their order.
+        """Schedule a call of `act` at the time `due`; calls with equal times keep their order.
 
         An exception that `act` raises ends the run.
         """

@@ -174,7 +174,10 @@ class DashboardApp:
     # --- the live state ------------------------------------------------------------------------
 
     async def _stream(self, receive: Receive, send: Send) -> None:
-        """Send the state now and after each change, until the client or the server ends."""
+        """Send the state now and after each change.
+
+        Ends when the client disconnects or the server stops.
+        """
         if self._streams >= STREAMS_MAX:
             raise _Refusal(429, "Too many pages are open.\n")
         self._streams += 1

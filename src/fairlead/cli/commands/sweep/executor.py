@@ -25,9 +25,8 @@ Executor = Callable[[str, Sequence[Case], ScenarioFiles], Results]
 DASK: Final = "dask://"
 _PROCESSES: Final = re.compile(r"processes(?::([1-9]\d{0,3}))?")
 _CONNECT_S: Final = 10
-_IN_FLIGHT: Final = (
-    4  # Cases that are submitted for each process in advance, so that no process waits.
-)
+# Cases that are submitted for each process in advance, so that no process waits.
+_IN_FLIGHT: Final = 4
 _IN_FLIGHT_ON_DASK: Final = 1_000
 
 

@@ -111,7 +111,7 @@ def _read(request: WhatIfRequest) -> Snapshot:
 
 
 def _conditions(request: WhatIfRequest, options: RunOptions) -> Conditions:
-    """Return the conditions of the simulations that the options choose. Raises InputError."""
+    """Return the conditions that the options choose for both simulations. Raises InputError."""
     release = read_release(request.release.choice)
     return Conditions(
         seed=options.seed,

@@ -171,7 +171,7 @@ def _of_kubelet(conditions: list[Json]) -> list[Json]:
 
 
 def _is_ready(command: PatchStatus, pod: Json) -> bool:
-    """Return whether the pod is ContainersReady, after `command`; readiness gates do not count."""
+    """Return whether the pod's containers are ready after `command`, without readiness gates."""
     for condition in command.conditions:
         if condition.type == _CONTAINERS_READY:
             return condition.status == "True"
