@@ -1,7 +1,7 @@
 """Decides whether a webhook or policy applies to a request: rules, selectors and match conditions.
 
-With match policy Equivalent (the default), a rule for another version of a kind applies too, and
-the webhook or policy receives the object in that version. With Exact, such a rule does not apply.
+With match policy Equivalent (the default), a rule for another version of a kind applies too. The
+webhook or policy then receives the object in that version. With Exact, such a rule does not apply.
 
 upstream: apiserver/pkg/admission/plugin/webhook/{generic/webhook,matchconditions/matcher}.go,
 predicates/{rules,namespace,object}

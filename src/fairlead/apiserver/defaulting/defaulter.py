@@ -2,7 +2,7 @@
 
 Each type first gets the defaults of its single fields (`api.facts`), then its rule in `RULES` is
 applied. As in upstream's generated functions, an enclosing type is completed before the types
-inside it, so a rule can rely on the defaults of the enclosing types.
+inside it. So a rule can rely on the defaults of the enclosing types.
 
 upstream: pkg/apis/*/*/zz_generated.defaults.go,
 pkg/apis/core/v1/defaults.go:SetDefaults_Service, pkg/apis/networking/v1/defaults.go,

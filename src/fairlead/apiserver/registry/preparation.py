@@ -1,7 +1,7 @@
 """Sets the metadata and status that the server owns when an object is created or updated.
 
 The server sets uid, timestamps and generation. If status is a subresource, a new object does not
-keep the status that the client sent, and an update of the whole object does not change its status.
+keep the status that the client sent. An update of the whole object does not change its status.
 
 upstream: apiserver/pkg/registry/rest/{create,update}.go:BeforeCreate, BeforeUpdate
 """

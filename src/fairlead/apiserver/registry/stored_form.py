@@ -2,8 +2,8 @@
 
 Loading a dump (`snapshot_load`) sets defaults, label keys, priority and tolerations in JSON values,
 and validates these values. Almost every object of a dump comes from an API server that has already
-done this. The view that is decoded directly from the text of such an object equals the view that
-loading would produce, so no JSON value needs to be built until the object is read.
+done this. For such an object, the view that is decoded from its text equals the view that loading
+would produce. So no JSON value needs to be built until the object is read.
 
 `has` returns True only if `snapshot_load.as_stored` and the admission plugins that run on loading
 would neither refuse the object nor change its view. If this is uncertain, `has` returns False, and

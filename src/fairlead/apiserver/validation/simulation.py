@@ -1,7 +1,7 @@
 """The part of validation that simulations use: the rules that affect decisions.
 
 A simulated cluster stores objects as scenario authors write them, without the fields that no
-controller reads, so the rules about these fields are left out. Each function applies a part of the
+controller reads. So the rules about these fields are left out. Each function applies a part of the
 rules of a kind.
 """
 

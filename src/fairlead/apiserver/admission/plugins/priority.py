@@ -4,8 +4,8 @@ A new pod gets the value and preemption policy of its PriorityClass. A pod that 
 those of the default class, or priority 0 if there is no default class. A pod that sets these fields
 itself is refused, unless they equal the resolved values. Existing pods keep their values.
 
-A pod of a snapshot that names a class but has no priority was written by hand, so it is resolved
-like a new pod. PodGroups of scheduling.k8s.io get a priority in the same way.
+If a pod of a snapshot names a class but has no priority, it was written by hand. Its priority is
+resolved like that of a new pod. PodGroups of scheduling.k8s.io get a priority in the same way.
 
 upstream: plugin/pkg/admission/priority/admission.go,
 pkg/registry/scheduling/priorityclass/storage/storage.go

@@ -1,8 +1,8 @@
 """The RBAC authorizer: evaluates the roles and bindings in storage.
 
-A request is allowed if a binding gives the user, or a group of the user, a role with a rule that
-allows the request. Members of `system:masters` may do everything. The bindings are compiled at
-their first use, and again after any role or binding has changed.
+A request is allowed if the user, or a group of the user, is bound to a role with a rule that allows
+the request. Members of `system:masters` may do everything. The bindings are compiled at their first
+use, and again after any role or binding has changed.
 
 upstream: plugin/pkg/auth/authorizer/rbac/rbac.go,
 component-helpers/auth/rbac/validation/rule.go

@@ -41,8 +41,8 @@ def bind(  # noqa: PLR0913 - the parts of one request
     """Assign the pod `name` to `node`, and return the stored pod. The node need not exist.
 
     `labels` and `annotations` are added to the pod. A non-empty `uid` is a precondition. Raises
-    ApiError 404 if the pod does not exist, 500 if `node` is "", and 409 if the uid differs or the
-    pod is already assigned, terminating or gated.
+    ApiError 404 if the pod does not exist, and 500 if `node` is "". Raises ApiError 409 if the uid
+    differs, or if the pod is already assigned, terminating or gated.
     """
     if not node:
         raise internal_error("target.name: Required value")

@@ -1,7 +1,7 @@
 """matchLabelKeys and mismatchLabelKeys: merges the pod's labels into its selectors.
 
 When a pod is created, the server merges the labels that these keys name into the stored
-labelSelector, so that readers of the pod need only the selector. A key that no label of the pod has
+labelSelector. Readers of the pod then need only the selector. A key that no label of the pod has
 adds nothing. An absent selector, which matches nothing, stays absent. Merging again changes
 nothing, so the pods of dumps can be merged too.
 
