@@ -36,13 +36,13 @@ LABELS = {
 SIZE = {"cpu": "2", "memory": "8Gi", "pods": "110"}
 
 
-def node(*taints):
+def node(*taints, name="m", **labels):
     return decode(
         {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": "m", "uid": "node-m", "labels": LABELS},
-            "spec": {"providerID": "fairlead:///m", "taints": list(taints)},
+            "metadata": {"name": name, "uid": f"node-{name}", "labels": LABELS | labels},
+            "spec": {"providerID": f"fairlead:///{name}", "taints": list(taints)},
             "status": {
                 "capacity": SIZE,
                 "allocatable": SIZE,
@@ -52,36 +52,38 @@ def node(*taints):
     )
 
 
-def claim(node_name="m", **meta):
+def claim(node_name="m", *, name="m", **meta):
     created = {"creationTimestamp": "2026-01-01T00:00:00Z", "labels": LABELS, **meta}
-    status = {"providerID": "fairlead:///m", "nodeName": node_name, "capacity": SIZE}
+    status = {"providerID": f"fairlead:///{name}", "nodeName": node_name, "capacity": SIZE}
     return decode(
         {
             "apiVersion": "karpenter.sh/v1",
             "kind": "NodeClaim",
-            "metadata": {"name": "m", "finalizers": ["karpenter.sh/termination"], **created},
+            "metadata": {"name": name, "finalizers": ["karpenter.sh/termination"], **created},
             "spec": {"expireAfter": "Never"},
             "status": status,
         }
     )
 
 
-def pool(**status):
+def pool(disruption=None, **status):
     (manifest, _) = node_pools(1)
     manifest["metadata"]["name"] = "general"
+    manifest["spec"]["disruption"] |= disruption or {}
     manifest["spec"]["template"]["spec"]["expireAfter"] = "Never"
     return decode({**manifest, "status": status})
 
 
-def pod(node_name="m"):
+def pod(node_name="m", *, name="p", cpu="1", selector=None):
     return decode(
         {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": "p", "namespace": "ns", "uid": "pod-p"},
+            "metadata": {"name": name, "namespace": "ns", "uid": f"pod-{name}"},
             "spec": {
                 "nodeName": node_name,
-                "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}],
+                "nodeSelector": selector or {},
+                "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}],
             },
             "status": {"phase": "Running"},
         }
@@ -178,6 +180,26 @@ def test_an_empty_node_is_removed_after_the_blocked_pod_has_ended(blocked):
     assert blocked.count(DeleteObject, "Node") == 0
     blocked.run_with_nodes(3700)
     assert blocked.count(DeleteObject, "Node") == 1
+
+
+def test_a_node_that_becomes_consolidatable_is_considered_after_five_minutes():
+    """A NodeClaim that becomes Consolidatable does not change the consolidation state."""
+    disruption = {
+        "consolidationPolicy": "WhenEmptyOrUnderutilized",
+        "consolidateAfter": "60s",
+        "budgets": [{"nodes": "100%"}],
+    }
+    controller = Controller(
+        pool(disruption), claim(), node(only="m"), pod(cpu="1900m", selector={"only": "m"})
+    )
+    controller.run_with_nodes(100)
+    controller.tell(ObjectChanged(claim("n", name="n")))
+    controller.tell(ObjectChanged(node(name="n")))
+    controller.tell(ObjectChanged(pod("n", name="q", cpu="100m")))
+    controller.run_with_nodes(390)
+    assert controller.count(DeleteObject, "NodeClaim") == 0
+    controller.run_with_nodes(430)
+    assert [c.target.name for c in controller.history if isinstance(c, DeleteObject)] == ["n"]
 
 
 def test_a_refused_deletion_of_a_node_is_repeated(deleted):

@@ -85,6 +85,8 @@ class DisruptionLoop:
         self.drift = Drift(self.context)
         self.multi = MultiNodeConsolidation(self.context, memory)
         self.single = SingleNodeConsolidation(self.context, memory)
+        # whether the last loop skipped a method that found nothing in the current state
+        self.has_skipped = False
 
     @property
     def methods(self) -> tuple[DisruptionMethod, ...]:
@@ -103,8 +105,10 @@ class DisruptionLoop:
             return LoopResult((), UNSYNCED_RETRY_NS)
         self.context.rejected.clear()
         self.context.notes.clear()
+        self.has_skipped = False
         for method in self.methods:
             if self._cluster.memory.still_holds(method.name, now):
+                self.has_skipped = True
                 continue
             candidates = self.context.candidates.of(
                 method.disruption_class, method.should_disrupt, now
@@ -207,11 +211,16 @@ class DisruptionController:
                 self._loop_at = self._next_check(now)
 
     def _next_check(self, now: Instant) -> Instant | None:
-        """Return the time at which a nomination ends, so that a loop could have a new result.
+        """Return the time at which a loop could have a new result without a change of the cluster.
 
-        Returns None if no node is nominated.
+        This is the end of a nomination. If the last loop skipped a method, it is also the time at
+        which all methods run again: what triggered that loop (a NodeClaim that became
+        Consolidatable) did not start a new state. Returns None if neither is due.
         """
-        later = [due for due in self._context.cluster.nominated_until.values() if due > now]
+        cluster = self._context.cluster
+        later = [due for due in cluster.nominated_until.values() if due > now]
+        if self._loop.has_skipped:
+            later.append(cluster.memory.looks_again_at())
         return max(min(later), now + LOOP_PERIOD_NS) if later else None
 
     def _start(self, command: DisruptionCommand, now: Instant) -> None:
