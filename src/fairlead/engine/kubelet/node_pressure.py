@@ -300,8 +300,10 @@ def may_be_evicted(pod: Pod) -> bool:
 
 
 def _rank(pod: Pod, resource: str) -> tuple[bool, int, int, str]:
+    # upstream: pkg/kubelet/eviction/helpers.go: rankMemoryPressure; rankPIDPressure has no requests
     used, requested = usage_of(pod).get(resource, 0), _requested(pod, resource)
-    return used <= requested, pod_priority(pod), requested - used, pod.key
+    is_within = resource != "pids" and used <= requested
+    return is_within, pod_priority(pod), requested - used, pod.key
 
 
 def _requested(pod: Pod, resource: str) -> int:

@@ -249,6 +249,7 @@ class ClusterRunner:
         self._named.add(name)
         if name in REQUIRED:
             self._fail(f"{name} may not be read")
+            return
         log(f"{name} may not be read, so decisions do not take them into account")
 
     def _name_absent(self) -> None:

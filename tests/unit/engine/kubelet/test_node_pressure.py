@@ -122,8 +122,9 @@ def test_of_process_ids_nothing_can_be_requested():
         pod("a", "pids=10", priority=1),
         pod("b", "pids=20"),
         pod("c", "pids=30"),
+        pod("low", "memory=1Mi", priority=-1),
     ]
-    assert [one.metadata.name for one in ranked(pods, "pids")] == ["c", "b", "a"]
+    assert [one.metadata.name for one in ranked(pods, "pids")] == ["low", "c", "b", "a"]
 
 
 def test_static_and_critical_pods_stay():
