@@ -94,7 +94,8 @@ class Auditor:
         self._binding: dict[str, str] = {}  # those of which the Bind is unanswered
         self._taint_sent: dict[str, list[Instant]] = {}  # by node
         self._unseen_writes: dict[str, Instant] = {}  # by node, of which no change was shown yet
-        self._shown_late: dict[str, Instant] = {}  # by node, when a change was shown late
+        self._unanswered: dict[str, Instant] = {}  # by node, the first write without an answer
+        self._delayed: dict[str, Instant] = {}  # by node, when a write was shown or answered late
         self._last_turn: dict[str, Instant] = {}
         self._rates: dict[str, float] = {}
         self._karpenter = KarpenterAuditor(checked, self._nodes, self._pods, self._pods_on)
@@ -143,9 +144,10 @@ class Auditor:
                     self._check_taint_eviction(deletion)
                 case PatchObject(ObjectRef(kind="Node", name=name), patch):
                     adds = self._adds_outage(name, patch.get("spec", {}).get("taints") or ())
-                    if adds and self._shown_late.get(name) != self.now:
+                    if adds and self._delayed.get(name) != self.now:
                         self._taint_sent.setdefault(name, []).append(self.now)
                     self._unseen_writes.setdefault(name, self.now)
+                    self._unanswered.setdefault(name, self.now)
                 case RecordEvent(regarding=cron_job, reason="UnexpectedJob", note=note):
                     self.unexpected_jobs.add((cron_job.namespace, note.rpartition(": ")[2]))
                 case _:
@@ -185,8 +187,8 @@ class Auditor:
                     self._last_turn.pop(zone, None)
             case NodeTainted(node, zone, _, True):
                 # The record comes with the answer, which may be late; a write took the turn, of
-                # several after conflicts the first one. A write that had to wait until the watch
-                # showed the one before it took its turn at an unknown time.
+                # several after conflicts the first one. A write that had to wait until the write
+                # before it was answered and shown took its turn at an unknown time.
                 sent = self._taint_sent.pop(node, [])
                 if sent:
                     self._check_rate(zone, sent)
@@ -204,14 +206,24 @@ class Auditor:
             case ObjectsLoaded(views):
                 for view in views:
                     self._see(view, _since(view, self.now))
+            case CommandFailed() | CommandSucceeded():
+                self._settle(stimulus)
+            case _:
+                pass
+
+    def _settle(self, outcome: CommandFailed | CommandSucceeded) -> None:
+        match outcome:
             case CommandFailed(CreateObject() as command, reason):
                 if reason is not FailureReason.ALREADY_EXISTS:
                     self._karpenter.drop_claim(command.target.name)
-            case CommandFailed(command=Bind(pod=pod)):
+            case CommandFailed(Bind(pod=pod)):
                 self._binding.pop(pod.uid, None)
                 self._placed.pop(pod.uid, None)
-            case CommandSucceeded(command=Bind(pod=pod)):
+            case CommandSucceeded(Bind(pod=pod)):
                 self._binding.pop(pod.uid, None)
+            case CommandSucceeded(PatchObject(ObjectRef(kind="Node", name=name))):
+                if self.now - self._unanswered.pop(name, self.now) >= _LATE:
+                    self._delayed[name] = self.now
             case _:
                 pass
 
@@ -226,7 +238,7 @@ class Auditor:
                 self._nodes[view.metadata.name] = view
                 written = self._unseen_writes.pop(view.metadata.name, self.now)
                 if self.now - written >= _LATE:
-                    self._shown_late[view.metadata.name] = self.now
+                    self._delayed[view.metadata.name] = self.now
                 self._see_taints(view, since)
             case PodGroup():
                 self._groups[view.key] = view
