@@ -98,7 +98,7 @@ def schema_causes(
     """
     malformed = next(malformed_paths(raw, field), None)
     if malformed is not None:
-        yield invalid(malformed, "", "there must stand something of another type")
+        yield invalid(malformed, "", "the value has the wrong type")
         return
     if has_status:
         yield from _root_with_status_causes(raw, field)

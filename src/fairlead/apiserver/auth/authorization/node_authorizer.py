@@ -244,6 +244,13 @@ _STATELESS_CHECKS: Final[Mapping[tuple[str, str], Check]] = {
 }
 
 
+# The fields of a container's `envFrom` and `env` that refer to objects of a resource.
+_ENVIRONMENT_KEYS: Final[Mapping[str, tuple[str, str]]] = {
+    "secrets": ("secretRef", "secretKeyRef"),
+    "configmaps": ("configMapRef", "configMapKeyRef"),
+}
+
+
 # --- what pods refer to ---------------------------------------------------------------------
 
 
@@ -275,9 +282,10 @@ def referenced_names(pod: Json, resource: str) -> set[str]:
         found.update(one.get("name", "") for one in spec.get("imagePullSecrets") or ())
     for volume in spec.get("volumes") or ():
         found.update(_volume_references(volume, resource))
-    for container_list in ("containers", "initContainers", "ephemeralContainers"):
-        for container in spec.get(container_list) or ():
-            found.update(_environment_references(container, resource))
+    if resource in _ENVIRONMENT_KEYS:
+        for container_list in ("containers", "initContainers", "ephemeralContainers"):
+            for container in spec.get(container_list) or ():
+                found.update(_environment_references(container, resource))
     return found - {""}
 
 
@@ -295,9 +303,7 @@ def _volume_references(volume: Json, resource: str) -> Iterator[str]:
 
 
 def _environment_references(container: Json, resource: str) -> Iterator[str]:
-    all_keys, key = ("secretRef", "secretKeyRef")
-    if resource == "configmaps":
-        all_keys, key = ("configMapRef", "configMapKeyRef")
+    all_keys, key = _ENVIRONMENT_KEYS[resource]
     for source in container.get("envFrom") or ():
         yield (source.get(all_keys) or {}).get("name", "")
     for variable in container.get("env") or ():

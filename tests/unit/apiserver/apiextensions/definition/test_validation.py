@@ -48,7 +48,7 @@ def problems(row):
     ]
 
 
-ODD = "there must stand something of another type"
+ODD = "the value has the wrong type"
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,7 @@ CLUSTER = of(
         "node-1",
         volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}],
         resourceClaims=[{"name": "r", "resourceClaimName": "claim"}, {"name": "t"}],
+        containers=[{"name": "c", "envFrom": [{"secretRef": {"name": "token"}}]}],
     )
     | {"status": {"resourceClaimStatuses": [{"name": "t", "resourceClaimName": "made"}]}},
     pod_on("node-2", "q"),
@@ -139,6 +140,8 @@ ONLY_OWN = "only its own Node object"
             asks("get", "persistentvolumeclaims/status", namespace="n", name="c"),
             "can only get/update/patch this type",
         ),
+        # a Secret of the same name is not a claim
+        (asks("get", "persistentvolumeclaims", namespace="n", name="token"), UNRELATED),
         (asks("get", "persistentvolumes", name="other"), UNRELATED),
         (asks("list", "persistentvolumes"), "can only get individual resources of this type"),
         (
