@@ -31,7 +31,7 @@ BatchConfig = Annotated[
         "Configuration of the batch scheduler: a kube-batch or Volcano file, or a built-in "
         "configuration: fairlead, kube-batch, kube-batch-upstream or volcano. With single-pods, "
         "no batch scheduler runs, and every pod is scheduled on its own. Default: fairlead if the"
-        " schedulerName of any pod names a batch scheduler.",
+        " schedulerName of any pod is kube-batch or volcano, or fairlead and there are PodGroups.",
     ),
 ]
 RunningBatchConfig = Annotated[

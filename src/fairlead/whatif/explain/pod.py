@@ -6,7 +6,7 @@ A pod that already has a node is evaluated as if it were pending.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
@@ -17,6 +17,7 @@ from fairlead.api.pods.facts import is_terminal
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.store import Store
+from fairlead.engine.batch.scheduler_name import FAIRLEAD
 from fairlead.engine.core.command import CallExtender, ObjectRef
 from fairlead.engine.core.status import Status
 from fairlead.engine.core.stimulus import CallOutcome, ObjectsLoaded
@@ -35,6 +36,7 @@ from fairlead.engine.scheduling.remedy.change import Remedy
 from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.configuration.batch.batch_config import DEPLOYED_NOTE
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.new_pod import NewPods
@@ -57,7 +59,7 @@ class Explanation:
 
     `remedies` contains small changes that would make an infeasible node feasible, keyed by node.
     `unasked` is the number of infeasible nodes after the first REMEDIES_MAX, for which no remedy
-    was searched.
+    was searched. `notes` name what the explanation assumes.
     """
 
     pod: str
@@ -66,6 +68,7 @@ class Explanation:
     evaluation: Evaluation
     remedies: dict[str, Remedy]
     unasked: int
+    notes: tuple[str, ...] = ()
 
 
 def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -> Explanation:
@@ -118,8 +121,10 @@ def _explanation(
     with reaching(config.extenders) as extenders:
         evaluation = evaluate(served, info, _extender_calls(extenders, store, info))
     remedies, unasked = _remedies(served, info, evaluation)
-    node = found.spec.node_name
-    return Explanation(found.key, node, info.priority, evaluation, remedies, unasked)
+    node, name = found.spec.node_name, found.spec.scheduler_name
+    is_guessed = all(profile.scheduler_name != name for profile in config.profiles)
+    notes = (DEPLOYED_NOTE,) if is_guessed else ()
+    return Explanation(found.key, node, info.priority, evaluation, remedies, unasked, notes)
 
 
 def _remedies(
@@ -168,10 +173,14 @@ def _as_pending(pod: Pod) -> Pod:
 def _serve(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObject]) -> Served:
     """Return the scheduler profile of `pod`, ready to run on a cluster that contains `others`.
 
+    For the name `fairlead` of deployed manifests, the first profile is used if no profile has it.
+
     `source` names the file in errors. Raises InputError if no profile has the pod's schedulerName.
     """
     profiles = {profile.scheduler_name: profile for profile in config.profiles}
     profile = profiles.get(pod.spec.scheduler_name)
+    if profile is None and pod.spec.scheduler_name == FAIRLEAD:
+        profile = replace(config.profiles[0], scheduler_name=FAIRLEAD)
     if profile is None:
         name = pod.spec.scheduler_name
         raise InputError(
@@ -219,6 +228,7 @@ def explanation_json(explanation: Explanation) -> Json:
         },
         "preemption": None if found.preemption is None else _preemption(found.preemption),
         "room": None if found.room is None else _room(found.room),
+        "notes": list(explanation.notes),
     }
 
 

@@ -14,7 +14,12 @@ from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
 from fairlead.whatif.change.step import ScriptedStep
-from fairlead.whatif.configuration.batch.batch_config import batch_config, with_job_schedulers
+from fairlead.whatif.configuration.batch.batch_config import (
+    DEPLOYED_NOTE,
+    batch_config,
+    with_deployed_profile,
+    with_job_schedulers,
+)
 from fairlead.whatif.configuration.batch.options import SINGLE_PODS, BatchOptions
 from fairlead.whatif.configuration.controller_manager import DEFAULT
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
@@ -86,8 +91,11 @@ def with_batch(
     """
     if options.source == SINGLE_PODS:
         return replace(experiment, batch=None, scheduler=with_job_schedulers(experiment.scheduler))
-    config = batch_config(options, experiment.scheduler, experiment.initial, steps)
-    return replace(experiment, batch=config)
+    known, initial, steps = experiment.scheduler, experiment.initial, tuple(steps)
+    config = batch_config(options, known, initial, steps)
+    scheduler = with_deployed_profile(known, config, initial, steps)
+    note = () if scheduler is known else (DEPLOYED_NOTE,)
+    return replace(experiment, batch=config, scheduler=scheduler, notes=(*experiment.notes, *note))
 
 
 def with_topology_labels(experiment: Experiment) -> Experiment:

@@ -276,6 +276,8 @@ def print_explanation(explanation: Explanation, console: Console, *, all_nodes: 
         print_line(console, "Use --all-nodes or -o json to list every node.", "dim")
     if found.room is not None and found.room.by != DEFAULT_PREEMPTION:
         _print_room(console, found.room)
+    for note in explanation.notes:
+        print_line(console, f"Note: {note}", "yellow")
 
 
 def _decision(found: Evaluation) -> str:

@@ -4,16 +4,22 @@ By default, the recommended configuration schedules pods whose schedulerName is 
 SCHEDULER_NAMES (`kube-batch`, `volcano`, `fairlead`); if there are no such pods, no batch scheduler
 runs. `single-pods` is for comparison: kube-scheduler places those pods one by one and ignores
 groups.
+
+The name `fairlead` has two meanings: it is also the profile that the manifests of `fairlead run`
+deploy in place of kube-scheduler. Pods with this name are the batch scheduler's if an option says
+so, if there is a PodGroup or a Queue, or if such a pod names its group. Otherwise the first profile
+schedules them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.objects import Node, Pod
-from fairlead.engine.batch.scheduler_name import SCHEDULER_NAMES
+from fairlead.engine.batch.info.group import GROUP_LABELS, GROUP_NAME_ANNOTATION, UPSTREAM_API
+from fairlead.engine.batch.scheduler_name import FAIRLEAD, SCHEDULER_NAMES
 from fairlead.engine.core.command import CreateObject
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.step import ScriptedStep
@@ -23,6 +29,13 @@ from fairlead.whatif.snapshot.manifest import Manifest
 
 if TYPE_CHECKING:
     from fairlead.engine.batch.configuration_file import BatchConfig
+
+DEPLOYED_NOTE: Final = (
+    f"Pods with schedulerName {FAIRLEAD} are scheduled one by one, as by `fairlead run` in its"
+    " manifests, because there is no PodGroup and no Queue. --batch-config fairlead gives them to"
+    " the batch scheduler."
+)
+_GROUP_KINDS: Final = ("PodGroup", "Queue")
 
 
 def batch_config(
@@ -48,14 +61,79 @@ def batch_config(
     if options.plugins:
         raise InputError(OPTION, "needs a --batch-config that names it")
     ours = tuple(name for name in SCHEDULER_NAMES if name not in profiles)
-    created = [c.manifest for s in steps for c in s.commands if isinstance(c, CreateObject)]
-    names = {_scheduler_name_of(manifest) for manifest in initial}
-    names.update(map(_scheduler_name, created))
+    initial, created = tuple(initial), _created(steps)
+    names = _names(initial, created)
+    if FAIRLEAD in names and not _has_groups(initial, created, scheduler):
+        ours = tuple(name for name in ours if name != FAIRLEAD)
     if names.isdisjoint(ours):
         return None
     from fairlead.whatif.configuration.batch.batch_file import recommended_config  # noqa: PLC0415
 
     return recommended_config(ours)
+
+
+def with_deployed_profile(
+    scheduler: SchedulerConfig,
+    batch: BatchConfig | None,
+    initial: Iterable[Manifest],
+    steps: Iterable[ScriptedStep] = (),
+) -> SchedulerConfig:
+    """Return `scheduler` with a profile `fairlead` if pods of this name would have no scheduler.
+
+    The profile is a copy of the first one. `batch` is the configuration of the batch scheduler.
+    """
+    taken = () if batch is None else batch.ownership.scheduler_names
+    if FAIRLEAD in taken or any(one.scheduler_name == FAIRLEAD for one in scheduler.profiles):
+        return scheduler
+    if FAIRLEAD not in _names(initial, _created(steps)):
+        return scheduler
+    deployed = replace(scheduler.profiles[0], scheduler_name=FAIRLEAD)
+    return replace(scheduler, profiles=(*scheduler.profiles, deployed))
+
+
+def _created(steps: Iterable[ScriptedStep]) -> list[Mapping[str, Any]]:
+    return [c.manifest for s in steps for c in s.commands if isinstance(c, CreateObject)]
+
+
+def _names(initial: Iterable[Manifest], created: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return the schedulerNames of all pods and pod templates."""
+    return {*map(_scheduler_name_of, initial), *map(_scheduler_name, created)}
+
+
+def _has_groups(
+    initial: Iterable[Manifest], created: Iterable[Mapping[str, Any]], scheduler: SchedulerConfig
+) -> bool:
+    """Return whether there is a PodGroup or a Queue, or a pod `fairlead` that names its group.
+
+    The scheduler itself schedules the PodGroups of scheduling.k8s.io if their feature gate is on.
+    """
+    concerned = (
+        manifest.value
+        for manifest in initial
+        if manifest.kind.kind in _GROUP_KINDS or _scheduler_name_of(manifest) == FAIRLEAD
+    )
+    for value in (*created, *concerned):
+        api = str(value.get("apiVersion")).partition("/")[0]
+        is_upstream = scheduler.version.pod_groups and api == UPSTREAM_API
+        if value.get("kind") in _GROUP_KINDS and not is_upstream:
+            return True
+        if _scheduler_name(value) == FAIRLEAD and _names_group(value, scheduler):
+            return True
+    return False
+
+
+def _names_group(value: Mapping[str, Any], scheduler: SchedulerConfig) -> bool:
+    """Return whether a pod, or a workload's pod template, names a group of the batch scheduler."""
+    template = (value.get("spec") or {}).get("template")
+    pod = template if isinstance(template, dict) else value
+    meta = pod.get("metadata") or {}
+    annotations, labels = meta.get("annotations") or {}, meta.get("labels") or {}
+    in_upstream_group = bool((pod.get("spec") or {}).get("schedulingGroup"))
+    return (
+        bool(annotations.get(GROUP_NAME_ANNOTATION))
+        or any(labels.get(label) for label in GROUP_LABELS)
+        or (in_upstream_group and not scheduler.version.pod_groups)
+    )
 
 
 def with_job_schedulers(scheduler: SchedulerConfig) -> SchedulerConfig:

@@ -7,14 +7,15 @@ from dataclasses import replace
 import pytest
 
 from fairlead.engine.batch.configuration_file import KUBE_BATCH_DEFAULT
-from fairlead.engine.batch.scheduler_name import SCHEDULER_NAMES
+from fairlead.engine.batch.scheduler_name import FAIRLEAD, KUBE_BATCH, SCHEDULER_NAMES, VOLCANO
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.configuration.batch.batch_config import batch_config
+from fairlead.whatif.configuration.batch.batch_config import DEPLOYED_NOTE, batch_config
 from fairlead.whatif.configuration.batch.batch_file import read_batch_config
 from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS, BatchOptions
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.jobs import NO_JOBS
 from fairlead.whatif.question import DEFAULT_CONDITIONS, what_if
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.experiment_run import run_experiment
@@ -65,13 +66,67 @@ def test_without_jobs_there_are_no_sessions(found, make):
     )
 
 
-@pytest.mark.parametrize("name", SCHEDULER_NAMES)
+@pytest.mark.parametrize("name", [KUBE_BATCH, VOLCANO])
 def test_a_pod_that_chose_jobs_is_enough(found, make, name):
     config = batch_config(
         DEFAULT_BATCH_OPTIONS, SchedulerConfig(), found(make.pod("p", schedulerName=name))
     )
     assert config.ownership.scheduler_names == SCHEDULER_NAMES
     assert "preempt" in config.actions
+
+
+def deployed(make, name, *, template=False, **metadata):
+    """A pod, or a Deployment, of the scheduler that the manifests deploy."""
+    if template:
+        workload = make.workload(schedulerName=FAIRLEAD)
+        workload["spec"]["template"].setdefault("metadata", {}).update(metadata)
+        return workload
+    pod = make.pod(name, schedulerName=FAIRLEAD)
+    pod["metadata"].update(metadata)
+    return pod
+
+
+GROUPED = {"annotations": {"scheduling.k8s.io/group-name": "g"}}
+
+
+def test_pods_of_the_deployed_scheduler_are_no_jobs(found, make):
+    objects = found(make.node("n"), deployed(make, "p"))
+    assert batch_config(DEFAULT_BATCH_OPTIONS, SchedulerConfig(), objects) is None
+
+
+def test_jobs_of_others_do_not_make_them_jobs(found, make):
+    objects = found(deployed(make, "p"), make.pod("q", schedulerName=VOLCANO))
+    config = batch_config(DEFAULT_BATCH_OPTIONS, SchedulerConfig(), objects)
+    assert config.ownership.scheduler_names == (KUBE_BATCH, VOLCANO)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param(lambda _: [group("g", 2)], id="a PodGroup"),
+        pytest.param(lambda make: [deployed(make, "q", **GROUPED)], id="a pod names its group"),
+        pytest.param(
+            lambda make: [deployed(make, "q", template=True, **GROUPED)], id="a template names it"
+        ),
+    ],
+)
+def test_groups_make_them_jobs(found, make, more):
+    objects = found(deployed(make, "p"), *more(make))
+    config = batch_config(DEFAULT_BATCH_OPTIONS, SchedulerConfig(), objects)
+    assert FAIRLEAD in config.ownership.scheduler_names
+
+
+def test_a_what_if_schedules_them_one_by_one_and_says_so(ask, make):
+    answer = ask([make.node("n"), make.node("m"), deployed(make, "p")], drain=("m",))
+    assert placed(answer.changed) == ["p"]
+    assert answer.changed.notes.count(DEPLOYED_NOTE) == 1
+
+
+def test_an_option_makes_them_jobs(ask, make):
+    objects = [make.node("n"), make.node("m"), deployed(make, "p")]
+    answer = ask(objects, batch="fairlead", drain=("m",))
+    assert DEPLOYED_NOTE not in answer.changed.notes
+    assert answer.changed.jobs != NO_JOBS
 
 
 def test_so_is_a_template(found, make):
