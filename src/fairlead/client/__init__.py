@@ -1,4 +1,4 @@
-"""A client of a real API server: kubeconfig, credentials, requests, and lists.
+"""A client of a real API server: kubeconfig, requests, lists and watches, leader election.
 
 This package imports only `api`, and makes no decisions about pods or nodes.
 """

@@ -51,8 +51,9 @@ class ConnectionConfig:
     """The URL of an API server, and the credentials for it.
 
     `name` identifies the connection in messages ("context prod"). `authority`, `certificate` and
-    `key` are PEM texts, "" if absent. A client certificate is always presented if it exists. Of the
-    other credentials, only the first that is set is used: token_file, token, password, exec_plugin.
+    `key` are PEM texts, "" if absent. A client certificate is always presented if it exists; if it
+    is not given, `exec_plugin` may supply it. The Authorization header uses the first credential
+    that is set: token_file, token, username with password, exec_plugin.
     """
 
     name: str

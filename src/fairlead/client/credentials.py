@@ -65,7 +65,10 @@ class Credentials:
         return headers
 
     def certificate(self) -> tuple[str, str]:
-        """Return (client certificate, its key) as PEM texts; both are "" without a certificate."""
+        """Return (client certificate, its key) as PEM texts; both are "" without a certificate.
+
+        Raises ConnectionConfigError if the exec plugin fails.
+        """
         if self._config.certificate or self._config.exec_plugin is None:
             return self._config.certificate, self._config.key
         credential = self._exec_credential(self._config.exec_plugin)
@@ -88,8 +91,8 @@ class Credentials:
     def _token_of_file(self, path: str) -> str:
         """Return the token in the file `path`, which is read every minute.
 
-        If the file cannot be read, return the last token. Raises ConnectionConfigError if no token
-        was ever read.
+        If the file cannot be read, return the last token, or "" if there is none. Raises
+        ConnectionConfigError if the configuration has no other token either.
         """
         now = self._clock()
         if now - self._file_read_at >= TOKEN_FILE_SECONDS:
@@ -110,7 +113,10 @@ class Credentials:
 
 
 def run_exec_plugin(source: str, plugin: ExecPlugin) -> Credential:
-    """Run a credential plugin. Raises ConnectionConfigError, whose source is `source`."""
+    """Run a credential plugin and return its credential.
+
+    Raises ConnectionConfigError with the given `source`.
+    """
     is_interactive = plugin.interactive_mode != "Never" and sys.stdin.isatty()
     if plugin.interactive_mode == "Always" and not is_interactive:
         problem = f"{plugin.command} needs a terminal (interactiveMode: Always)"

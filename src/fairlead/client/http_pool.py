@@ -107,8 +107,8 @@ class HttpPool:
     ) -> HttpResponse:
         """Send a request for `target`, a path with its query, and return the response.
 
-        A PUT or DELETE is repeated on a new connection if the server closed an idle one. Raises
-        UnreachableError or TimeoutError.
+        If the server has closed an idle connection, a PUT or DELETE is repeated on another
+        connection. Raises UnreachableError or TimeoutError.
         """
         request = self.encode(method, target, head, body)
         loop = asyncio.get_running_loop()
@@ -133,9 +133,10 @@ class HttpPool:
     def begin(
         self, request: bytes, *, tls: ssl.SSLContext | None, seconds_max: float, on_end: OnEnd
     ) -> bool:
-        """Send the bytes of `encode` on an idle connection; `on_end` is called once, later.
+        """Send `request`, made by `encode`, on an idle connection; `on_end` is called once, later.
 
-        Returns False, and sends nothing, if there is no such connection. No request is repeated.
+        Returns False, and sends nothing, if no connection is idle or if other requests wait for
+        one. No request is repeated.
         """
         connection = None if self._waiting else self._take_idle(tls)
         if connection is None:
@@ -152,7 +153,7 @@ class HttpPool:
         return True
 
     def encode(self, method: str, target: str, head: bytes, body: bytes) -> bytes:
-        """Return the bytes of a request; `head` comes from `head`."""
+        """Return the bytes of a request; `head` is the result of the method `head`."""
         if not _PLAIN_TARGET.fullmatch(target):
             target = quote(target, safe="/:?&=%+~!$'()*,;@")
         start = f"{method} {self._prefix}{target} HTTP/1.1\r\nContent-Length: {len(body)}\r\n"
@@ -267,7 +268,7 @@ class HttpPool:
         connection.send(request, on_end)
 
     def _return(self, connection: _Connection) -> None:
-        """Keep a connection whose request has ended for the next one, if it still works."""
+        """Keep the connection of an ended request for the next request, or close it."""
         self._busy.discard(connection)
         if self._is_closed or connection.is_closed or connection.tls is not self._tls:
             connection.abort()
@@ -280,10 +281,10 @@ class HttpPool:
         self._timer = loop.call_at(instant, self._expire, loop)
 
     def _expire(self, loop: AbstractEventLoop) -> None:
-        """Fail the requests that took too long; then close the idle connections.
+        """Fail the requests that took too long; if there were any, close the idle connections too.
 
-        One timer serves all requests, because creating and cancelling one for each costs CPU time.
-        It is not cancelled when a request ends, so it may find nothing to do.
+        One timer serves all requests, because a timer for each request costs CPU time. The timer is
+        not cancelled when a request ends, so it may find nothing to do.
         """
         self._timer = None
         now = loop.time()
@@ -383,7 +384,7 @@ class _Connection(asyncio.Protocol):
     # --- httptools -------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """Start to collect a response; a second one to the same request closes the connection."""
+        """Start to collect a response; a second response to one request closes the connection."""
         if self._complete is not None:
             self.abort()
         self._response = HttpResponse()

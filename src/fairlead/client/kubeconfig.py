@@ -165,7 +165,8 @@ class Kubeconfig:
 def kubeconfig_paths(path: str = "") -> list[str]:
     """Return the kubeconfig files to read: `path`, or the files in $KUBECONFIG, or ~/.kube/config.
 
-    Single files in $KUBECONFIG may be missing. Raises ConnectionConfigError if all are missing.
+    Missing files in $KUBECONFIG are skipped. Raises ConnectionConfigError if all of them, or
+    ~/.kube/config, are missing. `path` is not checked.
     """
     # upstream: client-go/tools/clientcmd/loader.go:NewDefaultClientConfigLoadingRules
     if path:

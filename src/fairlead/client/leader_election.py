@@ -1,12 +1,13 @@
 """LeaderElection: elects one of several replicas as leader, by means of a Lease.
 
-Every `retry_period` a replica reads the Lease. It takes the Lease if the Lease has no holder, or if
-the holder has not renewed it for `lease_duration` by this replica's own clock. The clocks of
-different replicas are never compared. A leader that has not renewed the Lease for `renew_deadline`
-loses leadership, so it stops before another replica can start.
+A replica that does not lead reads the Lease every `retry_period`, plus a random time. It takes the
+Lease if the Lease has no holder, or if the holder has not renewed it for `lease_duration` by this
+replica's own clock. The clocks of different replicas are never compared. A leader that has not
+renewed the Lease for `renew_deadline` loses leadership, so it stops before another replica can
+start.
 
 This state machine does no I/O: `begin` returns the request of an attempt, and its caller passes the
-response to `read` or `written`. Times are in ns.
+response to `read` or `written`, or calls `failed`. Times are in ns.
 
 upstream: client-go/tools/leaderelection/leaderelection.go: tryAcquireOrRenew
 """
@@ -74,7 +75,7 @@ class WriteLease:
 
 
 class LeaderElection:
-    """The leader election as one replica sees it."""
+    """The state of one replica in a leader election."""
 
     def __init__(self, config: ElectionConfig, jitter: Jitter) -> None:
         """Start as a follower; `jitter` returns numbers in [0, 1)."""
@@ -101,7 +102,7 @@ class LeaderElection:
         return self._renewed_at is not None and not self.is_leader(now)
 
     def deadline(self) -> int | None:
-        """Return the time (ns) when leadership ends without a renewal; None for a follower."""
+        """Return the time (ns) when leadership ends unless renewed; None before the first write."""
         return None if self._renewed_at is None else self._renewed_at + self.config.renew_deadline
 
     def next_attempt(self) -> int:
@@ -111,8 +112,8 @@ class LeaderElection:
     def begin(self, now: int) -> ReadLease | WriteLease:
         """Begin an attempt and return its first request.
 
-        A leader updates the version of the Lease that it wrote last, without reading the Lease.
-        Otherwise the Lease is read first.
+        A leader whose last write succeeded updates the Lease that it wrote, without reading it. In
+        all other cases the Lease is read first.
         """
         self._attempt_at = now
         period = self.config.retry_period
@@ -125,9 +126,10 @@ class LeaderElection:
         return ReadLease()
 
     def read(self, body: bytes | None, now: int) -> WriteLease | None:
-        """Process the Lease in `body`; return the write that follows, or None.
+        """Process the Lease in `body`; return the write that follows.
 
-        `body` is None if there is no Lease.
+        `body` is None if there is no Lease. Returns None if another replica holds the Lease, or if
+        `body` is not a Lease.
         """
         if body is None:
             return WriteLease(self._object(self._record(now, now, 0), ""), creates=True)

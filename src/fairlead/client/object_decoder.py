@@ -90,7 +90,8 @@ class ObjectDecoder:
     def event(self, line: bytes) -> tuple[str, ApiObject | WatchFailure | None]:
         """Return (type, object) of one line of a watch; the object is None if it is not decodable.
 
-        Raises msgspec.DecodeError for a line that is not an event.
+        The object of an ERROR event is a WatchFailure. Raises msgspec.DecodeError for a line that
+        is not an event.
         """
         try:
             event = self._decode_event(line)

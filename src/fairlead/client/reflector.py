@@ -185,7 +185,8 @@ class Reflector:
     def failed(self, code: int, now: int, retry_after_s: float = 0.0) -> None:
         """Record that a request failed with HTTP status `code`; pause before the next request.
 
-        `code` is 0 if there was no response.
+        `code` is 0 if there was no response. After a refusal to stream a list, the first page of
+        the list is requested without a pause.
         """
         self._token, was_streaming = "", self._listed is not None and self._can_stream
         self._listed = None
@@ -250,7 +251,7 @@ class Reflector:
         return [ObjectUpdate(found, is_deleted=True)]
 
     def _is_stale(self, version: str) -> bool:
-        """Return whether a list is older than an object that is already known."""
+        """Return whether a list at `version` is older than a known object."""
         if not version.isdecimal():
             return False
         known = (one.metadata.resource_version for one in self.objects.values())
@@ -260,6 +261,7 @@ class Reflector:
 def is_newer(version: str, than: str) -> bool:
     """Return whether the resource version `version` is newer than the resource version `than`.
 
+    Versions that are not numbers cannot be compared: a different version counts as newer.
     upstream: apimachinery/pkg/util/resourceversion: CompareResourceVersion
     """
     if version.isdecimal() and than.isdecimal():

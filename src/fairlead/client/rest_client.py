@@ -1,9 +1,9 @@
 """RestClient: sends requests to one API server.
 
-`get` and `post` repeat a request if the server is overloaded (429, 503 with Retry-After). `get`
-also repeats it if the connection fails before a response. `exchange` sends a request once, and its
-caller handles the response; `begin` does the same without a task. `get`, `post` and `exchange`
-repeat a request once after status 401, if the credentials can be renewed.
+`get` and `post` repeat a request if the server is overloaded (429 or 503, with Retry-After). `get`
+also repeats it if an open connection is closed before a response. `exchange` sends a request once,
+and its caller handles the response; `begin` does the same without a task. `get`, `post` and
+`exchange` repeat a request once after status 401, if the credentials can be renewed.
 
 upstream: client-go/rest/{request,with_retry}.go
 """
@@ -186,10 +186,11 @@ class RestClient:
         return await self._request("POST", path, None, body)
 
     async def exchange(self, request: ApiRequest, seconds_max: float) -> ApiAnswer:
-        """Send a request once; return its response, or status 0 if `seconds_max` pass without one.
+        """Send a request once and return its response.
 
-        The request is repeated only after 401, if the credentials can be renewed. Raises
-        ConnectionConfigError.
+        The status is 0 if the connection fails, or if `seconds_max` pass without a response. The
+        request is repeated after 401, if the credentials can be renewed. A PUT or DELETE is also
+        repeated if an idle connection was closed. Raises ConnectionConfigError.
         """
         if self._observe is None:
             return await self._exchange(request, seconds_max)
@@ -213,8 +214,9 @@ class RestClient:
     def begin(self, request: ApiRequest, seconds_max: float, on_answer: OnAnswer) -> bool:
         """Send a request once, as `exchange` does; `on_answer` is called with the response later.
 
-        Returns False, and sends nothing, if this needs more than a write on an idle connection; use
-        `exchange` then. Raises ConnectionConfigError.
+        Returns False, and sends nothing, if no connection is idle, or if the client has a proxy or
+        an observer. It does so also for a request without a body or with a query, and for PUT and
+        DELETE. Use `exchange` then. Raises ConnectionConfigError.
         """
         pool = self._pool
         if pool is None or request.body is None or request.query or self._observe is not None:
@@ -245,7 +247,7 @@ class RestClient:
         return ApiAnswer(status, body, seconds, refusal.reason, refusal.message)
 
     async def _response(self, request: ApiRequest, seconds_max: float) -> HttpResponse:
-        """Send a request once: through the pool if it has a body, otherwise with aiohttp."""
+        """Send a request once: by the pool if it has a body but no query, else by aiohttp."""
         if request.body is None or request.query or self._pool is None:
             async with asyncio.timeout(seconds_max):
                 return await self._send(
@@ -276,8 +278,8 @@ class RestClient:
     ) -> AsyncGenerator[list[bytes]]:
         """Yield the complete lines of a response as they arrive, for at most `seconds_max`.
 
-        An incomplete last line is dropped. Raises RequestError if the request is refused or the
-        connection breaks, and ConnectionConfigError.
+        An incomplete last line is dropped. Raises RequestError if the request is refused, the
+        connection breaks or the time is over. Raises ConnectionConfigError.
         """
         assert self._session is not None, "use `async with`"
         rest = b""

@@ -107,7 +107,7 @@ def type_name(value: Any) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Return `value` as encoding/json writes it, with `<`, `>` and `&` escaped."""
+    """Return `value` as encoding/json writes it, with `<`, `>`, `&`, U+2028 and U+2029 escaped."""
     return _ESCAPE.sub(_unicode_escape, msgspec.json.encode(value).decode())
 
 

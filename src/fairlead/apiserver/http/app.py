@@ -87,7 +87,7 @@ class ApiApp:
         handlers: Mapping[str, PathHandler] = NO_HANDLERS,
         audit: Audit | None = None,
     ) -> None:
-        """`settle` is awaited before every response, even to a read, and before watch events.
+        """`settle` is awaited before watch events and responses of `server`, even to reads.
 
         Otherwise a client could receive a resourceVersion that a crash reverts. Another change
         would then get the same version, and a watch from this version would miss that change.
@@ -150,7 +150,8 @@ class ApiApp:
     async def handle(self, request: Request) -> Response | Watch:
         """Authorize, perform and audit a request; return when its changes are durable.
 
-        Raises ApiError if one of the additional handlers refuses the request.
+        Raises ApiError if one of the additional handlers refuses the request, or if the changes
+        cannot be written.
         """
         handler = self._handlers.get(request.path)
         if handler is not None:

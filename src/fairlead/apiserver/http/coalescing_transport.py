@@ -30,7 +30,8 @@ class CoalescingTransport(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send `data`.
 
-        The first write is the head of the response and is sent with the second write.
+        The first write is the head of the response and is sent with the second write. An interim
+        response (status 100) before the head is sent immediately.
         """
         if self._is_head_sent:
             self._transport.write(data)

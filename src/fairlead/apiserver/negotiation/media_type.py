@@ -84,7 +84,8 @@ def negotiated_media_type(
     """Return the media type and the view of a response. Raises ApiError 406.
 
     `streams` means the response is a watch; `is_list` means it is a list or a watch. `is_routed`
-    means that the path has a route, as the paths of built-in kinds do.
+    means that the path has a route, as the paths of built-in kinds do. `has_views` means that the
+    response can be shown as a Table or as metadata only.
     """
     if is_routed:
         require_produced(accept, (*ACCEPTED, *WATCHES) if is_list else ACCEPTED)
@@ -104,7 +105,10 @@ def negotiated_media_type(
 
 @text_cache(maxsize=CACHE_SIZE)
 def require_produced(accept: str, produced: tuple[str, ...]) -> None:
-    """Raise ApiError 406 if the Accept header contains none of the media types in `produced`."""
+    """Raise ApiError 406 if the Accept header contains none of the media types in `produced`.
+
+    An empty header and `*/*` accept every media type.
+    """
     # upstream: go-restful/route.go:matchesAccept
     if not accept:
         return
@@ -114,7 +118,10 @@ def require_produced(accept: str, produced: tuple[str, ...]) -> None:
 
 
 def error_media_type(accept: str) -> str:
-    """Return the media type of a Status: the first JSON or YAML clause, otherwise JSON."""
+    """Return the media type of a Status: of the first JSON or YAML clause without a view.
+
+    If there is no such clause, it is JSON.
+    """
     for clause in clauses(accept):
         media_type = _media_type(clause)
         if media_type in (JSON, YAML) and not clause.asks_for_view:

@@ -135,7 +135,7 @@ def _delete_options() -> Json:
 
 
 def list_operation(subject: Subject, *, all_namespaces: bool = False) -> Json:
-    """Return the operation that lists a kind, with `all_namespaces` in all namespaces."""
+    """Return the operation that lists a kind, in all namespaces if `all_namespaces` is set."""
     name = subject.operation_id("list")
     if all_namespaces:
         name = f"list{subject.title}{subject.kind.kind}ForAllNamespaces"

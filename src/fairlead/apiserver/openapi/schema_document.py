@@ -1,8 +1,7 @@
 """Types in OpenAPI: the entries of `components.schemas` (v3) or `definitions` (v2).
 
 A type is added together with all types that it refers to. Descriptions are optional and come from
-the words table.
-
+`schema.model.words`.
 upstream: k8s.io/kube-openapi/pkg/generators/openapi.go, pkg/builder3/util
 """
 

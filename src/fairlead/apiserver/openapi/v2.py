@@ -110,7 +110,7 @@ def _first_schema(content: Mapping[str, Json]) -> Json:
 
 
 def _schema(schema: Any) -> Any:
-    """Return a schema without the keywords that OpenAPI v2 lacks."""
+    """Return a v3 schema as a v2 schema: without unsupported keywords, with v2 references."""
     if isinstance(schema, list):
         return [_schema(one) for one in schema]
     if not isinstance(schema, dict):

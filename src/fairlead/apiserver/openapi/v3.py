@@ -1,4 +1,4 @@
-"""OpenAPI v3: one document for each version of each group, and an index of them.
+"""OpenAPI v3: documents for each API version, each group, and each path that has no group.
 
 upstream: k8s.io/kube-openapi/pkg/builder3/openapi.go,
 apiextensions-apiserver/pkg/controller/openapi/builder/builder.go,

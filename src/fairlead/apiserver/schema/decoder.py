@@ -202,7 +202,7 @@ class _Walk:
         return made
 
     def _byte_list(self, value: list[Any], location: FieldLocation, before: Any) -> Any:
-        """Return a byte list that was sent as a list of numbers, in base64."""
+        """Return the base64 text of a byte list that the client sent as a list of numbers."""
         numbers = [
             0
             if one is None

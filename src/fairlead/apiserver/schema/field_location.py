@@ -44,9 +44,10 @@ class FieldLocation:
 
     @property
     def names(self) -> str:
-        """The path without indexes, such as `spec.containers.name`, as type errors quote it.
+        """The path without indexes and map keys, as type errors quote it.
 
-        A field of an embedded struct is preceded by the struct's name.
+        An example is `spec.containers.name`. A field of an embedded struct is preceded by the
+        struct's name.
         """
         names: list[str] = []
         for location in self._way():

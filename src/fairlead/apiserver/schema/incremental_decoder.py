@@ -17,8 +17,8 @@ _ABSENT: Final = object()
 def changed(schema: Schema, old: Any, new: Any) -> Any:
     """Return `new` in stored form; the parts that it shares with `old` are reused.
 
-    `old` is in stored form. Raises TypeMismatchError for a value of a wrong type; its path starts
-    at that value.
+    `old` is in stored form. Raises TypeMismatchError for a value of a wrong type; the path in its
+    message starts at the innermost object that both `old` and `new` contain.
     """
     if schema.type is not Type.OBJECT or type(old) is not dict or type(new) is not dict:
         return decoded(schema, new)[0]

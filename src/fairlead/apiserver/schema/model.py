@@ -28,7 +28,11 @@ _RAW: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
 
 class Type(StrEnum):
-    """The type of a value; all types except the last three are scalars in JSON."""
+    """The type of a value.
+
+    In JSON, OBJECT and MAP are objects, LIST is a list, and ANY is any value; the others are
+    scalars.
+    """
 
     STRING = "string"
     BYTES = "bytes"
@@ -47,7 +51,10 @@ class Type(StrEnum):
 
 
 class ElementRelationship(StrEnum):
-    """The way a list or map is merged and owned: as a whole, by element, or by keyed item."""
+    """The way a list, map or object is merged and owned.
+
+    ATOMIC: as a whole; GRANULAR: by field or key; SET: by element; MAP: by item with the same keys.
+    """
 
     ATOMIC = "atomic"
     GRANULAR = "granular"
@@ -161,7 +168,7 @@ class SchemaSet:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Every `group/version/Kind` that has a schema, in order."""
+        """Every `group/version/Kind` that has a schema, in the order of the table."""
         return tuple(self._table.kinds)
 
     def of_kind(self, api_version: str, kind: str) -> Schema | None:

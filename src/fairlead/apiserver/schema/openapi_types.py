@@ -105,7 +105,7 @@ def add_document(tables: TypeTables, document: Json) -> None:
 def _kinds(body: Json) -> Iterator[tuple[str, str]]:
     """Yield (kind, apiVersion) of the objects that a type describes.
 
-    A type of a part of objects yields nothing.
+    A type that describes only a part of objects yields nothing.
     """
     for one in body.get("x-kubernetes-group-version-kind", ()):
         if one["kind"] not in _SHARED_KINDS:

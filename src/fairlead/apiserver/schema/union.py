@@ -33,9 +33,9 @@ def is_union(schema: Schema) -> bool:
 
 
 def read_union(schema: Schema, value: Any, read: Read) -> Any:
-    """Return `value` as a member of the union; None if it is empty.
+    """Return `value`, decoded by `read` as the member of the union that it fits.
 
-    `read` decodes a value of a type. Raises NeitherError.
+    If it fits no member, return None, or raise NeitherError if the union is JSONSchemaPropsOrBool.
     """
     match value:
         case dict():

@@ -85,7 +85,7 @@ class CompactStorage(Storage):
         return text
 
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
-        """Yield the objects of `kind` by namespace and name.
+        """Yield the objects of `kind`, sorted by namespace and name.
 
         `namespace` None means all namespaces.
         """
@@ -147,7 +147,7 @@ class CompactStorage(Storage):
             raise no_space()
 
     def _record(self, change: StoredChange) -> None:
-        """Store the object's text before listeners request it."""
+        """Add `change` to the log and call the listeners; the object's text is stored first."""
         self._weigh(change)
         key = _key(change.object["metadata"])
         entry = change.kind.resource, key

@@ -37,7 +37,7 @@ class DeferredStorage(Storage):
         return self.find(kind, namespace, name)
 
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
-        """Yield the objects of `kind` by namespace and name.
+        """Yield the objects of `kind`, sorted by namespace and name.
 
         `namespace` None means all namespaces.
         """

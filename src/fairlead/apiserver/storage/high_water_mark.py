@@ -39,7 +39,7 @@ class HighWaterMark:
         self._file = -1
 
     def read(self) -> Mark | None:
-        """Return the mark; None if it does not exist or its line is incomplete."""
+        """Return the mark; None if it does not exist, is incomplete or is damaged."""
         try:
             words = self._path.read_bytes().split()
             version, time, checksum, check = (int(word) for word in words)

@@ -28,7 +28,7 @@ _decode: Final = msgspec.json.Decoder(_Pod).decode
 
 
 class PodNodeIndex:
-    """The keys of the pods on each node, in the order in which the pods were bound."""
+    """The keys of the pods on each node, in the order in which the pods were indexed."""
 
     def __init__(self, pods: Iterable[tuple[Key, Any]]) -> None:
         """Index `pods`, which are pairs of a key and a JSON value or text."""

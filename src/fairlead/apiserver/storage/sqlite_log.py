@@ -60,7 +60,8 @@ _shape_of: Final = msgspec.json.Decoder(type=_Shape).decode
 def require_stored_object(key: tuple[str, str, str], blob: bytes, *, is_built_in: bool) -> None:
     """Check that `blob` is the JSON text of the object with the key (resource, namespace, name).
 
-    Raises ValueError with the name of the object.
+    If `is_built_in`, `spec` and `status` must be objects or null. Raises ValueError with the name
+    of the object.
     """
     name = "/".join(filter(None, key))
     try:
@@ -110,7 +111,7 @@ _decode: Final = msgspec.json.Decoder(type=Json).decode
 
 
 class SqliteLogError(Exception):
-    """The file is not a write-ahead log, is in use, or cannot be written."""
+    """The file is not a write-ahead log, is damaged or in use, or cannot be read or written."""
 
 
 class SqliteLog:
@@ -143,7 +144,7 @@ class SqliteLog:
         return Mark(self.version, self.time, self._value("checksum"))
 
     def continues(self, mark: Mark) -> bool:
-        """Return whether the logged changes lead from the checksum of `mark` to the newest one.
+        """Return whether the logged changes lead from `mark`'s checksum to the newest checksum.
 
         Also returns True if the log no longer reaches back to `mark`. Raises SqliteLogError.
         """
@@ -189,8 +190,8 @@ class SqliteLog:
     def write(self, rows: Sequence[Row], time: int | None, *, keeps_log: bool = True) -> None:
         """Write changes in their order, in one transaction. Raises SqliteLogError.
 
-        Without `keeps_log` the log of earlier changes is deleted, so watches can only start from
-        these changes. `time` is in ns since 1970.
+        Without `keeps_log` the changes are not logged and the log is emptied, so watches can only
+        start at the newest version. `time` is in ns since 1970; None keeps the last time.
         """
         last: dict[tuple[str, str, str], Row] = {row[2:5]: row for row in rows}
         gone = [key for key, row in last.items() if row[1] == ChangeType.DELETED]

@@ -172,7 +172,7 @@ class Storage:
         return encode(obj) if stored is obj else None
 
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
-        """Yield the objects of `kind` by namespace and name.
+        """Yield the objects of `kind`, sorted by namespace and name.
 
         `namespace` None means all namespaces.
         """

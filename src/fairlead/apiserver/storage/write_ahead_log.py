@@ -141,11 +141,11 @@ class WriteAheadLog:
         self._writer.start()
 
     def has_room(self) -> bool:
-        """Return whether there is disk space for more changes."""
+        """Return whether there is disk space for more changes, and the last write succeeded."""
         return not self._is_short and not self._failure
 
     def has_room_to_delete(self) -> bool:
-        """Return whether there is enough disk space for deletions."""
+        """Return whether there is disk space for deletions, and the last write succeeded."""
         return not self._is_exhausted and not self._failure
 
     def record(self, change: StoredChange) -> None:
@@ -179,7 +179,7 @@ class WriteAheadLog:
         await written
 
     def close(self) -> None:
-        """Write the pending changes and close the file."""
+        """Try once to write the pending changes, and close the file."""
         with self._changed:
             self._is_closing = True
             self._changed.notify()
@@ -228,7 +228,7 @@ class WriteAheadLog:
     def _write_rows(self, rows: Sequence[Row]) -> None:
         """Write changes.
 
-        If disk space is short, they are deletions, and the file is shrunk afterwards.
+        If disk space is short, the log of changes is dropped and the file is shrunk.
         """
         time = None if self._clock is None else self._clock()
         self._file.write(rows, time, keeps_log=not self._is_short)

@@ -51,7 +51,7 @@ class Election:
             await self._write(write, RELEASE_SECONDS_MAX)
 
     def _until_next(self) -> float:
-        """Return the seconds until the next attempt, or until leadership ends."""
+        """Return the seconds until the next attempt or the end of leadership, if earlier."""
         due = self.state.next_attempt()
         deadline = self.state.deadline()
         due = due if deadline is None else min(due, deadline)
@@ -80,7 +80,10 @@ class Election:
         return await self._client.exchange(ApiRequest(method, path, write.body), seconds_max)
 
     def _seconds_max(self) -> float:
-        """Return the seconds that an attempt may take; it must end before leadership does."""
+        """Return the timeout of one request in seconds.
+
+        It is half of `renew_deadline`, or the time until leadership ends if that is shorter.
+        """
         deadline = self.state.deadline()
         left = None if deadline is None else (deadline - self._clock()) / NANOSECONDS_PER_SECOND
         period = self.state.config.renew_deadline / 2 / NANOSECONDS_PER_SECOND

@@ -58,7 +58,10 @@ class EventRecorder:
         self._created = 0
 
     def request(self, event: RecordEvent, now: Instant) -> EventRequest | None:
-        """Return the request that writes `event`; None if no request is needed."""
+        """Return the request that writes `event`.
+
+        Returns None if the event is only counted in its series, or if the spam filter drops it.
+        """
         if event.action in _SCHEDULERS_ACTIONS:
             return self._in_series(event, now)
         return self._counted(event, now)

@@ -26,7 +26,7 @@ READ_SECONDS_MAX: Final = 10.0
 
 
 class ExtenderThread:
-    """Calls `caller` in one thread; a cycle waits for its extenders, so calls never overlap."""
+    """Calls extenders in one thread; a cycle waits for its extenders, so calls never overlap."""
 
     def __init__(self, caller: ExtenderCaller, resources: Resources) -> None:
         """`resources` are keyed by kind."""
@@ -39,7 +39,10 @@ class ExtenderThread:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def call(self, call: CallExtender, client: RestClient) -> CallOutcome:
-        """Call an extender and return its response, or CommandFailed if it does not respond."""
+        """Call an extender and return its response.
+
+        Returns CommandFailed if the extender does not respond, or if the nodes cannot be listed.
+        """
         try:
             objects = await self._objects(call, client)
         except RequestError as refusal:
@@ -49,7 +52,10 @@ class ExtenderThread:
         return await loop.run_in_executor(self._thread, self._caller.call, call, body)
 
     async def _objects(self, call: CallExtender, client: RestClient) -> dict[ObjectRef, Json]:
-        """Return the objects that the body of `call` contains, read from the API server."""
+        """Return the pods and nodes for the body of `call`, read from the API server.
+
+        A pod that cannot be read, or that has another uid, is missing.
+        """
         if call.verb is ExtenderVerb.BIND:
             return {}
         refs = [call.pod]

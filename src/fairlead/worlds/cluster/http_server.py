@@ -166,7 +166,7 @@ class HttpServer:
     async def _status_of(self, token: str, attributes: dict[str, str]) -> int:
         """Return the HTTP status 200, 401 or 403 for a token and a request.
 
-        Each status is cached for a few seconds.
+        The status is cached for 10 seconds for each token and path.
         """
         now, key = self._clock(), (token, attributes["path"])
         known = self._known.get(key)
@@ -204,7 +204,7 @@ class HttpServer:
         return 200 if allowed else 403
 
     async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """POST a review and return its status; {} if the request fails."""
+        """POST a review to `path` and return the `status` field of the response; {} if it fails."""
         request = ApiRequest("POST", path, msgspec.json.encode(body))
         answer = await self._client.exchange(request, REVIEW_SECONDS_MAX)
         if not answer.is_success:
@@ -215,7 +215,7 @@ class HttpServer:
 
 @asynccontextmanager
 async def served(server: HttpServer, options: HttpOptions) -> AsyncIterator[None]:
-    """Serve over TLS during the context. Raises OSError and ssl.SSLError for bad files."""
+    """Serve over TLS during the context. Raises OSError and ssl.SSLError for unusable TLS files."""
     context = tls_context(options)
     runner = web.AppRunner(server.app(), access_log=None)
     await runner.setup()
@@ -227,7 +227,7 @@ async def served(server: HttpServer, options: HttpOptions) -> AsyncIterator[None
 
 
 def tls_context(options: HttpOptions) -> ssl.SSLContext:
-    """Return the server's TLS settings. Raises OSError and ssl.SSLError for unusable files."""
+    """Return the server's TLS settings. Raises OSError and ssl.SSLError for unusable TLS files."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     if options.certificate_file:
         context.load_cert_chain(options.certificate_file, options.key_file or None)

@@ -73,8 +73,8 @@ _Answered = Generator["ApiRequest | float", ApiAnswer | None, tuple[ApiAnswer, i
 class WrittenEffect:
     """The state that the watch must show before the outcome of a command is reported.
 
-    The watch must show the object `ref` at `version` or later, or a newer object with the same
-    name. If `node` is set, it is enough that the pod is bound to any node. With `is_deletion` the
+    The watch must show the object `ref` at `version` or later, or show that the object no longer
+    exists. If `node` is set, it is enough that the pod is bound to any node. With `is_deletion` the
     object must be deleted or have a deletion timestamp; with `is_removal` it must be deleted.
     """
 
@@ -104,7 +104,7 @@ class _PodSpec(Struct):
 
 
 class _Found(Struct):
-    """The fields of a response that identify the written object."""
+    """The fields that are read from the object in a response."""
 
     metadata: _Meta = field(default_factory=_Meta)
     spec: _PodSpec = field(default_factory=_PodSpec)
@@ -127,9 +127,9 @@ def perform(
 ) -> Steps:
     """Yield the requests that perform `command`, and return its outcome.
 
-    `resources` are keyed by the kinds that commands name. `known` contains the status of each
-    condition of the target by type; the transition time of a condition is kept if its status does
-    not change.
+    `resources` are keyed by the kinds that commands name. `known` maps the type of each condition
+    of the target, a pod or a node, to its status. The transition time of a condition is kept if its
+    status does not change. A command that cannot be performed here fails as INVALID.
     """
     match command:
         case Bind():
@@ -263,7 +263,10 @@ def _evict(command: EvictPod, pod: ObjectRef, resources: Resources, jitter: Jitt
 
 
 def _definite(request: ApiRequest, jitter: Jitter, final: tuple[int, ...] = ()) -> _Answered:
-    """Send `request` until the server has decided; return its response and the number of tries."""
+    """Repeat `request` after transient failures; return (response, number of tries).
+
+    A status in `final` is not repeated. Status 500 is repeated up to ERROR_TRIES_MAX tries.
+    """
     tries = errors = 0
     while True:
         answer = yield request

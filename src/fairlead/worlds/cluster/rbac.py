@@ -1,7 +1,8 @@
 """The minimal RBAC permissions of a running replica.
 
 Read permissions follow from the watches of the controllers. Write permissions follow from the
-requests of `perform`, from events and from the leader election.
+requests of `perform`, from events, from the leader election, and from the token and access reviews
+of the HTTP server.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ def rbac_manifest(
 ) -> str:
     """Return the roles as YAML documents; `lease` is the election's Lease in `namespace`.
 
-    `gated` are the resources that the scheduler reads because feature gates are on.
+    With `only_reads`, return the roles of a shadow, which needs no Lease. `gated` are the resources
+    that the scheduler reads because feature gates are on.
     """
     rules = cluster_rules(controllers, only_reads=only_reads, gated=gated)
     roles: list[tuple[str, str, list[Rule]]] = [("ClusterRole", "", rules)]
@@ -141,7 +143,7 @@ def election_rules(lease: str) -> list[Rule]:
 
 
 def heartbeat_rules(controllers: Collection[str]) -> dict[str, list[Rule]]:
-    """Return the rules of the Roles that read the nodes' heartbeat Leases, by namespace."""
+    """Return the rules of the Roles that read the nodes' heartbeat Leases, keyed by namespace."""
     if NODE_LIFECYCLE not in controllers:
         return {}
     rule = {"apiGroups": [_LEASES], "resources": ["leases"], "verbs": ["list", "watch"]}

@@ -34,7 +34,7 @@ class CallLater(Protocol):
 
 
 class RefusedResourceLog:
-    """Collects the changes of an incident; `notice` is called with the state of each resource."""
+    """Collects changes of the access to resources, and logs the changes of an incident together."""
 
     def __init__(
         self,

@@ -62,7 +62,7 @@ _READ: Final = {
 
 
 def gated_resources(version: SchedulerVersion) -> tuple[str, ...]:
-    """Return the resources that the scheduler reads because feature gates are on."""
+    """Return the names of the resources that the scheduler reads because of `version`'s gates."""
     return (
         *((DEVICE_TAINT_RULE.resource,) if version.device_taint_rules else ()),
         *((POD_GROUP.resource,) if version.pod_groups else ()),

@@ -65,7 +65,7 @@ def _since_boot() -> int:
 
 
 class RunningEngine(CommandSource, Protocol):
-    """An Engine, or a Shadow, which issues no commands."""
+    """The interface of an Engine or a Shadow: a CommandSource with the state of the cluster."""
 
     cluster: Cluster
 
@@ -78,9 +78,10 @@ class RunnerOptions:
     acts without a Lease. `host` is this machine's name in events; if it is empty, no events are
     written. `log` is called with one line per incident. `meter` contains the times of the engine's
     plugins, for the log of slow cycles. `tracer` makes spans of the engine's units of work and of
-    all requests except watches. `quiet_seconds` is the time without a change after which refused
-    resources are logged. `on_updates` is called with the differences of every list and watch, also
-    before this replica leads.
+    requests, except watches and the lists of nodes for extenders. `quiet_seconds` is the time
+    without a change after which refused resources are logged. `on_start` is called with the new
+    engine. `on_updates` is called with the differences of every list and watch, also before this
+    replica leads.
     """
 
     config: ConnectionConfig
@@ -101,7 +102,7 @@ class RunnerOptions:
 
 
 class ClusterRunner:
-    """Runs one replica; `run` is its only entry point."""
+    """Runs the controllers of one replica; `run` starts them, and `stop` ends them."""
 
     def __init__(self, options: RunnerOptions) -> None:
         """Prepare the runner; `run` starts it."""
@@ -143,7 +144,7 @@ class ClusterRunner:
 
     @property
     def has_synced(self) -> bool:
-        """Whether every resource has been listed."""
+        """Whether every resource has been listed, or refused as not served or forbidden."""
         return all(one.has_synced for one in self.reflectors)
 
     @property
@@ -253,7 +254,7 @@ class ClusterRunner:
         log(f"{name} may not be read, so decisions do not take them into account")
 
     def _name_absent(self) -> None:
-        """Log the built-in resources that this server's older version does not serve."""
+        """Log the built-in resources that the server does not serve."""
         resources = [one.resource for one in self.reflectors if not one.is_served]
         names = sorted(f"{one.plural} ({one.api_version})" for one in resources if is_built_in(one))
         if names:
@@ -340,10 +341,10 @@ class ClusterRunner:
             self._schedule_step(0)
 
     def _check_room(self) -> None:
-        """Report the overcommitted nodes among those to which pods have just been bound.
+        """Report the overcommitted nodes among the nodes with pods that have just changed.
 
-        A node is overcommitted if two schedulers bind pods to it at the same moment, or if a
-        binding was in flight when leadership was lost.
+        This happens if two schedulers bind pods to a node at the same moment, or if a binding was
+        in flight when leadership was lost.
         """
         assert self.engine is not None
         assert self._world is not None

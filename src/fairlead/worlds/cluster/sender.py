@@ -1,8 +1,9 @@
 """Sender: sends requests to the API server, while this replica may act.
 
-Commands about one object are performed one after another. Bindings and deletions are sent before
-patches, and patches before events. The sender calls `may_send` before each request. If `may_send`
-returns False, the command is dropped without an outcome, because the process is about to end.
+Commands about one object are performed one after another. Bindings, deletions and evictions are
+sent before patches, and patches before events. The sender calls `may_send` before each request. If
+`may_send` returns False, the command is dropped without an outcome, because the process is about to
+end.
 
 The requests of a command come from a generator (see `perform`), which each response resumes. Only
 requests that cannot be written to an idle connection need an asyncio task.
@@ -48,7 +49,8 @@ _TOO_LARGE: Final = 413
 class SenderOptions:
     """Options of a Sender.
 
-    `may_send` is called before each request, `recorder` makes event requests.
+    `may_send` is called before each request. `recorder` makes event requests; if it is None, no
+    events are written. `request_seconds` is the timeout of a request.
     """
 
     limits: RequestLimits
@@ -101,7 +103,10 @@ class Sender:
 
     @property
     def is_idle(self) -> bool:
-        """Whether every command has been performed and every event written."""
+        """Whether every command has been performed and every event written or dropped.
+
+        Calls of extenders are not counted.
+        """
         return len(self._queue) == 0
 
     def stop(self) -> None:
@@ -122,7 +127,10 @@ class Sender:
         self._schedule()
 
     def record(self, event: RecordEvent, now: Instant) -> None:
-        """Queue an event to be written; drop it if EVENTS_MAX events are waiting."""
+        """Queue an event to be written.
+
+        Drop it if there is no recorder, or if EVENTS_MAX events are waiting.
+        """
         if self._options.recorder is None:
             return
         if self._events_waiting >= EVENTS_MAX:
@@ -135,7 +143,7 @@ class Sender:
             self._schedule()
 
     def call_extender(self, call: CallExtender) -> None:
-        """Call an extender in its thread."""
+        """Start to call an extender; its response becomes a stimulus of `world`."""
         self._start(self._call_extender(call))
 
     # --- sending ---------------------------------------------------------------------------
@@ -157,13 +165,13 @@ class Sender:
             self._timer = asyncio.get_running_loop().call_later(wait, self._pump)
 
     def _steps(self, issued: Issued) -> _Steps:
-        """Return the requests that perform a command, however long that takes."""
+        """Return the generator of the requests that perform a command."""
         options, command = self._options, issued.command
         known = self._statuses(command)
         return perform(command, self._resources, options.clock(), options.jitter, known)
 
     def _resume(self, running: _Running, answer: ApiAnswer | None) -> None:
-        """Continue with the answer to the last request, and send the next one."""
+        """Pass `answer` to the generator in `running`; send the request it yields, or pause."""
         if self._is_stopped:
             return
         try:
@@ -193,7 +201,7 @@ class Sender:
         self._resume(running, answer)
 
     def _finish(self, running: _Running, performed: Performed | None) -> None:
-        """Report the outcome of a command, and send what waited for it."""
+        """Report the outcome of a command, and let the next request for the same object be sent."""
         if performed is None:
             self._events_waiting -= 1
         else:
@@ -218,10 +226,10 @@ class Sender:
             self.on_failure(failure)
 
     def _event_steps(self, event: EventRequest) -> _Steps:
-        """Write an event; if the server refuses it, the event is lost.
+        """Write an event in at most EVENT_TRIES_MAX tries; drop it if the server refuses it.
 
-        The recorder forgets an event that the server does not have, so that the next equal event
-        is created instead of patched.
+        The recorder forgets a dropped event, so that the next equal event is created instead of
+        patched.
         """
         assert self._options.recorder is not None
         for number in range(1, EVENT_TRIES_MAX + 1):
@@ -244,7 +252,10 @@ class Sender:
             self.on_outcome()
 
     def _statuses(self, command: Command) -> dict[str, str]:
-        """Return the current status of each condition of a patch's target, by condition type."""
+        """Return the status of each condition of a patch's target, by condition type.
+
+        Returns {} if the target is not a known pod or node.
+        """
         if not isinstance(command, PatchStatus) or not command.conditions or self.world is None:
             return {}
         found = self.world.find(command.target)

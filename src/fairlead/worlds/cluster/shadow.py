@@ -1,16 +1,16 @@
 """Shadow: decides about every pod that another scheduler places, and compares the decisions.
 
-    a pod gets a node       evaluate the pod on the previous state, compare the node, then apply
-    a pod is nominated      evaluate the pod on the previous state: did it have to preempt?
-    any other update        apply
+ a pod gets a node       evaluate the pod on the previous state, compare the node, then apply
+ a pod is nominated      evaluate the pod on the previous state: did it have to preempt?
+ any other update        apply
 
 A shadow replaces an engine and issues no commands. The previous state can differ from the state in
 which the other scheduler decided, because two bindings may be observed in a different order. Such
 pods count as differences.
 
-The other scheduler may evaluate only a sample of the feasible nodes (percentageOfNodesToScore).
-Then a feasible node that is not among the best nodes is reported as `sampled`, because the other
-scheduler may not have evaluated the best nodes.
+The other scheduler may evaluate only a sample of the feasible nodes (percentageOfNodesToScore). If
+more nodes are feasible than the sample contains, a feasible node that is not among the best nodes
+is reported as `sampled`, because the other scheduler may not have evaluated the best nodes.
 """
 
 from __future__ import annotations
@@ -68,10 +68,11 @@ PLACEMENTS: Final = (
 class ShadowDecision(Struct, frozen=True):
     """The decision of one configuration about a pod that was placed on, or nominated to, `node`.
 
-    `choices` contains at most CHOICES_MAX of the best nodes; `equals` is the number of best nodes.
-    `score` is the total score of `node` and `best_score` that of the best nodes; both are None if
-    `node` is infeasible. `reason` is the reason why the node or the pod is rejected. `victims` are
-    the pods that the configuration would have preempted.
+    `choices` contains at most CHOICES_MAX of the best nodes; `equals` is the number of best nodes,
+    `feasible` the number of feasible nodes. `score` is the total score of `node` and `best_score`
+    that of the best nodes; both are None unless `agreement` is LOWER or SAMPLED. `reason` is the
+    reason why the node or the pod is rejected, or the error of a plugin. `victims` are the pods
+    that the configuration would have preempted.
     """
 
     at: Instant
@@ -129,7 +130,7 @@ class Shadow:
     # --- CommandSource ---------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
-        """Apply `stimulus`; first compare the new placement or nomination, if it shows one."""
+        """Compare the placement or nomination in `stimulus`, if any, then apply `stimulus`."""
         if isinstance(stimulus, ObjectChanged) and isinstance(stimulus.object, Pod):
             self._compare(stimulus.object, now)
         self.cluster.apply(stimulus)
@@ -181,7 +182,7 @@ class Shadow:
     def _placed(
         self, configuration: _Configuration, pod: PodInfo, node: str, now: Instant
     ) -> ShadowDecision:
-        """Return how a placement compares with the choice of `configuration`."""
+        """Compare the pod's placement on `node` with the choice of `configuration`."""
         served = _served(configuration, pod)
         scheduler = pod.pod.spec.scheduler_name
         decided = partial(
@@ -225,7 +226,10 @@ class Shadow:
     def _nominated(
         self, configuration: _Configuration, pod: PodInfo, node: str, now: Instant
     ) -> ShadowDecision:
-        """Return how a nomination, which follows a preemption, compares with `configuration`."""
+        """Compare the pod's nomination to `node` with the choice of `configuration`.
+
+        A nomination follows a preemption, which is needless if the pod fits any node.
+        """
         served = _served(configuration, pod)
         found = find_nodes_that_fit(served.plans, pod)
         feasible = found.count()
@@ -246,7 +250,10 @@ class Shadow:
         )
 
     def _best(self, served: Served, pod: PodInfo, found: Feasibility) -> list[str] | Status:
-        """Return the names of the best nodes, from which the scheduler would choose one."""
+        """Return the names of the best nodes, from which the scheduler would choose one.
+
+        A feasible nominated node is the only best node. Returns a Status if a plugin fails.
+        """
         nominated = pod.pod.status.nominated_node_name
         info = self.cluster.table.find(nominated) if nominated else None
         if info is not None and found.is_feasible(info):
@@ -260,7 +267,7 @@ class Shadow:
     def _scores(
         self, served: Served, pod: PodInfo, found: Feasibility, node: str
     ) -> tuple[int | None, int | None]:
-        """Return (total score of `node`, total score of the best nodes); either may be None."""
+        """Return (total score of `node`, total score of the best nodes); both None on an error."""
         ranked = explain_scores(served.plans, pod, found)
         if ranked.error is not None:
             return None, None

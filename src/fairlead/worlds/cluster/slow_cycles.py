@@ -1,11 +1,10 @@
-"""SlowCycles: logs the units of work of an engine that took longer than 100 ms, with their steps.
+"""SlowCycles: logs the units of work of an engine that took 100 ms or longer, with their steps.
 
-    slow cycle: 152 ms for pod shop/web-0: 120 ms NodePrice/Score (5000 calls), 9 ms …
+ slow cycle: 152 ms for pod shop/web-0: 120 ms NodePrice/Score (5000 calls), 9 ms …
 
 A unit of work is a scheduling cycle, a session of the batch scheduler or a pass of a node
-controller. A step is one plugin at one extension point. The line lists the steps by the time spent
-in the plugin, longest first.
-
+controller. A step is one plugin at one extension point. The line lists the five steps in which
+plugins spent the most time, longest first.
 upstream: schedule_one.go: schedulePod, whose trace is logged by utiltrace.LogIfLong
 """
 
@@ -73,7 +72,7 @@ class SlowCycles:
         return issued
 
     def _steps(self, before: dict[tuple[str, str], tuple[int, DurationNs]]) -> list[PluginStep]:
-        """Return the longest plugin steps since the measurement `before`."""
+        """Return the longest STEPS_MAX plugin steps since the measurement `before`."""
         after = {} if self._meter is None else self._meter.taken()
         steps: list[PluginStep] = []
         for (plugin, point), (calls, taken) in after.items():

@@ -78,7 +78,10 @@ class SpanExporter(Protocol):
     """Sends spans to a collector."""
 
     def add(self, span: Span, parent: Any) -> Any:
-        """Send `span` as a child of `parent`, or as a root if that is None; return it."""
+        """Send `span` as a child of `parent`, or as a root if `parent` is None.
+
+        Returns the value to pass as `parent` for the children of `span`.
+        """
         ...
 
 

@@ -120,7 +120,10 @@ class ClusterWorld:
                 self._outbox.submit(issued, now)
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return the queued stimuli, and remove them from the queue."""
+        """Return the queued stimuli, and remove them from the queue.
+
+        Outcomes that have been held back until `now` are included.
+        """
         while self._deadlines and self._deadlines[0][0] <= now:
             self._give_up(self._deadlines.popleft()[1], now)
         stimuli = list(self._pending)
@@ -128,9 +131,9 @@ class ClusterWorld:
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """Return the latest time (ns) at which the first held-back outcome is reported.
+        """Return the first deadline (ns) of a held-back outcome; None if there is no deadline.
 
-        Returns None if no outcome is held back.
+        The outcome may already have been reported, because its effect was seen before the deadline.
         """
         return self._deadlines[0][0] if self._deadlines else None
 

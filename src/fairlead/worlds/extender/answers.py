@@ -115,7 +115,7 @@ class Answers:
         return list(dict.fromkeys(names))
 
     def _know(self, value: Json) -> str:
-        """Pass a node to the adviser unless it has this version; return the node's name."""
+        """Pass a node to the adviser, unless it has this version already; return the name."""
         name = _name(value)
         version = _version(value)
         if self._versions.get(name) != version:
@@ -159,7 +159,8 @@ def _only(names: Sequence[str], nodes: NodeList | None) -> NodeList:
 def _messages(failed: Mapping[str, Status], *, for_good: bool) -> dict[str, str]:
     """Return the messages of nodes that do not fit, by node name.
 
-    `for_good` selects the nodes that preemption cannot help, otherwise those that it might help.
+    If `for_good`, return only the nodes that preemption cannot help, otherwise only the nodes that
+    it may help.
     """
     unresolvable = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return {

@@ -68,7 +68,10 @@ class HttpExtenders:
         self._runner.close()
 
     def call(self, call: CallExtender, body: bytes) -> CallOutcome:
-        """Call an extender and return its response; must not be called in a running event loop."""
+        """Call an extender; return its response, or CommandFailed if there is none.
+
+        Must not be called in a running event loop.
+        """
         return self._runner.run(self._call(call, body))
 
     async def _call(self, call: CallExtender, body: bytes) -> CallOutcome:
@@ -139,7 +142,7 @@ def tls_context(extender: Extender) -> ssl.SSLContext:
 
 
 def _trusting(tls: ExtenderTls) -> ssl.SSLContext:
-    """Return a TLS context that trusts the CA of `tls`; `ca_data` precedes `ca_file`."""
+    """Return a TLS context that trusts the CA of `tls`; `ca_data` overrides `ca_file`."""
     try:
         if tls.ca_data:
             return ssl.create_default_context(cadata=tls.ca_data.decode("ascii"))

@@ -19,7 +19,7 @@ class ExtenderCaller(Protocol):
     def call(self, call: CallExtender, body: bytes) -> CallOutcome:
         """Send `body` to the extender and return its response.
 
-        Returns CommandFailed if the extender does not respond in time.
+        Returns CommandFailed if there is no response.
         """
         ...
 
@@ -33,9 +33,9 @@ class NoExtenders:
 
 
 def reaching(extenders: Sequence[Extender]) -> AbstractContextManager[ExtenderCaller]:
-    """Return a context manager that calls `extenders` over HTTP.
+    """Return a context manager that yields the caller of `extenders` over HTTP.
 
-    It closes its connections at the end of the context.
+    The connections are closed at the end of the context. If `extenders` is empty, every call fails.
     """
     if not extenders:
         return nullcontext(NoExtenders())

@@ -1,7 +1,8 @@
-"""The body of an HTTP call to an extender, which contains whole objects.
+"""The body of an HTTP call to an extender.
 
 A command contains only the names of pods and nodes. The world stores the objects as JSON and
-inserts them into the body. If an object was deleted in the meantime, only its identity is sent.
+inserts them into the body. An extender with `nodeCacheCapable` receives names of nodes and uids of
+victims instead. If an object was deleted in the meantime, only its identity is sent.
 """
 
 from __future__ import annotations

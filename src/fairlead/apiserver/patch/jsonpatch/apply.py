@@ -54,7 +54,7 @@ class TestFailedError(ApiError):
 
 
 def apply_json_patch(obj: Any, operations: Sequence[Any]) -> dict[str, Any]:
-    """Return `obj` after the `operations`. Raises ApiError 413, 422 or 500, as upstream.
+    """Return `obj` after the `operations`. Raises ApiError 413, 422.
 
     Values in the operations are JSON values, or JSON texts as `msgspec.Raw`.
     """

@@ -137,7 +137,10 @@ def to_json(part: Any) -> Any:
 
 
 def parts_equal(one: Any, other: Any) -> bool:
-    """Return whether two parts are equal; scalars are equal if their JSON texts are equal."""
+    """Return whether two parts are equal; scalars are equal if their JSON texts are equal.
+
+    Raises ApiError 422 if a list contains null, because upstream's code panics.
+    """
     # upstream: patch.go:lazyNode.equal, which breaks down at a null in a list
     one, other = _members_or_items(one), _members_or_items(other)
     if isinstance(one, dict):

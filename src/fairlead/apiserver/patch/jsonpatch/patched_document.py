@@ -24,7 +24,7 @@ from fairlead.apiserver.schema.model import Schema, Type
 
 
 def document_text(schema: Schema | None, part: Any) -> str:
-    """Return the JSON text of a part; `schema` orders the fields of parts that were not decoded."""
+    """Return the JSON text of a part; `schema` orders the fields in parts that are JSON values."""
     match part:
         case PartialObject():
             members = sorted(part.members.items())

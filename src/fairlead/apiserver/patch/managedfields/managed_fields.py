@@ -141,7 +141,7 @@ def updated(
 
     `old` is None if `owner` created the object. The update starts from the managedFields that the
     client sent in `new`. If it sent none, or for a subresource, the update starts from the
-    managedFields of `old`.
+    managedFields of `old`. If the changed fields cannot be determined, `new` gets no managedFields.
     """
     # upstream: fieldmanager.go:UpdateNoErrors
     managed = _starting_entries(old, new, from_live=bool(owner.subresource))
@@ -273,8 +273,9 @@ def _sort_key(item: tuple[ManagerIdentifier, ManagedFieldsEntry]) -> tuple[str, 
 def _starting_entries(old: Json | None, new: Json, *, from_live: bool) -> ManagedFields:
     """Return the entries before a write.
 
-    They are the entries that the client sent in `new`. With `from_live`, or if the client sent
-    none, they are the entries of the stored object `old`.
+    They are the entries that the client sent in `new`; `[]` and `[{}]` mean no entries. With
+    `from_live`, or if the client sent no managedFields, they are the entries of the stored object
+    `old`.
     """
     # upstream: fieldmanager.go:decodeLiveOrNew
     if from_live:

@@ -56,7 +56,7 @@ def in_set_order(
 def split_by_patch(
     merged: list[Any], patch_order: list[Any], key: str
 ) -> tuple[list[Any], list[Any]]:
-    """Return (items that are in the patch, other items). Raises ApiError 500."""
+    """Return (items of `merged` that are in the patch, other items). Raises ApiError 422, 500."""
     if not key:
         if any(isinstance(item, dict | list) for item in (*merged, *patch_order)):
             raise panic_error()

@@ -50,7 +50,10 @@ def read_time(text: str) -> int:
 
 
 def read_micro_time(text: str) -> int:
-    """Return `text`, a metav1.MicroTime with six decimals, in ns. Raises InstantError."""
+    """Return `text`, a metav1.MicroTime with six decimals, in ns since 1970.
+
+    Raises InstantError.
+    """
     if _USUAL_MICROS.fullmatch(text, _DATE_LENGTH):
         with suppress(ValueError):
             return parse_timestamp(text)

@@ -109,7 +109,7 @@ def _embedded() -> Mapping[str, Mapping[str, tuple[bool, frozenset[str]]]]:
 
 
 def go_kind(value: Any) -> str:
-    """Return the Go kind of a decoded JSON value: `map`, `slice`, `string` or `int64`."""
+    """Return the Go kind of a decoded JSON value, such as `map`, `slice`, `string` or `int64`."""
     match value:
         case dict():
             return "map"
