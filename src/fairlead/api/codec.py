@@ -176,7 +176,10 @@ def as_json(view: msgspec.Struct) -> Any:
 
 
 def display_name(obj: Any) -> str:
-    """Return `namespace/name` of a JSON object for messages; a missing part is omitted."""
+    """Return `namespace/name`, or only the name, of a JSON object for messages.
+
+    Without a name, this is its generateName or "(unnamed)".
+    """
     metadata = obj.get("metadata") if isinstance(obj, dict) else None
     if not isinstance(metadata, dict):
         return "(unnamed)"

@@ -102,7 +102,7 @@ def _positive(text: str) -> int:
 
 
 def _seconds(text: str) -> int:
-    """Parse a duration. Raises ValueError below one second, as each change is simulated."""
+    """Parse a duration to ns; raises ValueError below 1 s, because each change is simulated."""
     duration = _positive(text)
     if duration < NANOSECONDS_PER_SECOND:
         raise ValueError(f"{text!r} is shorter than 1s")

@@ -168,7 +168,7 @@ class Taint(_View, frozen=True):
 
 
 class Toleration(_View, frozen=True):
-    """An entry of a pod's tolerations; an empty effect means all, an empty operator Equal."""
+    """An entry of tolerations; an empty effect matches all effects, an empty operator is Equal."""
 
     key: str = ""
     operator: str = ""
@@ -196,7 +196,7 @@ class ContainerPort(_View, frozen=True):
 
 
 class ContainerRestartRule(_View, frozen=True):
-    """An entry of restartPolicyRules: the action when the container exits, without conditions."""
+    """An entry of restartPolicyRules: the action when a container exits; exitCodes is not read."""
 
     action: str = ""
 
@@ -427,7 +427,7 @@ class PodExtendedResourceClaimStatus(_View, frozen=True):
 
 
 class PodStatus(_View, frozen=True):
-    """The status of a pod; `observed_generation` is the generation of the spec it refers to."""
+    """The status of a pod, which describes the spec of generation `observed_generation`."""
 
     observed_generation: int = 0
     phase: str = ""
@@ -736,7 +736,10 @@ class PodFailurePolicy(_View, frozen=True):
 
 
 class SuccessPolicyRule(_View, frozen=True):
-    """An entry of successPolicy.rules: the indexes that must succeed, and how many of them must."""
+    """An entry of successPolicy.rules: some indexes of a Job must succeed.
+
+    These are `succeeded_count` (None: all) of `succeeded_indexes` (None: all indexes of the Job).
+    """
 
     succeeded_indexes: str | None = None
     succeeded_count: int | None = None
@@ -1437,7 +1440,7 @@ class QueueGuarantee(_View, frozen=True):
 
 
 class QueueSpec(_View, frozen=True):
-    """The spec of a Queue: `weight` is kube-batch's field, the other fields are Volcano's."""
+    """The spec of a Queue; kube-batch has only `weight`, the other fields exist only in Volcano."""
 
     weight: int | None = None
     capability: ResourceList = {}

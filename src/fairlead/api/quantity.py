@@ -141,11 +141,11 @@ def round_up(nano: int, unit: int) -> int:
 
 
 def canonical(quantity: Quantity, family: Format | None = None) -> str:
-    """Return `quantity` in the shortest form that has no fraction.
+    """Return the text of `quantity` in the suffix family `family`; None means its own family.
 
-    `family` is the suffix family to use; None means the quantity's own. The value is not changed:
-    where the binary form cannot represent it (below 1 Ki, fractions, beyond int64), the decimal
-    form is used.
+    A text that upstream considers canonical is returned as it was written. Otherwise the result is
+    the shortest form that has no fraction. The value is not changed: where the binary form cannot
+    represent it (below 1 Ki, fractions, beyond int64), the decimal form is used.
     """
     # upstream: quantity.go:CanonicalizeBytes. There a decimal beyond exa, a binary beyond exbi
     # loses its suffix; here the number gets longer instead, so that parsing it gives the same.

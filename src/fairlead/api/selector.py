@@ -82,7 +82,10 @@ def format_selector(selector: LabelSelector) -> str:
 
 
 def format_requirement(key: str, operator: str, values: Iterable[str]) -> str:
-    """Return a requirement in kubectl's notation with sorted values, such as `a in (b,c)`."""
+    """Return a requirement in kubectl's notation with sorted values, such as `a in (b,c)`.
+
+    `operator` must be In, NotIn, Exists or DoesNotExist.
+    """
     match operator:
         case "In":
             return f"{key} in ({','.join(sorted(values))})"

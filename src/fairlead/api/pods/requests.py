@@ -80,7 +80,7 @@ def _of_containers(pod: Pod, requests_of: Callable[[Container], Nanos], defaults
     """Return the requests of the pod's containers and init containers together.
 
     For each resource, this is the larger of two amounts: the sum over the containers and sidecars,
-    and the maximum over the init containers.
+    and the maximum over the init containers, each with the sidecars that started before it.
     """
     running: Nanos = {}
     for container in pod.spec.containers:

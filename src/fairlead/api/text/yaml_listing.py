@@ -63,7 +63,8 @@ class _OtherLayoutError(Exception):
 def split_listing(text: str) -> tuple[dict[str, Any], list[bytes]] | None:
     """Return (the List without its items, the JSON text of each item).
 
-    Returns None if `text` has another layout.
+    Returns None if `text` has another layout or is invalid; only the general parser can read it
+    then.
     """
     if _UNUSUAL.search(text):
         return None

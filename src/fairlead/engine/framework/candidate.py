@@ -14,8 +14,9 @@ from fairlead.engine.state.pod_info import PodInfo
 class Candidate:
     """A node on which the pod would fit if `victims` were removed.
 
-    `victims` are sorted by descending importance and never empty. `pdb_violations` is the number of
-    victims whose removal violates a disruption budget.
+    `victims` are never empty. They are sorted by descending importance; in 1.19, victims whose
+    removal violates a disruption budget come first. `pdb_violations` is the number of those
+    victims.
     """
 
     node: NodeInfo

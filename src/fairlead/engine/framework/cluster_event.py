@@ -235,7 +235,7 @@ _STORAGE_EVENTS: Final[dict[type[object], tuple[EventKind, EventKind, EventKind]
 
 
 def storage_event(old: ApiObject | None, new: ApiObject | None) -> ClusterEvent | None:
-    """Return the event for a change of a storage or device object."""
+    """Return the event for a change of a storage or device object; None for any other kind."""
     kinds = _STORAGE_EVENTS.get(type(old if new is None else new))
     if kinds is None:
         return None

@@ -29,7 +29,7 @@ class Feasibility(Struct, eq=False):
 
     `statuses[codes[i]]` is the verdict on the node at row `plan.rows[i]`. Code 0 means that the pod
     fits; a negative code means that the row has no node or the node is excluded. `codes` is the
-    plan's own array unless an uncached plugin changed a verdict. `rejected` is set if PreFilter
+    plan's own array unless a verdict was changed for this pod. `rejected` is set if PreFilter
     rejected the pod as a whole. `restricting` are the plugins whose PreFilter limits the nodes by
     name. `unnamed` are plugins that rejected nodes but appear in no status.
     """

@@ -77,7 +77,8 @@ def locality_of(plugin: object) -> Locality:
 class FilterPoint:
     """The Filter of one plugin, callable for one node (`one`) and over columns (`many`).
 
-    Exceptions of the plugin are not caught.
+    Exceptions of the plugin are not caught, with one exception: a `many` that is derived from `one`
+    returns an ERROR status for each node on which the plugin fails.
     """
 
     name: str

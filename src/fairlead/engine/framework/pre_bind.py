@@ -109,11 +109,14 @@ class PreparingPods:
         return None
 
     def next_check(self) -> Instant | None:
-        """Return the next time at which to call `check`, None if no check is due."""
+        """Return the next time at which to call `check`, None if no check is scheduled."""
         return self._checks.next_due()
 
     def check(self, now: Instant) -> Iterator[PreparationResult]:
-        """Call `is_prepared` of every plugin that is due; yield the preparations that end."""
+        """Call `is_prepared` of every plugin that is due.
+
+        Yields the result for each pod that is now prepared, was rejected, or has timed out.
+        """
         for work in self._checks.pop_due(now):
             if work in self.works.get(work.preparing.pod.id, ()):
                 ended = self._check(work, now)

@@ -75,7 +75,7 @@ class Framework:
     ) -> None:
         """Sort `plugins`, (plugin, score weight) pairs, into lists for each extension point.
 
-        Raises PointError if the profile enables a plugin at a point that it does not implement.
+        Raises PointError if the plugins that the profile enables at an extension point are invalid.
         """
         self.profile = profile
         self.cluster = handle.cluster
@@ -101,7 +101,7 @@ class Framework:
         self._by_name: dict[str, Plugin] = {plugin.name: plugin for plugin, _ in plugins}
 
     def add_post_filter(self, plugin: PostFilterPlugin) -> None:
-        """Insert a PostFilter that needs the built framework at its place in the profile."""
+        """Insert `plugin`, which is built after the framework, at its place in the profile."""
         self._order.add(plugin)
         self.post_filters = self._post_filters()
         self._by_name[plugin.name] = plugin

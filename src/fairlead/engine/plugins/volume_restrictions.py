@@ -82,7 +82,10 @@ class VolumeRestrictions:
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP if the pod has no exclusive disks and no ReadWriteOncePod claim in use."""
+        """Return SKIP if the pod has no exclusive disks and no ReadWriteOncePod claim in use.
+
+        Returns a rejection if one of the pod's claims does not exist.
+        """
         claims: dict[str, None] = {}
         for name in named_claims(pod.pod):
             claim = self._lookup.claim(pod.namespace, name)

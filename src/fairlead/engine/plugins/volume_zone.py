@@ -96,7 +96,11 @@ class VolumeZone:
         return shape.has_volumes
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP if no volume of the pod's claims has a zone or region label."""
+        """Return SKIP if no volume of the pod's claims has a zone or region label.
+
+        Returns a rejection if a claim or its volume does not exist, or if the claim must be bound
+        first.
+        """
         wanted: list[VolumeTopology] = []
         for name in named_claims(pod.pod):
             answer = self._topologies(pod.namespace, name)
@@ -155,7 +159,12 @@ class VolumeZone:
         return Verdicts(conflicts[rows].astype(np.int32), _STATUSES)
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether `event` concerns an object on which the pod's volumes depend."""
+        """Return whether `event` may make the pod schedulable.
+
+        An added or changed claim counts only if the pod uses it. A changed volume counts if its
+        zone or region labels changed. A StorageClass counts if it delays binding. All other events
+        count.
+        """
         old, new = event.old, event.new
         match new:
             case StorageClass():

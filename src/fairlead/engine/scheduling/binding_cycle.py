@@ -68,7 +68,8 @@ class PodBinding(Struct, frozen=True):
 class BindingRefused:
     """The result of a failed binding; the effects of `begin` have been reverted.
 
-    `in_cycle` is True if the binding failed within the pod's scheduling cycle.
+    `in_cycle` is True if a Reserve plugin refused, or a Permit plugin refused without waiting.
+    Upstream counts both as part of the scheduling cycle.
     """
 
     binding: PodBinding
@@ -95,15 +96,15 @@ class BindingCycles:
         return pod.id in self._by_pod
 
     def node_of(self, key: str) -> str:
-        """Return the node of the placed pod `key` (`namespace/name`), "" without a binding."""
+        """Return the node to which the pod `key` (`namespace/name`) is being bound, or ""."""
         found = (one.node for one in self._by_pod.values() if one.pod.key == key)
         return next(found, "")
 
     def begin(self, binding: PodBinding, now: Instant) -> list[Command] | BindingRefused:
-        """Assume the pod on its node, and run Reserve and Permit.
+        """Assume the pod on its node, and run Reserve, Permit, PreBind and Bind.
 
-        Returns the commands to send, or a refusal. While Permit waits, these commands do not bind
-        the pod yet.
+        Returns the commands to send, or a refusal. If Permit waits, PreBind and Bind run later
+        (`resume`). If PreBind sends commands, Bind runs when they have succeeded (`answer`).
         """
         self._by_pod[binding.pod.id] = binding
         self._cluster.assume(binding.pod, binding.node)
@@ -154,7 +155,7 @@ class BindingCycles:
         return self._bind_by_plugin(binding)
 
     def _bind_by_plugin(self, binding: PodBinding) -> list[Command] | BindingRefused:
-        """Return the command of the first Bind plugin that does not skip the pod."""
+        """Return the command of the first Bind plugin that does not skip the pod, or a refusal."""
         for plugin in binding.framework.bind:
             answer: Bind | Status | None
             try:
@@ -213,7 +214,10 @@ class BindingCycles:
                 yield binding, self._pre_bind(binding, now, is_expected=True)
 
     def bound(self, bind: Bind | CallExtender) -> PodBinding | None:
-        """Finish and return the binding that sent `bind`; None if another scheduler sent it."""
+        """Run PostBind for the pod of `bind`; remove and return its binding.
+
+        Returns None if the pod has no open binding.
+        """
         binding = self._by_pod.pop(_id_of(bind), None)
         if binding is not None:
             for plugin in binding.framework.post_bind:
@@ -221,9 +225,9 @@ class BindingCycles:
         return binding
 
     def failed(self, bind: Bind, message: str) -> BindingRefused | None:
-        """Revert the binding that sent `bind`, and return the refusal.
+        """Revert the binding of the pod of `bind`, and return the refusal.
 
-        Returns None if this scheduler did not send `bind`.
+        Returns None if the pod has no open binding.
         """
         binding = self._by_pod.get(_id_of(bind))
         if binding is None:
@@ -236,8 +240,10 @@ class BindingCycles:
     ) -> PodBinding | list[Command] | BindingRefused | None:
         """Handle the answer of an extender to a bind call.
 
-        Returns the finished binding, or a refusal. If a call to an ignorable extender failed,
-        returns the commands of the Bind plugins. Returns None if the pod has no open binding.
+        Returns the finished binding, or a refusal. If a call to an ignorable extender failed, the
+        Bind plugins bind the pod, and their commands are returned. Returns None if no binding waits
+        for `call`.
+
         upstream: schedule_one.go: extendersBinding
         """
         binding = self._by_pod.get(_id_of(call))
@@ -282,7 +288,7 @@ def run_unreserve(binding: PodBinding) -> None:
 
 
 def run_permit(binding: PodBinding) -> dict[str, DurationNs] | Status:
-    """Run the Permit plugins; return the timeout of each plugin that waits, or a refusal."""
+    """Run the Permit plugins; return {plugin name: timeout} of those that wait, or a refusal."""
     pending: dict[str, DurationNs] = {}
     for plugin in binding.framework.permit:
         answer: Status | Wait | None

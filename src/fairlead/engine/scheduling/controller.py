@@ -375,7 +375,7 @@ class Scheduler:
         return commands
 
     def _without_stale_preemption(self, cycle: _Cycle, failure: Failure) -> Failure:
-        """Return `failure`, without preemption if the pod was deleted or bound during its cycle."""
+        """Return `failure`, without preemption if the pod is gone, replaced or already bound."""
         pod = cycle.pod
         known = self._cluster.pods.get(pod.key)
         if known is None:
@@ -432,8 +432,10 @@ class Scheduler:
         """Requeue the pod of a refused binding, and wake pods that wait for the released resources.
 
         If a plugin rejected the pod, the pod itself is not woken, because the same plugin would
-        reject it again. After an error it is woken like all other pods (schedule_one.go:
-        handleBindingCycleError).
+        reject it again. After an error it is woken like all other pods. A refusal within the
+        scheduling cycle (`in_cycle`) wakes no pods.
+
+        upstream: schedule_one.go: handleBindingCycleError
         """
         binding, status = refused.binding, refused.status
         if not status.is_rejected and not refused.in_cycle:
@@ -455,7 +457,12 @@ class Scheduler:
         *,
         is_binding: bool = False,
     ) -> list[Command]:
-        """Requeue the pod and report the failure (schedule_one.go: handleSchedulingFailure)."""
+        """Report the failure, and requeue the pod if it still exists and has no node.
+
+        Returns the event and the status patch; [] if the pod was replaced or bound.
+
+        upstream: schedule_one.go: handleSchedulingFailure
+        """
         self._report_failure(queued, tried, failure, started, now, is_binding=is_binding)
         known = self._cluster.pods.get(tried.key)
         if known is not None and (known.id != tried.id or known.pod.spec.node_name):

@@ -47,7 +47,7 @@ class Placement(Struct, frozen=True):
 
     `via` is "nominated" for the pod's nominated node, "single" for the only feasible node, and
     "score" for one of the `equals` nodes with the best score. `feasible` is the number of feasible
-    nodes.
+    nodes that sampling and the extenders left, 1 if `via` is "nominated".
     """
 
     node: NodeInfo
@@ -63,7 +63,8 @@ class Failure:
 
     `message` is the failure message; `rejections` is its part that counts the rejected nodes.
     `plugins` are the plugins that rejected the pod. `room` is the result of a successful
-    PostFilter: victims and a nomination; `state` is set only together with `room`. `is_error` is
+    PostFilter: victims and a nomination; `state` is set only together with `room`. `nominated_node`
+    is the node to nominate; "" withdraws the pod's nomination, and None keeps it. `is_error` is
     True for an internal error and False if the pod is unschedulable. `commands` and `post_filter`
     are the commands and the reasons of the PostFilter plugins.
     """
@@ -83,7 +84,10 @@ Decision = Placement | Failure
 
 
 def vanished(pod: PodInfo, failure: Failure, *, names_preemption: bool) -> Failure:
-    """Return the failure of a pod that was deleted during its cycle: no preemption, no nomination.
+    """Return `failure` without preemption, for a pod that was deleted during its cycle.
+
+    The pod's nomination is kept. If no nodes were rejected (`rejections` is empty), `failure` is
+    returned unchanged.
 
     upstream: framework/preemption/preemption.go: Preempt
     """
@@ -101,7 +105,8 @@ def _joined(rejections: str, post_filter: str) -> str:
 def refusal(status: Status) -> Failure:
     """Return the failure of a pod whose placement a plugin refused with `status`.
 
-    The message counts one rejected node, as in upstream.
+    If the plugin rejected the pod, the message counts one rejected node, as in upstream. After an
+    error it is the plugin's message.
     """
     if not status.is_rejected:
         return Failure(status.message, is_error=True)

@@ -28,8 +28,8 @@ _NO_NOMINATION: Final = -2
 class NominatedVerdicts:
     """The cached verdicts on nodes with nominated pods, for one shape and priority.
 
-    `codes` has an entry per plan position, which is _NO_NOMINATION if no pod is nominated to the
-    node.
+    `codes` has an entry per plan position, which is _NO_NOMINATION if no competing pod is nominated
+    to the node.
     """
 
     def __init__(self, plan: ShapePlan) -> None:
@@ -40,7 +40,11 @@ class NominatedVerdicts:
         self._nominations = self._pods = self._nodes = -1
 
     def refresh(self, plans: PlanCache, pod: PodInfo, state: CycleState) -> None:
-        """Re-evaluate the nodes whose nominations, pods or Node object changed."""
+        """Re-evaluate the nodes whose nominations or pods changed.
+
+        If a Node object changed, all nodes with nominations are re-evaluated. The node to which
+        `pod` itself is nominated is skipped.
+        """
         for name in self._changed(plans):
             self._dirty[name] = None
         own = plans.framework.nominator.node_of(pod.uid)
@@ -81,7 +85,10 @@ class NominatedVerdicts:
 def judge(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, name: str
 ) -> int | None:
-    """Return the verdict code of the node `name` for `pod`; None if no other pod is nominated."""
+    """Return the verdict code of the node `name` for `pod`.
+
+    Returns None if the node does not exist, or if no competing pod is nominated to it.
+    """
     node = plan.table.find(name)
     framework = plans.framework
     if node is None or not framework.nominator.competing_pods_on(name, pod):

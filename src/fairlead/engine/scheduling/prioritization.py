@@ -27,7 +27,11 @@ Positions: TypeAlias = "Rows | array[int]"
 
 @dataclass(slots=True)
 class Prioritization:
-    """The total scores of the feasible nodes at plan `positions`, and each plugin's scores."""
+    """The total scores of the feasible nodes at plan `positions`.
+
+    `by_plugin` holds normalised scores by plugin name. It is complete only in the result of
+    `explain_scores`; otherwise it lacks the cached scores.
+    """
 
     positions: Rows
     totals: Scores

@@ -72,7 +72,7 @@ class NodeInfo:
             self.used_ports[port] = None
 
     def remove_pod(self, pod: PodInfo) -> None:
-        """Remove `pod` and its requests; the exact inverse of `add_pod`."""
+        """Undo `add_pod`; a host port is freed even if another pod on the node uses it."""
         del self.pods[pod.id]
         self._count(pod.shape, -1)
         for port in pod.shape.host_ports:

@@ -252,7 +252,7 @@ class NodeTable:
             column.grow(capacity)
 
     def validate(self) -> None:
-        """Recompute all columns from the pods; raises AssertionError if a column differs."""
+        """Recompute all sums and indexes over pods; raises AssertionError if one differs."""
         for info in self.nodes():
             fresh = NodeInfo(info.name, info.row)
             for pod in info.pods.values():

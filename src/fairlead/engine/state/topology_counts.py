@@ -45,8 +45,8 @@ class KeyedCounts:
 class SupposedKeyedCounts:
     """Counts for each topology key and domain; hypothetical changes can be applied to them.
 
-    Until the first change, the counts of `source` are used. The first change copies them and sets
-    `source` to None.
+    At first, the counts of `source` are used. `clone` and the first change copy them; the first
+    change also sets `source` to None.
     """
 
     __slots__ = ("_by_key", "_table", "source")

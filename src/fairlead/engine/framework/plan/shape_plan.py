@@ -335,7 +335,8 @@ class ShapePlan:
     ) -> int:
         """Return the raw score of one plugin for `node`, which is at `position`.
 
-        If the plugin fails, the score is 0 and the error is added to `broken`.
+        If the plugin fails or its score is out of range, the result is 0 and the error is added to
+        `broken`.
         """
         try:
             raw = point.one(self.state, pod, node)
@@ -437,7 +438,8 @@ class ShapePlan:
     def _scores(self, point: ScorePoint, pod: PodInfo, positions: Rows, broken: Broken) -> Scores:
         """Return the raw scores of one plugin for the nodes at `positions`.
 
-        Where the plugin fails, the score is 0 and the error is added to `broken`.
+        Where the plugin fails or its score is out of range, the score is 0 and the error is added
+        to `broken`.
         """
         try:
             found = self.scores(point, pod, positions)

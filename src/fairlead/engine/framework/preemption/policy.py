@@ -35,7 +35,7 @@ class VictimImportance(Plugin, Protocol):
     """
 
     def importance(self, pod: PodInfo) -> tuple[int, ...]:
-        """Return the importance of `pod`; less important pods are removed first.
+        """Return the importance of `pod`; the search for victims spares more important pods first.
 
         Pods of equal importance are ordered by name.
         """

@@ -77,7 +77,10 @@ def _wanted(plugin: type) -> list[str]:
 
 
 def _decoded(plugin: type, args: Mapping[str, Any]) -> Any:
-    """Return `args`, decoded into the plugin's `Args`. Raises ValueError that names the field."""
+    """Return `args`, decoded into the plugin's `Args`, or as a dict if it has no `Args`.
+
+    Raises ValueError that names the invalid field.
+    """
     form = getattr(plugin, "Args", None)
     if form is None:
         return dict(args)

@@ -110,7 +110,7 @@ class Allocator:
         self._class_version = -1
 
     def find_class(self, name: str) -> DeviceClass | None:
-        """Return the device class with that name."""
+        """Return the DeviceClass `name`, or None."""
         return self._related.get(DeviceClass, name)
 
     def demand(self, claims: Sequence[ResourceClaim]) -> Demand:

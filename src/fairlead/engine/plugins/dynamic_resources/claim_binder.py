@@ -45,7 +45,8 @@ class ClaimBinder:
         """Return the commands that allocate and reserve `claims` for `pod`.
 
         `pending` are claims without an allocation, and `assumed` are their new allocations in that
-        order.
+        order. The reservations are assumed in the device ledger. Returns an ERROR status if a claim
+        was deleted or allocated elsewhere in the meantime.
         """
         keys = (claim.key for claim in pending)
         allocations = dict(zip(keys, assumed, strict=True))

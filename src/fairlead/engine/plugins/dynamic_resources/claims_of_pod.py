@@ -19,7 +19,10 @@ class ClaimError(Exception):
 
 
 def claims_of(pod: Pod, related: RelatedObjects) -> tuple[ResourceClaim, ...]:
-    """Return the claims of `pod`, in the order of its spec. Raises ClaimError."""
+    """Return the claims of `pod`, in the order of its spec.
+
+    Raises ClaimError if a claim does not exist or the pod must not use it.
+    """
     return tuple(
         _usable(pod, name, related, is_own=is_own) for name, is_own in _claim_names(pod) if name
     )

@@ -298,7 +298,11 @@ class DeviceSearch:
     # --- candidates ------------------------------------------------------------------------
 
     def _free(self, request: ResolvedRequest) -> list[Candidate]:
-        """Return the free devices that match `request`, from complete and valid pools."""
+        """Return the free devices that match `request`, from complete and valid pools.
+
+        With adminAccess, devices in use are included. Where a selector fails, the list contains its
+        error instead of the device.
+        """
         found = self._candidates.get(request)
         if found is None:
             is_taken = self._ledger.is_taken
@@ -317,8 +321,8 @@ class DeviceSearch:
     def _all(self, request: ResolvedRequest) -> list[Candidate]:
         """Return every device that matches `request`, free or in use.
 
-        Raises AllocationError if a pool is incomplete or invalid. A device that does not have the
-        requested capacity does not match.
+        Raises AllocationError if a pool is incomplete or invalid, or if a selector fails. A device
+        that does not have the requested capacity does not match.
         """
         found = self._candidates.get(request)
         if found is None:
@@ -376,7 +380,7 @@ def _unmatched(claim: ResolvedClaim, request: ResolvedRequest, one: PoolDevice) 
 
 
 def is_repelled(device: Device, tolerations: Iterable[DeviceToleration]) -> bool:
-    """Return True if the device has a taint that none of `tolerations` tolerates."""
+    """Return True if no toleration tolerates one of the device's NoSchedule or NoExecute taints."""
     wanted = tuple(tolerations)
     return any(
         taint.effect in _REPELLING and not any(tolerates_taint(one, taint) for one in wanted)
@@ -420,7 +424,7 @@ class SharedCapacity:
         self._shares: dict[DeviceId, int] = {}
 
     def is_in_use(self, one: PoolDevice) -> bool:
-        """Return whether a share of the device is allocated or on the current path."""
+        """Return whether shares of the device are on the current path or already use capacity."""
         return one.id in self._shares or self._ledger.consumed(one.id) is not None
 
     def consumption(self, request: ResolvedRequest, one: PoolDevice) -> Consumption | None:

@@ -145,8 +145,9 @@ class _Claims:
     `all` are the claims that the pod names, and `pending` are the claims without an allocation.
     `extended` are the pod's extended resources to which DeviceClasses are mapped. `stale` is the
     special claim of an earlier attempt. `unready` are the indexes in `all` of claims whose binding
-    conditions failed or timed out. `placed` are the claims, including `special`, that Reserve
-    allocated; `assumed` holds their allocations in the same order.
+    conditions failed or timed out. `unavailable` are the indexes in `all` of claims for which
+    Filter rejected a node. `placed` are the claims, including `special`, that Reserve allocated;
+    `assumed` holds their allocations in the same order.
     """
 
     __slots__ = (
@@ -236,7 +237,11 @@ class DynamicResources:
         return None
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP if the pod needs no devices: no claims, no mapped extended resources."""
+        """Return SKIP if the pod needs no devices, or a rejection if a claim cannot be used.
+
+        A pod needs devices if it has claims, or extended resources to which a DeviceClass is
+        mapped.
+        """
         state.write(_PreFilterRan())
         extended = extended_requests(pod, self._table.resources, self._ledger.extended)
         if extended is None and not pod.shape.spec.resource_claims:
@@ -463,7 +468,7 @@ class DynamicResources:
             return True
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Return None if all binding conditions are True, else a status to wait or to fail.
+        """Return None if all binding conditions are True, WAIT if one is not yet True, or an error.
 
         upstream: isPodReadyForBinding
         """
@@ -513,10 +518,12 @@ def _is_below(field: str, given: str | None, least: int) -> bool:
 
 
 def is_schedulable_after(pod: PodInfo, event: ClusterEvent, related: RelatedObjects) -> bool:
-    """Return whether `event` changes a claim of the pod, or a claim that releases devices.
+    """Return whether `event` may make `pod` schedulable.
 
-    The deletion of the pod's special claim counts: upstream deletes that claim when a binding
-    fails.
+    A claim event counts if all claims of the pod can be used, and the claim has released its
+    devices or is a claim of the pod that was added or changed its status. A deletion counts only
+    for the pod's special claim, which upstream deletes when a binding fails. A pod event counts if
+    it changes this pod and all its claims can be used. All other events count.
     """
     match event.old, event.new:
         case ResourceClaim() as gone, None:

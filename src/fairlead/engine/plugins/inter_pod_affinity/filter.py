@@ -73,7 +73,11 @@ class IncomingPodTerms:
         self._known: dict[PodClass, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
     def keys_of(self, others: PodClass) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return (keys of affinity terms, keys of anti-affinity terms) that match `others`."""
+        """Return the topology keys of the incoming pod's required terms that match `others`.
+
+        The result is (keys of affinity terms, keys of anti-affinity terms). Affinity terms count
+        only if all of them match.
+        """
         known = self._known.get(others)
         if known is None:
             own = self.own

@@ -2,9 +2,11 @@
 
 LeastAllocated, MostAllocated and RequestedToCapacityRatio score each resource by its allocatable
 amount and by its requested amount, including the pod's requests. The node's score is the weighted
-mean of these scores, by integer division. For cpu and memory, a container without a request counts
+mean of these scores, rounded down. RequestedToCapacityRatio rounds to the nearest integer instead,
+and leaves out resources that score 0. For cpu and memory, a container without a request counts
 as requesting 100m and 200 MiB, as in upstream. Other resources count the actual requests. Extended
 resources that the pod does not request are not scored.
+
 upstream: plugins/noderesources/{resource_allocation,least_allocated,most_allocated,
 requested_to_capacity_ratio}.go
 """
@@ -61,12 +63,15 @@ class Strategy(Protocol):
 
 
 def least_allocated(used: int, offered: int) -> int:
-    """Return 100 if nothing is used, 0 if everything is used or the node is overcommitted."""
+    """Return the free part of `offered` in percent, rounded down; 0 if `used` exceeds `offered`."""
     return 0 if used > offered else (offered - used) * SCORE_MAX // offered
 
 
 def most_allocated(used: int, offered: int) -> int:
-    """Return 100 if everything is used. Default requests may make `used` exceed `offered`."""
+    """Return the used part of `offered` in percent, rounded down; 100 if `used` exceeds `offered`.
+
+    `used` includes default requests, so it may exceed `offered`.
+    """
     return min(used, offered) * SCORE_MAX // offered
 
 
@@ -182,7 +187,7 @@ class LeastAllocatedCpuMemory:
     def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
         """Return the score of the node at `row` for each of `shapes`.
 
-        Returns None if the node has no cpu or no memory.
+        Returns None if the node has no cpu or no memory, or has EXACT_BELOW or more of either.
         """
         node, at = table.at(row), slice(row, row + 1)
         cpu, memory = node.allocatable[CPU], node.allocatable[MEMORY]
@@ -203,8 +208,9 @@ def _least(offered: Ints, used: Ints) -> Ints:
     """Return the `least_allocated` score of every node; overwrites `used`.
 
     The function divides floats, which is five times faster than integer division. The result is
-    exact for numerators up to 2^45, which a float holds exactly. A quotient up to 100 that is not
-    whole is at least 2^-45 below the next whole number, and rounding adds less than 2^-47.
+    exact if every amount in `offered` is less than 2^45, because a float then holds the numerator
+    exactly. A quotient up to 100 that is not whole is at least 2^-45 below the next whole number,
+    and rounding adds less than 2^-47. For larger amounts, the function divides integers.
     """
     free = np.subtract(offered, used, out=used)
     np.maximum(free, 0, out=free)

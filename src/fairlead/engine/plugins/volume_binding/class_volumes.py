@@ -97,7 +97,10 @@ class ClassVolumes:
         return best
 
     def _suitable(self, claim: PersistentVolumeClaim) -> Mask:
-        """Return, for each position, whether the volume fits `claim` on some node."""
+        """Return, for each position, whether the volume is free and fits `claim`.
+
+        The nodes that can reach the volume are not checked.
+        """
         suitable = self.is_free.copy()
         suitable[: bisect_left(self.capacities, size_of(claim))] = False
         index, ids = self._traits

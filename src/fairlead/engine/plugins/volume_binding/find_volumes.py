@@ -63,7 +63,7 @@ class VolumeFinder:
         self._csi_nodes = CSINodeColumns(cluster)
 
     def find_volumes(self, claims: PodClaims) -> NodeVolumes:
-        """Return the result for `claims` on every node, in the steps listed in `node_volumes`."""
+        """Return the result for `claims` on every node; `node_volumes` lists the steps."""
         flags = self._check_bound(claims.bound)
         if not claims.delayed:
             return NodeVolumes(flags)

@@ -143,7 +143,7 @@ class VolumeBinding:
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP for pods without claims."""
+        """Return SKIP for pods without claims, and a rejection if a claim cannot be used yet."""
         claims = read_claims(self._lookup, pod)
         if isinstance(claims, Status):
             return claims
@@ -220,7 +220,7 @@ class VolumeBinding:
         )
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Return None if all volumes are bound, else a status to wait or to fail."""
+        """Return None if all volumes are bound, WAIT if one is not bound yet, or an error."""
         decision = state.read(_Volumes).decision
         assert decision is not None
         try:

@@ -96,7 +96,11 @@ class VolumeBinder:
     # --- progress --------------------------------------------------------------------------
 
     def check(self, decision: Decision, pod: PodInfo, node_name: str) -> None:
-        """Return if all claims are bound. Raises NotYetError or BindingFailedError."""
+        """Return normally if all claims of `decision` are bound.
+
+        Raises NotYetError if a binding is not complete yet, and BindingFailedError if it cannot
+        complete.
+        """
         node = self._cluster.table.find(node_name)
         if node is None:
             raise BindingFailedError(

@@ -21,15 +21,15 @@ class VolumeLookup:
         self._related = related
 
     def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
-        """Return the claim with that name."""
+        """Return the claim `name` in `namespace`, or None."""
         return self._related.get(PersistentVolumeClaim, f"{namespace}/{name}")
 
     def volume(self, name: str) -> PersistentVolume | None:
-        """Return the volume with that name."""
+        """Return the volume `name`, or None."""
         return self._related.get(PersistentVolume, name)
 
     def csi_node(self, name: str) -> CSINode | None:
-        """Return the CSINode of the node with that name."""
+        """Return the CSINode of the node `name`, or None."""
         return self._related.get(CSINode, name)
 
     def class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:

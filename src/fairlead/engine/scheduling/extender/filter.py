@@ -32,7 +32,7 @@ def pass_extenders(
 ) -> Consultation[Status | None]:
     """Remove the nodes that the extenders reject from `found`.
 
-    Returns an ERROR status if an extender failed, else None.
+    Returns an ERROR status if an extender that is not `ignorable` failed, else None.
     """
     if not asked:
         return None
@@ -60,7 +60,9 @@ def pass_extenders(
 def passes_extenders(
     asked: Sequence[ExtenderCalls], node: NodeInfo, found: Feasibility
 ) -> Consultation[bool]:
-    """Return whether all extenders accept `node`; returns False if an extender failed.
+    """Return whether all extenders accept `node` and it still exists.
+
+    Returns False if an extender that is not `ignorable` failed.
 
     upstream: schedule_one.go: evaluateNominatedNode
     """

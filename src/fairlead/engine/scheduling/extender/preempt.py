@@ -24,7 +24,10 @@ from fairlead.engine.state.pod_info import PodInfo
 def narrow_candidates(
     asked: Sequence[ExtenderCalls], candidates: Sequence[Candidate], table: NodeTable
 ) -> Consultation[Sequence[Candidate] | Status]:
-    """Return the candidates that all extenders accept, or an ERROR status if an extender failed."""
+    """Return the candidates that all extenders accept.
+
+    Returns an ERROR status if an extender that is not `ignorable` failed.
+    """
     for asker in asked:
         if not candidates:
             break

@@ -73,7 +73,7 @@ def _by_host(entries: Iterable[HostPriority]) -> dict[str, int]:
 def with_extenders(
     totals: dict[str, int], given: Iterable[tuple[ExtenderCalls, dict[str, int]]]
 ) -> dict[str, int]:
-    """Return `totals` by node with the extenders' scores added.
+    """Return `totals` by node with the score of each extender, multiplied by its weight, added.
 
     As in Go, a sum that overflows wraps at 64 bits.
     """

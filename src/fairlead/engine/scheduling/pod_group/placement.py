@@ -73,7 +73,7 @@ class PodGroupResult:
     victims: tuple[PodInfo, ...] = ()
 
     def decisions(self, members: Sequence[PodGroupMember]) -> Iterator[Decision]:
-        """Yield the decision on each of `members`: a placement, or a failure to requeue it.
+        """Yield for each of `members` its Placement, or the Failure with which it is requeued.
 
         upstream: submitPodGroupAlgorithmResult
         """
@@ -180,9 +180,10 @@ class _Assumption:
 def _assume(
     served: Served, member: PodGroupMember, decision: Decision, started: Instant
 ) -> tuple[PodGroupAttempt, _Assumption | None]:
-    """Assume the pod on the node of `decision`, which may be a node that needs preemption.
+    """Assume the pod on the node of `decision`, and run Reserve and Permit.
 
-    Returns the attempt, and the assumption if the pod was assumed.
+    The node may be one that needs preemption. Returns the attempt, and the assumption; it is None
+    if `decision` has no node or a plugin refused.
     """
     place = _place(decision)
     if place is None:

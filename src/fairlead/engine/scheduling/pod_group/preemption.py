@@ -45,7 +45,10 @@ def preempt_for_group(
     tie_break: TieBreak,
     started: Instant,
 ) -> tuple[PodInfo, ...] | Status:
-    """Return the pods to remove, the least important last, or a status if that does not help."""
+    """Return the pods to remove, the least important last.
+
+    Returns a status with the reason if the group may not preempt or if preemption does not help.
+    """
     reason = _ineligibility(served, group, members)
     if reason:
         return unschedulable(reason)
@@ -120,7 +123,10 @@ def _select(
     verdict: Callable[[], Status],
     served: Served,
 ) -> list[PreemptionVictim] | Status:
-    """Return the `victims` that cannot be reprieved; both lists are sorted by importance."""
+    """Return the `victims` that cannot be reprieved, or a status if removing all does not help.
+
+    `victims` and the returned list are sorted by importance.
+    """
     for victim in victims:
         removal.remove(victim)
     status = verdict()

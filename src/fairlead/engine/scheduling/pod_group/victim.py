@@ -35,7 +35,9 @@ class PreemptionVictim:
 
     @property
     def importance(self) -> tuple[int, int, int, Instant, str]:
-        """A sort key, most important first: priority, groups before pods, size, start, name.
+        """A sort key, most important first: higher priority, in a group, more pods, earlier start.
+
+        Equally important victims are sorted by name.
 
         upstream: podgrouppreemption.go: moreImportantVictim, which does not define the order of
         ties

@@ -91,7 +91,11 @@ class DefaultPreemption:
         diagnosis: Diagnosis,
         sample: CandidateSample | None = None,
     ) -> PreemptionSearch:
-        """Find all candidates and the best of them by the ordered rules; changes nothing."""
+        """Find the candidates and the best of them by the ordered rules; evict nothing.
+
+        `sample` limits the search; None evaluates every node. If `pod` may not preempt, only
+        `ineligible` of the result is set.
+        """
         if self._policy.by_group and pod.pod.spec.scheduling_group is not None:
             return PreemptionSearch(ineligible=LEFT_TO_GROUP)
         nominated = pod.pod.status.nominated_node_name
@@ -107,7 +111,12 @@ class DefaultPreemption:
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> PostFilterResult:
-        """Nominate the best candidate; if there is no candidate, clear an earlier nomination."""
+        """Nominate the best candidate; if there is no candidate, clear an earlier nomination.
+
+        An earlier nomination is kept if `pod` may not preempt or the policy says so
+        (`keeps_nomination`). If extenders filter the candidates, the result contains the shortlist
+        for them instead.
+        """
         search = self.search(state, pod, diagnosis, self._sample(diagnosis))
         if search.ineligible:
             return PostFilterResult(unschedulable(f"preemption: {search.ineligible}"))

@@ -7,8 +7,8 @@ the pod's namespace and labels, on the pods of all nodes, and on related objects
 cached until any of these changes. If anti-affinity is the only rule that depends on other nodes, a
 result depends only on the pods in the node's topology domains. A changed pod then affects only the
 nodes in its domains. The cache is not used if another Filter plugin depends on other nodes, or if a
-plugin's victim eligibility depends on the preemptor. Configuration can limit the search to a
-sample.
+plugin of the profile decides which pods are eligible victims. Configuration can limit the search to
+a sample.
 
 Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). If
 NodeResourcesFit is the only Filter that depends on the pods of a node, victims are computed without
@@ -89,9 +89,9 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True)
 class CandidateSample:
-    """The limits of a search: it starts at node `offset` and ends at `wanted` candidates.
+    """The limits of a search: it starts at index `offset` of the potential nodes.
 
-    It continues if all candidates so far violate a disruption budget.
+    It ends at `wanted` candidates, but continues if all of these violate a disruption budget.
 
     upstream: framework/preemption/preemption.go: DryRunPreemption
     """
@@ -169,7 +169,10 @@ class DryRuns:
         return DryRun(columns, potential)
 
     def _current(self, pod: PodInfo, found: Feasibility, table: NodeTable) -> CandidateColumns:
-        """Return the cached columns, with rows that may have changed marked as unknown."""
+        """Return the cached columns, with rows that may have changed marked as unknown.
+
+        Returns new columns if the results for `pod` must not be cached.
+        """
         beyond = filters_beyond_the_node(found.plan, found.state)
         if self._policy.eligibility or not all(type(one) in _OF_PODS for one in beyond):
             return CandidateColumns(table.capacity, self._policy.rules)

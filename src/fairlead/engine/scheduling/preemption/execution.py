@@ -6,8 +6,10 @@
 
 Each victim gets the condition DisruptionTarget, is deleted with its own grace period, and gets the
 event Preempted. Each step waits for the outcomes of the previous step. A victim that no longer
-exists counts as removed. After any other failure, the current phase is completed, the last victim
-is not deleted, and the preemptor is retried immediately.
+exists counts as removed. If a victim cannot be removed for any other reason, the current phase is
+completed and the last victim is not deleted. If any command failed, the preemptor is retried when
+the preemption ends.
+
 upstream: framework/preemption/executor.go: prepareCandidateAsync, PreemptPod
 """
 
@@ -42,8 +44,8 @@ class PreemptionExecution:
 
     `reject(victim)` rejects a victim that is waiting on Permit, and returns whether it was waiting;
     such a victim is requeued instead of deleted. `failed` is set if a victim could not be removed,
-    and `erred` if any command failed. If a PodGroup preempts, `group` is that PodGroup and
-    `preemptor` is one of its pods.
+    and `erred` if any command failed; NotFound does not count as a failure. If a PodGroup preempts,
+    `group` is that PodGroup and `preemptor` is one of its pods.
     """
 
     is_synchronous: ClassVar[bool] = False
@@ -61,7 +63,7 @@ class PreemptionExecution:
 
     @property
     def is_done(self) -> bool:
-        """Whether all commands have been sent and their outcomes received."""
+        """Whether all outcomes have been received and no command remains to be sent."""
         if self._outstanding:
             return False
         return self.failed or self._phase > len(self._phases())

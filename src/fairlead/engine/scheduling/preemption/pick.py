@@ -26,7 +26,7 @@ class Pick:
 
 
 def pick_one_node(columns: CandidateColumns, potential: Rows) -> Pick | None:
-    """Return the best candidates in `potential`, which all rules rate as equal, or None."""
+    """Return the best candidates in `potential`; None if no row in `potential` is a candidate."""
     left = potential[columns.is_candidate[potential]]
     if not len(left):
         return None

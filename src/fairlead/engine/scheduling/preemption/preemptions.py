@@ -129,7 +129,9 @@ class Preemptions:
         return commands, failed
 
     def gate(self, pod: PodInfo) -> Status | None:
-        """Return a rejection of `pod` while its preemption keeps it out of the queue, else None.
+        """Return a rejection of `pod` while its own or its PodGroup's preemption must hold it back.
+
+        Returns None if `pod` may enter the active queue.
 
         upstream: default_preemption.go: PreEnqueue
         """

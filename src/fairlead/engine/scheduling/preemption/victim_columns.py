@@ -2,10 +2,11 @@
 
 Each node is a column of its pods, sorted by importance and padded:
 
-    priority[slot, row], start[slot, row]   of the pod; NO_POD if the slot is empty
-    kind[slot, row]                         index of the pod's shape in `_kinds`; 0 if it is empty
+    priority[slot, row]   of the pod; NO_POD if the slot is empty
+    kind[slot, row]       index of the pod's shape in `_kinds`; 0 if the slot is empty
+    start[slot, row]      of the pod; undefined if the slot is empty
 
-A dry run reads the columns of all nodes of the preemptor. First it sums up the pods of lower
+A dry run reads the columns of the nodes to evaluate. First it sums up the pods of lower
 priority, to find the nodes that the preemptor fits without them. Then it reprieves pods slot by
 slot, on all nodes together, from the most to the least important pod. This is the procedure of
 `select_victims_by_resources` for one node. Only costs are computed here; the victims are determined

@@ -32,9 +32,9 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class EventHandlers:
-    """Moves pods in `queue` when `cluster` changes.
+    """Moves pods in `queue` and updates nominations when `cluster` changes.
 
-    Only pods whose schedulerName is in `profiles` are handled. `is_binding` returns whether a pod
+    Only pods whose schedulerName is in `profiles` are queued. `is_binding` returns whether a pod
     is being bound. If `pod_groups` is set, new PodGroups and new pods without a node may make other
     pods schedulable.
     """

@@ -67,7 +67,10 @@ class MoveRequestQueue(SchedulingQueue):
         yield ClusterEvent(EventKind.ASSIGNED_POD_LABEL, old, new)
 
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
-        """Move all unschedulable pods, or only those with an affinity for the changed pod."""
+        """Move all unschedulable pods, or only those with an affinity for the changed pod.
+
+        Do nothing if `event` is not a move request.
+        """
         if _moves_all(event) or event.kind in _MOVE_MATCHING:
             super().wake(event, now, spare)
             self._moved_in = self._cycle

@@ -27,8 +27,9 @@ class QueuedPod(Struct, eq=False):
     `timestamp` is the time at which the pod last entered the queue: its arrival, or the end of its
     last attempt. `stamp` orders pods that entered at the same time. `plugins` are the plugins that
     rejected it in its last attempt, and `gated_by` is the PreEnqueue plugin that rejects it now.
-    `activations` is the number of its activations at the time `activated_at`. A heap entry for this
-    pod is valid only if it has the current `token`.
+    `window` is the truncated expiry of its backoff. `activations` is the number of its activations
+    at the time `activated_at`. A heap entry for this pod is valid only if it has the current
+    `token`.
     """
 
     info: PodInfo
@@ -47,5 +48,9 @@ class QueuedPod(Struct, eq=False):
 
     @property
     def backoff_count(self) -> int:
-        """The number of backoffs so far: consecutive errors after an error, else rejections."""
+        """The count that determines the backoff.
+
+        After an error, this is the number of errors since the last rejection; after a rejection,
+        the number of all rejections.
+        """
         return self.error_count or self.unschedulable_count

@@ -9,8 +9,10 @@
 ACTIVE is ordered by the QueueSort plugin. If ACTIVE is empty, the first pod of BACKOFF is popped
 immediately: backoff only matters while other pods wait (feature SchedulerPopFromBackoffQ). A pod
 whose last attempt was an error always waits until its backoff ends. A pod leaves UNSCHEDULABLE on
-an event for which a plugin that rejected it is registered, or by the leftover flush after five
-minutes. Events that arrive while a pod is IN_FLIGHT are checked when the pod returns rejected.
+an event that, according to a plugin that rejected it, may make it schedulable. The leftover flush
+releases it after five minutes by default. Events that arrive while a pod is IN_FLIGHT are checked
+when the pod returns rejected.
+
 upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_queue}.go
 """
 
@@ -42,7 +44,7 @@ Entry = tuple[tuple[int, ...], int, QueuedPod]
 
 
 class SchedulingQueue:
-    """The active, backoff and unschedulable queues; only methods with parameter `now` move pods."""
+    """The active, backoff and unschedulable queues, and the pods in flight."""
 
     def __init__(
         self,
@@ -80,7 +82,10 @@ class SchedulingQueue:
         self._enqueue(queued, now)
 
     def update(self, pod: PodInfo, now: Instant, events: list[ClusterEvent]) -> None:
-        """Store a new version of a waiting pod; `events` are the cluster events of the update."""
+        """Store a new version of a waiting pod; `events` are the cluster events of the update.
+
+        If the pod is not in the queue, it is added.
+        """
         queued = self._pods.get(pod.key)
         if queued is None:
             self.add(pod, now)
@@ -114,7 +119,7 @@ class SchedulingQueue:
         return self._pods.get(key)
 
     def counts(self) -> dict[str, int]:
-        """Return the number of pods in each queue, keyed by upstream's queue names."""
+        """Return the number of waiting pods in each queue, keyed by upstream's queue names."""
         counts = {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 0}
         for queued in self._pods.values():
             match queued.place:
@@ -129,7 +134,7 @@ class SchedulingQueue:
         return counts
 
     def rejections(self) -> dict[tuple[str, str], int]:
-        """Return the number of waiting pods, keyed by the (plugin, profile) that rejected them."""
+        """Return the number of pods that each (plugin, profile) rejected in the last attempt."""
         counts: dict[tuple[str, str], int] = {}
         for queued in self._pods.values():
             profile = queued.info.pod.spec.scheduler_name
@@ -142,7 +147,7 @@ class SchedulingQueue:
         return len(self._pods)
 
     def pop(self, now: Instant) -> QueuedPod | None:
-        """Remove and return the next pod to schedule; its attempt starts now."""
+        """Remove and return the next pod to schedule, or None; its attempt starts now."""
         self.flush(now)
         queued = self._take(self._active, QueueName.ACTIVE)
         if queued is None and self._config.pop_from_backoff:
@@ -171,7 +176,7 @@ class SchedulingQueue:
         self._in_flight.begin(queued)
 
     def settle(self, queued: QueuedPod) -> None:
-        """End the successful attempt of a popped pod, and remove the pod."""
+        """End the attempt of a popped pod, and remove the pod."""
         self._in_flight.end(queued)
         found = self._pods.get(queued.info.key)
         if found is not None and found.info.id == queued.info.id:
@@ -258,7 +263,8 @@ class SchedulingQueue:
     def wake_after_nomination(self, pod: PodInfo, now: Instant) -> None:
         """Wake pods as if `pod` had left its nominated node.
 
-        Called if a nomination ended without a binding.
+        Pods of higher priority than `pod` are not woken. Called if a nomination ended without a
+        binding.
         """
         event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None, priority_max=pod.priority)
         self.wake(event, now)
@@ -268,11 +274,11 @@ class SchedulingQueue:
         self.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None), now, spare)
 
     def activate(self, key: str, now: Instant) -> None:
-        """Move a waiting pod to the active queue after its preemption failed, even from backoff.
+        """Move a waiting pod, even from backoff, to the active queue after its preemption failed.
 
-        Upstream does not limit activations, because every API call takes time. In virtual time, a
-        call may take no time. So a pod that is activated too often at the same instant backs off as
-        after an error.
+        If PreEnqueue rejects it, it becomes unschedulable instead. Upstream does not limit
+        activations, because every API call takes time. In virtual time, a call may take no time. So
+        a pod that is activated too often at the same instant backs off as after an error.
         """
         queued = self._pods.get(key)
         if queued is None or queued.place in (QueueName.ACTIVE, QueueName.IN_FLIGHT):

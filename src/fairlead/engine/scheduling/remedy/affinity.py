@@ -98,7 +98,10 @@ def with_affinity(pod: Pod, affinity: Affinity) -> Pod:
 def propose_for_pod_affinity(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield the deletion of the conflicting pod; without such a pod, the removal of a term."""
+    """Yield the deletion of each pod that may conflict, then the removal of requirements of `pod`.
+
+    Each required term is removed alone, and at the end the whole affinity to other pods.
+    """
     for other in _blockers(framework, pod, node):
         yield deleting([other], f" on node {framework.cluster.node_of(other)}")
     yield from _drop_terms(pod.pod)
@@ -109,9 +112,10 @@ def propose_for_pod_affinity(
 
 
 def _blockers(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[PodInfo]:
-    """Return the pods in the node's domains whose anti-affinity may reject `pod`.
+    """Return the pods that may violate required anti-affinity, the least important pod first.
 
-    The least important pod comes first.
+    These are the pods in the node's domains by the anti-affinity terms of `pod`, and all pods that
+    have such terms. At most _BLOCKERS_MAX pods are returned.
     """
     keys = {term.topology_key for term in _anti_terms(pod.pod)}
     table = framework.cluster.table

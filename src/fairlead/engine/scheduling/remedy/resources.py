@@ -22,9 +22,11 @@ replace = msgspec.structs.replace
 def propose_for_resources(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield pods with requests lowered to the free amounts, then deletions of other pods.
+    """Yield changes that lower the pod's requests, then deletions of other pods on the node.
 
-    The least important pods are deleted first.
+    The requests are lowered to the free amounts, or to the node's allocatable amounts if they
+    exceed these. Each pod is deleted alone, then the 2, 3, … least important pods are deleted
+    together.
     """
     short = _shortages(framework, pod, node)
     if short and all(free > 0 for _, _, free in short):
@@ -45,7 +47,7 @@ def propose_for_resources(
 
 
 def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Iterator[RemedyChange]:
-    """Yield the pod with requests lowered to the allocatable amounts of the node."""
+    """Yield the change that lowers each request to at most the node's allocatable amount."""
     names = framework.cluster.table.resources.names
     lower, said = pod.pod, []
     for column, amount in pod.shape.wanted:

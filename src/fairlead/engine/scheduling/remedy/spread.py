@@ -23,7 +23,11 @@ _MORE_SKEW_MAX: Final = 8
 def propose_for_spread(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield, for each DoNotSchedule constraint, a label for the node or a weaker constraint."""
+    """Yield, for each DoNotSchedule constraint, a label for the node or weaker constraints.
+
+    A label is proposed only if the node lacks the topology key. The last change drops all
+    constraints.
+    """
     for i, constraint in enumerate(pod.pod.spec.topology_spread_constraints):
         if constraint.when_unsatisfiable != _INSISTS:
             continue

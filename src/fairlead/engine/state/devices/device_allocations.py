@@ -63,7 +63,7 @@ class DeviceLedger:
         return device in self._holders or device in self._sharers
 
     def consumed(self, device: DeviceId) -> Mapping[str, int] | None:
-        """Return the capacity that the device's shares consume, in nanos; None without shares."""
+        """Return the capacity that the device's shares consume, in nanos by name, or None."""
         return self._consumed.get(device)
 
     def holders(self, device: DeviceId) -> list[str]:
