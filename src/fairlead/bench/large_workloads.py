@@ -60,7 +60,8 @@ def _on(pod: Pod, node: int) -> Pod:
 def _reclaim(node_count: int) -> Setting:
     """Build a queue whose gangs run on all nodes, and half as many pending gangs of another queue.
 
-    A node has resources for ten tasks. Running gangs can lose all members but one.
+    A node has resources for ten tasks. Running gangs have minMember 1, so most members may be
+    evicted.
     """
     offered = {"cpu": "10", "memory": "64Gi", "pods": "110"}
     objects: list[ApiObject] = [*nodes(node_count, allocatable=offered)]

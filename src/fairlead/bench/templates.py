@@ -28,7 +28,10 @@ CSI_DRIVER: Final = "ebs.csi.aws.com"
 def nodes(
     count: int, zones: int = 0, allocatable: Mapping[str, str] | None = None, start: int = 0
 ) -> list[Node]:
-    """Return `count` nodes of 4 CPU, 32Gi and 110 pods, spread over `zones` zones."""
+    """Return `count` nodes of 4 CPU, 32Gi and 110 pods, spread over `zones` zones (0 for none).
+
+    `allocatable` overrides these amounts. `start` is the number in the name of the first node.
+    """
     offered = {"cpu": "4", "memory": "32Gi", "pods": "110", **(allocatable or {})}
     return [_node(i, zones, offered) for i in range(start, start + count)]
 

@@ -80,7 +80,8 @@ def compose(
 ) -> Composition:
     """Return the plugins and actions that `config` names, built for `cluster`.
 
-    Raises ConfigurationError if an action or plugin is unknown.
+    `extensions` replaces `config.extensions`. Raises BatchConfigurationError if an action or plugin
+    is unknown.
     """
     extensions = extensions or config.extensions
     actions = _actions(config, {**ACTIONS, **extensions.actions})

@@ -9,14 +9,14 @@
 
 Fairlead also reads these keys:
 
-    name              the configuration's own name
+    name              the configuration's own name (not evaluated)
     rules             kube-batch or fairlead (`engine.batch.rules`)
     defects           upstream or fixed: whether kube-batch's bugs are reproduced
                       (`engine.batch.defect`)
     victims           gangs or pods: whether a gang that cannot spare a member may be evicted as a
                       whole; the default depends on `rules`
-    starvationBound   time that a gang waits before it gets a reservation; by default forever
-    brokenGangGrace   time that a broken gang keeps its remaining members; by default forever
+    starvationBound   time after which a waiting gang gets a reservation; by default never
+    brokenGangGrace   time after which the members of a broken gang are evicted; by default never
     schedulerNames    the scheduler names of the pods to schedule (a flag of kube-batch)
     defaultQueue      the queue of groups without a queue (a flag of kube-batch)
     schedulePeriod    the minimum time between two sessions (a flag of kube-batch)
@@ -272,9 +272,10 @@ def _switch(value: object, path: str) -> bool:
 
 
 def _arguments(raw: object, path: str) -> dict[str, str]:
-    """Return the arguments at `path` as strings; raise BatchConfigurationError if one is invalid.
+    """Return the plugin arguments in `raw` as strings; `path` is their path in error messages.
 
-    Booleans and numbers keep the spelling of upstream's YAML.
+    Booleans become `true` and `false`. Raises BatchConfigurationError if `raw` is not a mapping, or
+    if an integer does not fit 32 bits.
     """
     if raw is None:
         return {}

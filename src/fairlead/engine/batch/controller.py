@@ -4,7 +4,7 @@
 
 A session on an unchanged cluster would make the same decisions. So a session runs only after a
 change, or when a time limit is reached: of a gang that waits, or of a gang that lost members while
-it ran.
+it ran. After a change, no session runs if no job has changed and no task is pending.
 
 upstream: pkg/scheduler/scheduler.go (runs a session every second regardless)
 """
@@ -57,8 +57,7 @@ class Batch:
         """Set up the job table, and build the plugins and actions.
 
         `cluster` must apply each stimulus before `handle` gets it.
-
-        Raises ConfigurationError if an action or plugin is unknown.
+        Raises BatchConfigurationError if an action or plugin is unknown.
         """
         self._cluster = cluster
         self._reporter = reporter
@@ -75,7 +74,7 @@ class Batch:
     # --- stimuli ---------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Update the job table and complete earlier commands; scheduling happens in a session."""
+        """Update the job table, and handle the outcomes of commands; sessions do the scheduling."""
         match stimulus:
             case CommandSucceeded(command=Bind() as bind):
                 self._preparations.bound(bind.pod.uid or bind.pod.key)
@@ -114,10 +113,11 @@ class Batch:
     # --- sessions --------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next session or preparation check, or None if neither is due.
+        """Return the time of the next session or preparation check.
 
         After a change, a session is due one period after the last session. Otherwise it is due at
-        the time limit that the last session returned.
+        the time limit that the last session returned. Returns None if nothing is due or no job
+        exists.
         """
         if not self.jobs.jobs:
             return None
@@ -128,14 +128,17 @@ class Batch:
         return min(session, check)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Continue preparations that are due; if there are none, run a session."""
+        """Check the preparations that are due; if none is due, run a session if one is needed."""
         check = self._preparations.next_deadline()
         if check is not None and check <= now:
             return [one for sent in self._preparations.check(now) for one in self._send(sent)]
         return self._hold_session(now)
 
     def _hold_session(self, now: Instant) -> list[Command]:
-        """Run one session if a job waits, a job has changed or a time limit was reached."""
+        """Run one session, or return [] if no session is needed.
+
+        A session is needed if a task is pending, a job has changed, or a time limit was reached.
+        """
         woken = self._wake_at is not None and self._wake_at <= now
         self._has_news, self._last = False, now
         if not woken and not self.jobs.touched and not self._is_anybody_waiting():
@@ -171,7 +174,11 @@ class Batch:
 
 
 def _is_ours(stimulus: Stimulus) -> bool:
-    """Return whether the stimulus is about an object that only the batch scheduler reads."""
+    """Return whether `stimulus` may affect a session although it changes no job and no node.
+
+    True for PodGroups, Queues and PriorityClasses, and for all stimuli other than ObjectChanged and
+    ObjectDeleted.
+    """
     match stimulus:
         case ObjectChanged(object=found) | ObjectDeleted(object=found):
             return isinstance(found, _OURS)

@@ -13,8 +13,9 @@ from fairlead.engine.batch.session.session import Session
 class QueueUsage:
     """One queue's amounts by resource: cpu in milli, memory in bytes, other resources in units.
 
-    `request` is the sum of the amounts that its jobs have allocated and that they wait for. `share`
-    is the largest ratio allocated ÷ deserved of any resource.
+    `request` is the sum of the amounts that the queue's jobs have allocated and of the requests of
+    their pending tasks. `allocated` includes the queues below this queue. `share` is the largest
+    ratio allocated ÷ deserved of any resource.
     """
 
     name: str
@@ -27,9 +28,10 @@ class QueueUsage:
 
 
 def queue_usages(session: Session) -> list[QueueUsage]:
-    """Return the usage of the queues that have jobs or a guarantee, sorted by name.
+    """Return the usage of the queues between which the plugin proportion divides the cluster.
 
-    Returns [] if the configuration does not have the plugin proportion.
+    These are the queues that have jobs or a guarantee, and their ancestors; the result is sorted by
+    name. Returns [] if the configuration does not have the plugin.
     """
     plugin = proportion_of(session)
     if plugin is None:
@@ -43,7 +45,7 @@ def proportion_of(session: Session) -> Proportion | None:
 
 
 def queue_usage(session: Session, plugin: Proportion, found: QueueShare) -> QueueUsage:
-    """Return the usage of the queue of `found` according to `plugin`."""
+    """Return the usage of one queue; `found` contains its amounts as `plugin` computed them."""
     names = session.table.resources.names
     columns = sorted({*found.deserved, *found.request})
     return QueueUsage(

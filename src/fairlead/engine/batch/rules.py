@@ -31,13 +31,16 @@ PRESSURE_CHECKS: Final = {
 class BatchRules:
     """The conventions that a session follows where kube-batch and Kubernetes differ.
 
-    `filters` are the scheduler plugins that filter nodes. `scorers` are the scheduler plugins that
-    score nodes: (plugin, argument of nodeorder that sets its weight, default weight). Each score is
-    between 0 and `best_score`. `leaves_out_overused` excludes nodes whose pods use more than the
-    node offers. `has_default_queue` makes the default queue exist without an object.
+    `requests` computes a task's requests, and `slack` is the tolerance of comparisons. `filters`
+    are the scheduler plugins that filter nodes. `scorers` are the scheduler plugins that score
+    nodes: (plugin, argument of nodeorder that sets its weight, default weight). Each score is
+    between 0 and `best_score`. Shares do not count the resources in `uncounted`.
+    `leaves_out_overused` excludes nodes whose pods use more than the node offers.
+    `has_default_queue` makes the default queue exist without an object.
+
     `takes_whole_gangs` evicts a whole gang if the eviction of single members would break it.
-    `tries_every_task` continues a job's turn after a task that fits on no node. If preemption
-    between jobs then fails for a task, preemption within its job is also tried.
+    `tries_every_task` continues a job's turn after a task that fits on no node. It also tries
+    preemption within a job for every task that is still pending after preemption between jobs.
     """
 
     name: str

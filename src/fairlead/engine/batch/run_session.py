@@ -28,10 +28,10 @@ WHY = "gang-broken"
 
 @dataclass(frozen=True, slots=True)
 class SessionOutcome:
-    """The commands of a session, and the reports on its jobs.
+    """The commands of a session, and reports on the jobs that may have changed.
 
-    `wake_at` is the time at which a time limit may change the decisions although no object changes.
-    `queues` contains the usage of each queue after the session.
+    `wake_at` is the time at which a time limit may change the decisions although no object changes,
+    None if there is no such limit. `queues` contains the usage of each queue after the session.
     """
 
     commands: list[Command]
@@ -81,7 +81,10 @@ def run_session(
 
 
 def _wake_at(session: Session) -> Instant | None:
-    """Return the time at which the next gang will have waited, or been broken, for too long."""
+    """Return the next time at which a gang reaches a time limit, or None.
+
+    The limits are the starvation bound of waiting gangs and the grace period of broken gangs.
+    """
     policy, due = session.policy, list[Instant]()
     for job in session.jobs.values():
         if policy.starvation_bound is not None and job.waiting_since is not None:
@@ -97,7 +100,10 @@ def is_broken(job: JobInfo) -> bool:
 
 
 def release_broken_gangs(session: Session) -> None:
-    """Evict the remaining members of gangs that stayed broken for longer than the grace period."""
+    """Evict the running members of each gang that has been broken for at least the grace period.
+
+    Updates `broken_since` of all jobs. Does nothing if no grace period is configured.
+    """
     grace = session.policy.broken_gang_grace
     if grace is None:
         return

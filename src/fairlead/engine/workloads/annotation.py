@@ -23,7 +23,10 @@ IN_TURN: Final = "fairlead.dev/drain-in-turn"
 
 
 def original_name(pod: Pod) -> str:
-    """Return the name of the original pod that `pod` replaces, directly or indirectly."""
+    """Return the name of the original pod that `pod` replaces, directly or indirectly.
+
+    If `pod` replaces no pod, return its own name.
+    """
     return pod.metadata.annotations.get(REPLACES, pod.metadata.name)
 
 

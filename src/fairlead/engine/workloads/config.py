@@ -18,10 +18,10 @@ VOLUME_RETRY_DEFAULT: Final = seconds(1)
 class WorkloadsConfig:
     """Settings of the workload controllers.
 
-    `retry_initial` and `retry_max` (ns) bound the exponential backoff of an owner whose pods cannot
-    be created. If `serves_clients` is set, API clients read the objects: status, events and
-    revisions are written, and CronJobs, endpoints and adoption run (see `environment`).
-    `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet.
+    `retry_initial` and `retry_max` (ns) bound the exponential backoff after a refused write. If
+    `serves_clients` is set, API clients read the objects: status, events and revisions are written,
+    and CronJobs, endpoints and adoption run (see `environment`). `max_unavailable_stateful_set` is
+    the feature gate MaxUnavailableStatefulSet.
     """
 
     retry_initial: DurationNs = RETRY_INITIAL_DEFAULT

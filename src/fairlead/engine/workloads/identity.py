@@ -103,7 +103,10 @@ def pod_ref(pod: Pod) -> ObjectRef:
 
 
 def ordinal_of(owner_name: str, pod_name: str) -> int | None:
-    """Return the ordinal in `pod_name`, or None if no pod of that StatefulSet has such a name."""
+    """Return the ordinal in `pod_name`.
+
+    Returns None if the StatefulSet `owner_name` cannot have a pod of this name.
+    """
     # upstream: pkg/controller/statefulset/stateful_set_utils.go:getParentNameAndOrdinal
     parent, _, digits = pod_name.rpartition("-")
     return int(digits) if parent == owner_name and digits.isdecimal() else None

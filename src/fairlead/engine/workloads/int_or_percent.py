@@ -17,7 +17,7 @@ class IntOrPercentError(ValueError):
 
 
 def scaled(value: int | str, total: int, *, is_rounded_up: bool = True) -> int:
-    """Return the number `value`, or the percentage `value` of `total`, rounded to an integer.
+    """Return the number `value`, or the percentage `value` of `total`, rounded up or down.
 
     Raises IntOrPercentError if `value` is neither a number nor a percentage.
     """

@@ -40,8 +40,9 @@ class StatusWriter:
     ) -> list[Command]:
         """Return the write that turns the status `before` of `target` into `after`.
 
-        Returns [] if the status does not change or a write is in flight. Call this method again
-        after the outcome of the write in flight.
+        Returns [] if the status does not change, a write is in flight, or the same write has
+        succeeded since the object changed. Call this method again after the outcome of the write in
+        flight.
         """
         patch = status_patch(before, after)
         if not patch or target in self._pending or self._taken.get(target) == patch:

@@ -120,7 +120,7 @@ class Retries:
     _due: TimerQueue[Key] = field(default_factory=TimerQueue)
 
     def refused(self, key: Key, now: Instant) -> None:
-        """Record a failed write at `now`."""
+        """Record a failed write at `now`; schedule a retry, unless RETRIES_MAX is exceeded."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         if failures <= RETRIES_MAX:
             self._due.add(now + self.config.retry_after(failures), key)

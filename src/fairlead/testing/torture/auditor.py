@@ -365,7 +365,10 @@ class Auditor:
         )
 
     def _has_place(self, uid: str) -> bool:
-        """Return whether a pod is on a node, has been placed on a node, or has succeeded."""
+        """Return whether a pod is on a node, or has been placed on one.
+
+        The result is False for terminating and failed pods.
+        """
         pod = self._pods.get(uid)
         if pod is None or is_terminating(pod) or pod.status.phase == "Failed":
             return False

@@ -199,9 +199,10 @@ class FinalState:
                 self._require(kept <= most, one, f"keeps {kept} {limit} Jobs of {most}")
 
     def _check_claims(self) -> None:
-        """Check that claims of ready pods are bound, and that bound volumes refer to them.
+        """Check that the claims of ready pods are bound, and that claims and volumes fit together.
 
-        A volume without a claim must have the reclaim policy Retain.
+        The volume of a bound claim must refer to this claim. A volume without a claim must have the
+        reclaim policy Retain.
         """
         claims = {
             (one["metadata"]["namespace"], one["metadata"]["name"]): one

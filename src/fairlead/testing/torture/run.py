@@ -217,7 +217,7 @@ class _Run:
         self._auditor.suspended_until = self._world.suspended_until = until
 
     def _note(self, issued: Issued, now: Instant) -> None:
-        """Add a command to the digest."""
+        """Add a command and its time to the digest."""
         result = self.result
         stamp = crc32(now.to_bytes(8, "big"), result.digest)
         result.digest = crc32(_ENCODER.encode(issued.command), stamp)

@@ -473,7 +473,10 @@ class _Draw:
         self.changes.append(Patch(at + 1, "ResourceQuota", "quota", patch, namespace))
 
     def _calm_down(self) -> None:
-        """At the end of chaos, repair most nodes, suspend all CronJobs and remove some quotas."""
+        """At the end of chaos, repair most nodes and suspend all CronJobs.
+
+        Half of the time, also delete all quotas.
+        """
         at = self.chaos_ms
         for node in self.nodes:
             how = "stopped" if self.chance.one_in(8) else "running"

@@ -5,7 +5,7 @@
         place each task on the best node
         if a task fits on no node, the job's turn ends, or (Fairlead's rules) the task is skipped
         if the job has become ready, bind it; after that it gets one task per turn
-        if the job has not become ready, discard its statement: it gets no resources
+        if the job cannot start, discard its statement: it gets no resources (`_settle`)
 
 upstream: pkg/scheduler/actions/allocate/allocate.go
 """
@@ -104,11 +104,10 @@ def _serve_job(session: Session, job: JobInfo, tasks: Tasks) -> bool:
 def _place_tasks(
     session: Session, statement: TaskOperations, job: JobInfo, tasks: Tasks
 ) -> tuple[bool, list[TaskInfo]]:
-    """Place `tasks` until `job` is ready or a task fits on no node.
+    """Place `tasks` in order until `job` is ready or no task is left.
 
-    Returns (whether tasks were placed, skipped tasks). If the rules do not allow skipping, the
-    first value says whether the last task was placed. Otherwise it says whether any task was
-    placed.
+    Returns (whether a task was placed, skipped tasks). Under Fairlead's rules, a task that fits on
+    no node is skipped. Under kube-batch's rules it ends the turn, and the result is (False, []).
     """
     placed, passed_over, hopeless = False, list[TaskInfo](), set[int]()
     while tasks:
@@ -140,7 +139,11 @@ def _place(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
 
 
 def _pipeline(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
-    """Pipeline `task` onto the releasing resources of the best node that has enough of them."""
+    """Pipeline `task` onto the best node whose idle and releasing resources suffice.
+
+    Returns whether there is such a node. Under the defect evict-ignores-idle, the releasing
+    resources alone must suffice.
+    """
     node = None
     if session.room.is_anything_releasing():
         node = session.choices(task.job).later.pick(task.info, session.tie_break)

@@ -1,8 +1,8 @@
 """backfill: places best-effort tasks on any node, and short tasks on reserved resources.
 
-Resources are reserved for a starving gang until its expected start. A job whose tasks end before
-that time may use them, but only if the whole job fits. Without a reservation there are no such
-resources, because allocate has used all of them.
+Resources are reserved for a starving gang until its expected start. Tasks of other jobs that end
+before that time may use them, but only if this makes their job ready. Without a reservation,
+backfill places only best-effort tasks, because allocate has placed all tasks that fit.
 
 upstream: pkg/scheduler/actions/backfill/backfill.go (best-effort tasks only)
 """
@@ -41,7 +41,10 @@ def _in_order(session: Session) -> list[JobInfo]:
 
 
 def _fill_holes(session: Session, reservation: Reservation, job: JobInfo) -> None:
-    """Place the tasks of `job` that end before the reserved start; keep them if `job` is ready."""
+    """Place the tasks of `job` that end before the reserved start, if that makes `job` ready.
+
+    Skips the job that has the reservation, and jobs of overused queues.
+    """
     queue = session.queues[job.queue]
     if job is reservation.job or session.tiers.is_overused(queue):
         return

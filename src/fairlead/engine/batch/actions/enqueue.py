@@ -1,7 +1,8 @@
-"""enqueue: admits Pending groups while the cluster can hold their minResources.
+"""enqueue: admits Pending groups if the plugins accept their minResources.
 
-A group whose phase is Pending is not scheduled. Admission sets the phase to Inqueue, after which
-the group's controller creates its pods. A group without minResources is always admitted.
+A group whose phase is Pending or empty is not scheduled. Admission sets the phase to Inqueue, after
+which the group's controller creates its pods. A group without minResources is always admitted.
+`overcommit` compares minResources with the cluster, and `proportion` with the queue's capability.
 
 upstream: volcano: pkg/scheduler/actions/enqueue/enqueue.go
 """

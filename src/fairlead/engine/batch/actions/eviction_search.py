@@ -7,8 +7,8 @@ plugin methods (`EvictionKind`). The search is the same:
     2  if a node already has enough idle or releasing resources, pipeline the task there
     3  otherwise, take the first node that has enough candidates that all plugins allow, and evict
        them, least important first, until the task fits
-    4  otherwise (only under Fairlead's rules), evict the least important gang that occupies enough
-       as a whole
+    4  otherwise (only if the rules allow evicting whole gangs), evict the least important gang that
+       occupies enough as a whole
 
 If a search used only step 2, its result is reverted (`settle`), because allocate places jobs that
 need no eviction.
@@ -106,10 +106,11 @@ class EvictionSearch:
         self._hopeless: set[tuple[int, int]] = set()
 
     def make_room(self, steps: TaskOperations, task: TaskInfo) -> bool:
-        """Evict victims for `task`, and pipeline `task` onto the node of the victims.
+        """Pipeline `task` onto a node, after evicting victims there if that is necessary.
 
-        If a node already has enough idle and releasing resources, no victim is evicted. Returns
-        whether `task` was pipelined.
+        No victim is evicted if a node already has enough idle and releasing resources. Returns
+        whether `task` was pipelined. If `steps` is final and `task` fits on idle resources, the
+        result is False: allocate places the task.
         """
         kind = (task.info.shape.id, task.priority)
         most = self._whole or self._surplus
@@ -133,7 +134,10 @@ class EvictionSearch:
     # --- nodes -----------------------------------------------------------------------------
 
     def _possible_rows(self, task: TaskInfo, pool: VictimPool) -> Bools:
-        """Return a mask by row: whether `task` fits on the node if all tasks of `pool` leave it."""
+        """Return a mask by row: whether `task` fits on the node if all tasks of `pool` leave it.
+
+        Idle and releasing resources count too, except under the defect evict-ignores-idle.
+        """
         hopeful = np.ones(self._session.table.capacity, np.bool_)
         for column, floor in task.request.floors:
             free = pool.potential[column]
@@ -148,7 +152,8 @@ class EvictionSearch:
     def _pipeline(self, steps: TaskOperations, task: TaskInfo, rows: Rows) -> bool:
         """Pipeline `task` on the first of `rows` with enough idle and releasing resources.
 
-        Returns whether a node had enough.
+        Returns whether a node had enough. Under the defect evict-ignores-idle, always returns
+        False.
         """
         if self._ignores_idle:
             return False
@@ -197,8 +202,8 @@ class EvictionSearch:
     def _covers(self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]) -> bool:
         """Return whether `task` fits on `node` once `victims` are gone.
 
-        Under the defect evict-ignores-idle (kube-batch), the victims alone must free enough
-        resources.
+        Idle and releasing resources count too. Under the defect evict-ignores-idle (kube-batch),
+        the victims alone must free enough resources.
         """
         freed: dict[int, int] = {}
         for victim in victims:
@@ -215,7 +220,7 @@ class EvictionSearch:
     ) -> list[TaskInfo]:
         """Return the shortest prefix of `victims` after whose removal `task` fits on `node`.
 
-        In kube-batch the prefix contains at least one task.
+        Under the defect evict-ignores-idle, the prefix contains at least one task.
         """
         leaving: list[TaskInfo] = []
         for victim in victims:
@@ -227,9 +232,10 @@ class EvictionSearch:
     # --- whole gangs -----------------------------------------------------------------------
 
     def _take_gang(self, steps: TaskOperations, task: TaskInfo, rows: Rows) -> bool:
-        """Evict all members of the least important gang that makes enough room on one of `rows`.
+        """Evict the running members of the least important gang that makes room on one of `rows`.
 
-        Returns whether such a gang was found.
+        Gangs that have allocated or bound members that do not run yet are skipped. Returns whether
+        a gang was evicted.
         """
         if self._whole is None:
             return False
@@ -301,9 +307,9 @@ class VictimPool:
 
 
 class VictimPools:
-    """The `VictimPool` for each job that needs resources.
+    """Computes and caches the `VictimPool` of each job that needs resources.
 
-    The jobs that may lose members must stay the same during the search.
+    A cached `potential` still includes tasks that have been evicted since, so it is an upper bound.
     """
 
     def __init__(self, session: Session, kind: EvictionKind, jobs: Iterable[JobInfo]) -> None:
@@ -315,7 +321,7 @@ class VictimPools:
         self._decisive: dict[Voters, list[Any]] = {}
 
     def for_job(self, taker: JobInfo, voters: Voters) -> VictimPool:
-        """Return the jobs that may lose members to `taker`, because no plugin excludes them."""
+        """Return the pool of the jobs that may lose members to `taker`: no plugin excludes them."""
         found = self._not_spared(taker, voters)
         key = tuple([job.id for job in found])
         pool = self._known.get(key)

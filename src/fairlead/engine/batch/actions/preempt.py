@@ -93,8 +93,8 @@ def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, search: Evict
 def _for_phase_2(session: Session, jobs: list[JobInfo], left: dict[str, Tasks]) -> dict[str, Tasks]:
     """Return the tasks for phase 2, by job id.
 
-    Under Fairlead's rules these are all pending tasks of `jobs`. In kube-batch they are `left`, the
-    tasks that remain from phase 1.
+    If the rules try every task (Fairlead), these are all pending tasks of `jobs`. Otherwise they
+    are `left`, the tasks that remain from phase 1.
     """
     if session.rules.tries_every_task:
         return {job.id: _preemptor_tasks(session, job) for job in jobs}

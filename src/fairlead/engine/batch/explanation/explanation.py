@@ -4,7 +4,7 @@ It opens a session on the current state, tries the group's tasks in order as all
 reverts the session. The explanation is the first of these obstacles that applies:
 
     no queue → closed queue → not admitted → too few members → queue at its share → queue at its
-    capability → no node → nothing
+    capability → resources reserved for another group → resources not yet released → no node
 """
 
 from __future__ import annotations
@@ -61,12 +61,13 @@ class NodeFact:
 class GroupExplanation:
     """The state of a group and the obstacle that keeps it from starting.
 
-    `ready` is the number of members with a node, and `promised` is the number of pipelined members.
-    `placeable` is the number of additional members that would fit now. `member` is the first member
-    that could not be placed, and `summary` contains the reasons. `nodes` contains the reasons per
-    node, smallest gap first. `starts_at` is the time at which the group could start if no other pod
-    is started, None if unknown. `remedies` are changes that would let the group start. `title` is
-    the group's name, or the name of the pods' controller if the pods have no group.
+    `ready` is the number of members that have a node or have succeeded. `promised` is the number of
+    pipelined members. `placeable` is the number of additional members that would fit now. `member`
+    is the first member that could not be placed. `summary` contains the reasons, if no node could
+    take it, and `nodes` the reasons of up to ten nodes, smallest gap first. `starts_at` is the
+    estimated start, None if unknown. `remedies` are changes that would let the group start. `title`
+    is the group's namespace and name, or the name of the pods' controller if the pods have no
+    PodGroup.
     """
 
     group: str
@@ -89,7 +90,11 @@ class GroupExplanation:
 def explain_group(
     composition: Composition, cluster: Cluster, group: str, now: Instant
 ) -> GroupExplanation:
-    """Explain the group `group` (namespace/name) without changing any state."""
+    """Explain the group `group` (namespace/name); the session that this needs is reverted.
+
+    If there is no such group, the obstacle of the result is NO_GROUP. `starts_at` assumes that no
+    other pod is started.
+    """
     job = composition.jobs.jobs.get(group)
     if job is None or job.group is None:
         return GroupExplanation(group, Obstacle.NO_GROUP)
@@ -112,8 +117,8 @@ class Survey:
 def survey(composition: Composition, cluster: Cluster, now: Instant, groups_max: int) -> Survey:
     """Return the usage of all queues and the state of waiting groups; change no state.
 
-    At most `groups_max` groups are explained. The estimate of `starts_at` assumes that the groups
-    before this group get their resources first (`engine.batch.explanation.start_estimate`).
+    At most `groups_max` groups are explained. Their `starts_at` comes from a simulation of all
+    waiting jobs in allocate's order (`engine.batch.explanation.start_estimate`).
     """
     session = _open(composition, cluster, now)
     try:

@@ -118,7 +118,11 @@ class _Simulation:
         return max((share(_of(held, c), w) for c, w in deserved.items()), default=0.0), queue
 
     def _may_have(self, waiter: _WaitingJob) -> bool:
-        """Return whether the queue's deserved amounts cover its held amounts and the job."""
+        """Return whether the queue may start the job without exceeding its deserved amounts.
+
+        Under the defect overshoot, which is on by default, it is enough that the queue holds less
+        than it deserves of one resource.
+        """
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:
             return True

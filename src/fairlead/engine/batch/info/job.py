@@ -49,7 +49,7 @@ class TaskInfo:
         self.show(info)
 
     def show(self, info: PodInfo) -> None:
-        """Store the newest version of the pod; `JobInfo.set_status` changes the status."""
+        """Store the newest version of the pod, with its node and priority; keep the status."""
         pod = info.pod
         self.info = info
         self.node = pod.spec.node_name
@@ -73,13 +73,16 @@ class TaskInfo:
 class JobInfo:
     """One job; `id` is `namespace/group`, or the name of a shadow group.
 
-    `ready_count` is the number of members that have a node or have succeeded. `held` is the sum of
-    the requests of tasks with a node. `pending` is the sum of the requests of pending tasks. Both
-    lists are by resource column and may be shorter than the table of resources. `waiting_since` is
-    the time at which a session first found that the job cannot start. `broken_since` is the time at
-    which a session first found the job running with too few members. `reserved_nodes` are the nodes
-    with resources reserved for the job. Only `JobTable` and `Session.move` change its tasks;
-    sessions set the other fields.
+    A member has a node if its status is one of ALLOCATED_STATUSES; pipelined and releasing members
+    do not count. `ready_count` is the number of members that have a node or have succeeded. `held`
+    is the sum of the requests of members that have a node or are pipelined. `pending` is the sum of
+    the requests of pending tasks. Both lists are by resource column and may be shorter than the
+    table of resources.
+
+    `waiting_since` is the time at which a session first found that the job cannot start, and
+    `broken_since` the time at which a session first found it running with too few members. Both are
+    None if that is not the case. `reserved_nodes` are the nodes with resources reserved for the
+    job. Only `JobTable` and `Session.move` change its tasks; sessions set the other fields.
     """
 
     __slots__ = (
@@ -190,7 +193,10 @@ class JobInfo:
 
     @property
     def valid_count(self) -> int:
-        """Number of members that count towards the minimum, whether they are placed or not."""
+        """Number of members that are ready, pipelined or pending.
+
+        Members that are gated, releasing, failed or of unknown status do not count.
+        """
         return self.ready_count + self.waiting_count + len(self.by_status[_PENDING])
 
     @property

@@ -2,7 +2,7 @@
 
 A session changes these objects themselves and undoes its changes when it closes. So the cost of
 opening a session depends on the number of changes, not on the number of jobs. Only `apply`
-(observed changes) and the open session change the table.
+(observed changes), `bind_failed`, `eviction_failed` and the open session change the table.
 
     pod ── group it names, or its shadow ──▶ job ── group's queue ──▶ queue
 
@@ -50,10 +50,10 @@ class Ownership:
 class JobTable:
     """All jobs, queues and groups, updated with each stimulus.
 
-    `leaving` contains the placed pods that are being deleted. `odd` contains the placed pods whose
-    usage differs between the nodes' sums and the rule of `requests`. Both are keyed by `PodInfo.id`
-    and include pods of other schedulers. `touched` contains the ids of jobs that changed since the
-    last session.
+    `leaving` contains the placed pods that are being deleted or that a session has evicted. `odd`
+    contains the placed pods whose usage differs between the nodes' sums and the rule of `requests`.
+    Both are keyed by `PodInfo.id` and include pods of other schedulers. `touched` contains the ids
+    of jobs that changed since the last session.
     """
 
     def __init__(self, cluster: Cluster, ownership: Ownership, requests: RequestTable) -> None:
@@ -139,9 +139,9 @@ class JobTable:
         return self._ownership.own_groups_only and is_kubernetes_pod_group(group)
 
     def _choose_group(self, key: str) -> None:
-        """Set the job's group to the preferred group with the key `key`.
+        """Set the job's group to the preferred one of the groups with the key `key`.
 
-        Several APIs may have a group with this key.
+        Several APIs may have a group with this key. If none has, the job loses its group.
         """
         known = self._groups.get(key, {})
         if known:
@@ -193,9 +193,9 @@ class JobTable:
             self._put(new, job)
 
     def _pod_left(self, old: PodInfo) -> None:
-        """Remove the task of a pod that was deleted, or that left its node after it finished.
+        """Forget a pod that left the cluster's state, and remove its task.
 
-        A finished task stays a member of its job.
+        A task that has succeeded or failed stays a member of its job.
         """
         self.leaving.pop(old.id, None)
         self.odd.pop(old.id, None)
@@ -220,7 +220,7 @@ class JobTable:
         return task is not None and task.status is TaskStatus.RELEASING
 
     def _job_of(self, pod: Pod) -> JobInfo | None:
-        """Return the job of which `pod` is a member.
+        """Return the job of which `pod` is a member, created if missing, and mark it as changed.
 
         Returns None for a pod that this scheduler does not own. A pending pod is owned if it names
         this scheduler. A pod with a node belongs to its group, whichever scheduler placed it
@@ -258,7 +258,7 @@ class JobTable:
             task.job.set_status(task, status)
 
     def _finished(self, pod: Pod) -> None:
-        """Keep a succeeded or failed pod as a member without a node."""
+        """Keep a succeeded or failed pod as a member of its job, if this scheduler owns the pod."""
         job = self._job_of(pod)
         if job is None:
             self._drop(pod.metadata.uid or pod.key)
@@ -275,7 +275,7 @@ class JobTable:
     # --- outcomes --------------------------------------------------------------------------
 
     def bind_failed(self, pod_id: str) -> bool:
-        """Set the task back to PENDING; return whether the task was being bound."""
+        """Set the task back to PENDING if it was being bound; return whether it was."""
         task = self.tasks.get(pod_id)
         if task is None or task.status is not TaskStatus.BINDING:
             return False
@@ -286,7 +286,7 @@ class JobTable:
         return True
 
     def eviction_failed(self, pod_id: str) -> bool:
-        """Set the task to the status of its object; return whether the task was being evicted."""
+        """Set the task to its object's status if it was being evicted; return whether it was."""
         task = self.tasks.get(pod_id)
         if task is None or task.status is not TaskStatus.RELEASING:
             return False
@@ -305,8 +305,9 @@ class JobTable:
     def _set_priority(self, job: JobInfo) -> None:
         """Set the priority of the job to the value of its priority class.
 
-        Without a class, use the default class. Without a default class, use 0. A group of
-        scheduling.k8s.io has a priority of its own, which takes precedence.
+        If the class is not set or does not exist, use the default class; without a default class,
+        use 0. If a group of scheduling.k8s.io sets a priority itself, that priority takes
+        precedence. A job without a group keeps its priority.
 
         upstream: cache.go: Snapshot
         """

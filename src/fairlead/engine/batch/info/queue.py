@@ -46,7 +46,10 @@ class QueueInfo:
 
 
 def queue_info(queue: Queue, columns: ResourceColumns) -> QueueInfo:
-    """Convert `queue`, of any API, to a QueueInfo. Raises QuantityError if an amount is invalid."""
+    """Convert `queue`, of any API, to a QueueInfo; the resource `pods` is left out.
+
+    Raises QuantityError if an amount is invalid.
+    """
     meta, spec = queue.metadata, queue.spec
     created = meta.creation_timestamp
     return QueueInfo(

@@ -52,10 +52,11 @@ class TaskRequest:
     """A task's requests: `running` (while it runs) and `starting` (free resources to start it).
 
     Both are pairs (column, amount), cpu in milli. `floors` are pairs (column, smallest free amount
-    that a node needs to start the task). `nonzero` is (milli cpu, memory bytes), with upstream's
-    defaults for missing requests. `surplus` is the amount by which the node's own sums exceed
-    `running`, and `nonzero_surplus` is the amount by which they exceed `nonzero`. Both are empty or
-    zero for nearly all pods.
+    that a node needs to start the task). `is_best_effort` is set if `starting` is nothing, and
+    `runs_on_nothing` if `running` is nothing, within the slack. `nonzero` is (milli cpu, memory
+    bytes), with upstream's defaults for missing requests. `surplus` contains the amounts by which
+    the node's own sums exceed `running`, and `nonzero_surplus` the amounts by which they exceed
+    `nonzero`. Both are empty or zero for nearly all pods.
     """
 
     __slots__ = (
@@ -90,7 +91,7 @@ class TaskRequest:
 
     @property
     def is_odd(self) -> bool:
-        """Whether a node's sums count this pod differently from the rule."""
+        """Whether a node's own sums count this pod differently than `running` and `nonzero`."""
         return bool(self.surplus) or self.nonzero_surplus != (0, 0)
 
 

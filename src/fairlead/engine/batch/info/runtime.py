@@ -12,7 +12,10 @@ from fairlead.engine.state.pod_info import NEVER_STARTED, PodInfo
 
 
 def runtime_of(pod: PodInfo) -> DurationNs | None:
-    """Return the maximum run time of `pod` (ns), or None if the pod declares no run time."""
+    """Return the maximum run time of `pod` (ns), or None if the pod declares no run time.
+
+    If the pod declares two run times, the shorter one counts.
+    """
     known = [d for d in (run_duration(pod.pod), _deadline(pod)) if d is not None]
     return min(known, default=None)
 

@@ -72,7 +72,7 @@ class AffinityOfJobs:
         return None
 
     def _placed(self) -> Iterator[TaskInfo]:
-        """Yield the tasks of known jobs that have a node.
+        """Yield the tasks that have a node, of jobs whose group and queue are known.
 
         upstream: plugins/util/util.go: PodLister.FilteredList.
         """

@@ -3,8 +3,8 @@
     verdicts and scores that depend on a node and its pods      cached per shape (`ShapePlan`)
     verdicts and scores that depend on more (affinity, spread)  evaluated for every task
 
-There is one instance for each kind of resources: idle, releasing, either, and any. The instances
-differ only in the filters of their frameworks.
+There is one instance for each kind of resources that a task may need on the node (`NodeChoices`).
+The instances differ only in the filters of their frameworks.
 upstream: pkg/scheduler/util/scheduler_helper.go
 """
 

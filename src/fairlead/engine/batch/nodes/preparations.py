@@ -83,14 +83,17 @@ class Preparations:
     # --- within a session ------------------------------------------------------------------
 
     def pre_filter(self, task: TaskInfo) -> CycleState | None:
-        """Return the state after PreFilter for `task`, or None without volumes and devices."""
+        """Return the state after PreFilter for `task`, or None if it has no volumes and devices."""
         shape = task.info.shape
         if not self._framework.reserve or not (shape.has_volumes or shape.spec.resource_claims):
             return None
         return self._choice.find(task.info).state
 
     def reserve(self, task: TaskInfo, node: str, state: CycleState) -> None:
-        """Reserve the volumes and devices that `task` needs on `node`; `release` undoes this."""
+        """Reserve the volumes and devices that `task` needs on `node`; `release` undoes this.
+
+        If a plugin refuses, the refusal is stored, and `dispatch` returns it.
+        """
         held = self._held[task.id] = _Held(task, node, state)
         for plugin in self._framework.reserve:
             status = attempt(plugin, partial(plugin.reserve, state, task.info, node))
@@ -161,7 +164,7 @@ class Preparations:
         return None if prepared is None else self._prepared(prepared)
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next preparation must be checked again."""
+        """Return the time at which the next preparation must be checked again, or None."""
         return self._preparing.next_check() if self._preparing.works else None
 
     def check(self, now: Instant) -> list[PreparationCommands]:

@@ -35,10 +35,10 @@ class Room:
     """The idle and releasing resources of all nodes in a session, shape (resources, rows).
 
     `is_left_out[row]` marks nodes that are excluded from the session because their pods use too
-    much. `shared` is the view without reserved resources, which all jobs use. `whole` is the view
-    that includes the resources reserved for a starving gang. `nonzero_surplus[row]` is the excess
-    of the node's own sums (cpu, memory, with defaults). The arrays are valid from `open` to the end
-    of the session.
+    much. `shared` is the view without reserved resources. `whole` is the view that includes the
+    resources reserved for a starving gang; only that gang uses it, and backfill for short tasks.
+    `nonzero_surplus[row]` is the excess of the node's own sums (cpu, memory, with defaults) over
+    the sums by the configured rule. The arrays are valid from `open` to the end of the session.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -57,7 +57,7 @@ class Room:
     def open(self, jobs: JobTable, *, leave_out: Slack | None) -> None:
         """Compute the resources of all nodes.
 
-        If `leave_out` is set, exclude nodes that are overused by more than this tolerance.
+        If `leave_out` is set, exclude nodes that are overused by at least this tolerance.
         """
         table = self.table
         table.widen()
@@ -162,13 +162,13 @@ class RoomView:
         )
 
     def future(self, column: int, row: int) -> int:
-        """Return the amount that is idle or releasing on the node at `row`."""
+        """Return the idle and releasing amounts, minus the pipelined and reserved amounts."""
         room = self._room
         free = int(room.idle[column, row] + room.releasing[column, row])
         return free - self._held(column, row)
 
     def future_many(self, column: int) -> Ints:
-        """Return the amount that is idle or releasing on each node, shape (rows,)."""
+        """Return the amount that `future` returns for each node, shape (rows,)."""
         free: Ints = self._room.idle[column] + self._room.releasing[column]
         held = self._room.held_back
         if held is None or self._sees_all or column >= len(held):
@@ -199,7 +199,10 @@ class RoomView:
 
 
 class RuleSums:
-    """The usage of nodes by the rule of Kubernetes 1.16, computed from the nodes' own sums."""
+    """The usage of nodes by the configured request rule, computed from the nodes' own sums.
+
+    The scorers of Kubernetes 1.16 read it.
+    """
 
     def __init__(self, room: Room, requests: RequestTable) -> None:
         """Subtract the excess in `room` from the nodes' sums; `requests` has the pods' requests."""

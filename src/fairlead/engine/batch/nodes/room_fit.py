@@ -67,7 +67,7 @@ class MaxPods:
 
 
 class Source(Protocol):
-    """The kind of resources that a filter compares: idle, releasing, or both."""
+    """The kind of resources that a filter compares: idle, releasing, or the sum of both."""
 
     def at(self, view: RoomView, column: int, row: int) -> int:
         """Return the amount of the resource in `column` on the node at `row`."""

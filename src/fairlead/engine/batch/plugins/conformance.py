@@ -1,5 +1,7 @@
 """conformance: protects critical pods from eviction.
 
+A pod is critical if it is in the namespace kube-system or has a system priority class.
+
 upstream: pkg/scheduler/plugins/conformance/conformance.go
 """
 

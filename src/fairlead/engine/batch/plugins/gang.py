@@ -24,7 +24,7 @@ class Gang:
     protects_gangs = True
 
     def __init__(self, defects: BatchDefects) -> None:
-        """Read from `defects` how surplus members are counted."""
+        """Read from `defects` which members count as surplus."""
         self._counts_each_alone = defects.has(Defect.GANG_VICTIMS_NOT_CUMULATIVE)
         self._last_may_go = defects.has(Defect.GANG_MIN_ONE_EVICTABLE)
 
@@ -51,23 +51,30 @@ class Gang:
     def preemptable(
         self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return the candidates whose eviction leaves their job at or above its minimum."""
+        """Return the candidates whose eviction leaves their job at or above its minimum.
+
+        A job with minMember 1 may also lose its last member, unless the defect
+        gang-min-one-evictable is switched off.
+        """
         return self._surplus(candidates)
 
     def reclaimable(
         self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return the candidates whose eviction leaves their job at or above its minimum."""
+        """Return the candidates that `preemptable` would return."""
         return self._surplus(candidates)
 
     def givers_to_preemption(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return the jobs that have more than the minimum number of members."""
+        """Return the jobs with more ready members than the minimum.
+
+        Jobs with minMember 1 are included if they may lose their last member (`preemptable`).
+        """
         return [
             job for job in jobs if job.ready_count > job.min_available or self._last_may_go_of(job)
         ]
 
     def givers_to_reclaim(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return the jobs that have more than the minimum number of members."""
+        """Return the jobs that `givers_to_preemption` would return."""
         return self.givers_to_preemption(taker, jobs)
 
     def _last_may_go_of(self, job: JobInfo) -> bool:

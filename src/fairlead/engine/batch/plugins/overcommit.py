@@ -41,7 +41,11 @@ class Overcommit:
         self._left: dict[int, float] = {}
 
     def open(self, session: Session) -> None:
-        """Compute the resources that running pods and admitted groups leave for other groups."""
+        """Compute the amounts that groups can still be admitted for.
+
+        These are the cluster's capacity times the factor, minus the usage of pods and the
+        outstanding minResources of admitted groups.
+        """
         table = session.table
         self._columns = table.resources
         counted = table.alive & ~session.room.is_left_out

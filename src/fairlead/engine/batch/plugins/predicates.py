@@ -1,8 +1,9 @@
 """predicates: filters nodes with the Filter plugins of the default scheduler.
 
 The configuration's rules select the plugins. The plugins do not check resources, because each
-action compares different resources: idle, releasing, or none. upstream:
-pkg/scheduler/plugins/predicates/predicates.go
+action compares different resources: idle, releasing, or none.
+
+upstream: pkg/scheduler/plugins/predicates/predicates.go
 """
 
 from __future__ import annotations

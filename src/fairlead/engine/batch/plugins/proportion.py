@@ -75,7 +75,7 @@ class Proportion:
     # --- the session -----------------------------------------------------------------------
 
     def open(self, session: Session) -> None:
-        """Divide the cluster between the queues that have jobs or a guarantee."""
+        """Divide the cluster between the queues with jobs or a guarantee, and their ancestors."""
         self._slack = session.rules.slack
         self._columns = session.table.resources
         jobs: dict[str, list[JobInfo]] = {}
@@ -101,7 +101,10 @@ class Proportion:
     def _sharing(
         self, queues: Mapping[str, QueueInfo], jobs: Mapping[str, list[JobInfo]]
     ) -> list[QueueInfo]:
-        """Return the queues that have jobs or a guarantee, and the ancestors of these queues."""
+        """Return the queues that have jobs or a guarantee, and the ancestors of these queues.
+
+        If only weights are used (`_is_flat`), these are the queues that have jobs.
+        """
         found = dict.fromkeys(jobs)
         if not self._is_flat:
             found |= dict.fromkeys(q.name for q in queues.values() if q.guarantee)
@@ -180,8 +183,8 @@ class Proportion:
     def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Return whether the queue can take `task` and stay within its limits.
 
-        The limits are the capabilities of the queue and its ancestors, and its deserved amounts if
-        they are enforced.
+        The limits are the capabilities of the queue and its ancestors. The queue's deserved amounts
+        are a limit only if the defect overshoot, which is on by default, is switched off.
         """
         found, asked = self.shares[queue.name], task.request.running
         if not self._defects.has(Defect.CAPABILITY):
@@ -208,7 +211,11 @@ class Proportion:
     def reclaimable(
         self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return the candidates whose eviction leaves their queue its deserved amounts."""
+        """Return the candidates whose eviction leaves their queue its deserved amounts.
+
+        By default this must hold for one resource that the candidate uses. Under the defect
+        reclaim-all-dims, it must hold for every resource.
+        """
         left: dict[str, list[int]] = {}
         victims = []
         for task in candidates:
@@ -224,7 +231,10 @@ class Proportion:
         return victims
 
     def givers_to_reclaim(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return the jobs whose queue is above its deserved amount of any resource."""
+        """Return the jobs whose queue has its deserved amount, or more, of at least one resource.
+
+        Under the defect reclaim-all-dims, return all jobs.
+        """
         if self._defects.has(Defect.RECLAIM_ALL_DIMS):
             return list(jobs)
         above = {name: self._is_above_share(name) for name in {job.queue: None for job in jobs}}
@@ -252,7 +262,10 @@ class Proportion:
     # --- admission -------------------------------------------------------------------------
 
     def may_enqueue(self, job: JobInfo) -> bool:
-        """Return whether the queue and its ancestors stay within their capability with `job`."""
+        """Return whether the queue and its ancestors can admit `job` within their capabilities.
+
+        Allocated amounts, the expected amounts of admitted jobs and the job's minResources count.
+        """
         if self._defects.has(Defect.CAPABILITY):
             return True
         needs = needs_of(job, self._columns)

@@ -44,7 +44,8 @@ class JobReport:
     """The result of a session for one job.
 
     `conditions` are all conditions of the group. `condition` is the condition that this session
-    sets, None if the job is schedulable. `waiting` are the tasks that were not dispatched.
+    sets, None if the job is schedulable. `waiting` are the pending tasks, and the allocated tasks
+    that were not dispatched; pipelined tasks are not included.
     """
 
     job: JobInfo
@@ -81,10 +82,11 @@ def report_on(session: Session, job: JobInfo) -> JobReport:
 
 
 def fit_error_of(session: Session, job: JobInfo) -> str:
-    """Return the reason why the job's last task found no node.
+    """Return the reason why tasks of `job` were not placed.
 
-    The text is in kube-batch's words after a shortfall on one node, otherwise in the words of the
-    default scheduler.
+    If the last task was pipelined, the text lists the resources that it lacks on its node, in
+    kube-batch's words. Otherwise it is the last failure that the session recorded, or the reason
+    why the session did not try the job, or "0 nodes are available".
     """
     lacking = session.shortfalls.get(job.id)
     if lacking is not None:
@@ -182,7 +184,7 @@ def _changes(session: Session, report: JobReport) -> tuple[dict[str, Any], tuple
 
 
 def _as_upstream(report: JobReport) -> tuple[Condition, ...]:
-    """Return the changed condition PodGroupScheduled for a group of scheduling.k8s.io.
+    """Return the new condition PodGroupScheduled of a group of scheduling.k8s.io, () if unchanged.
 
     A group that was scheduled once stays scheduled.
 

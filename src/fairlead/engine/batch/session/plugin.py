@@ -40,11 +40,11 @@ class Listens(BatchPlugin, Protocol):
     """A plugin that tracks the resources that tasks hold."""
 
     def allocated(self, task: TaskInfo) -> None:
-        """Add the resources of `task`, which now has a node."""
+        """Add the resources of `task`, which was allocated or pipelined."""
         ...
 
     def deallocated(self, task: TaskInfo) -> None:
-        """Subtract the resources of `task`, which has lost its node."""
+        """Subtract the resources of `task`, which no longer holds them."""
         ...
 
 
@@ -129,7 +129,7 @@ class Preemptable(BatchPlugin, Protocol):
     ) -> Sequence[TaskInfo]:
         """Return the candidates that may be evicted for `preemptor`, in the order of `candidates`.
 
-        All candidates are on one node.
+        The candidates are on one node, or they are all running members of one gang.
         """
         ...
 
@@ -143,7 +143,7 @@ class Reclaimable(BatchPlugin, Protocol):
     ) -> Sequence[TaskInfo]:
         """Return the candidates that may be evicted for `reclaimer`, in the order of `candidates`.
 
-        All candidates are on one node.
+        The candidates are on one node, or they are all running members of one gang.
         """
         ...
 
@@ -180,7 +180,10 @@ class JobEnqueueable(BatchPlugin, Protocol):
     """A plugin that decides whether a group is admitted (the action enqueue)."""
 
     def may_enqueue(self, job: JobInfo) -> bool:
-        """Return whether the cluster can hold the group's minResources."""
+        """Return whether this plugin's limit allows the admission of the job's minResources.
+
+        `overcommit` limits them by the cluster, and `proportion` by the queue's capability.
+        """
         ...
 
 

@@ -25,7 +25,7 @@ class ItemQueue(Protocol[Item]):
         ...
 
     def pop(self) -> Item:
-        """Remove and return the first item. Raises IndexError if the queue is empty."""
+        """Remove and return the first item. The queue must not be empty."""
         ...
 
 
@@ -90,6 +90,6 @@ class FreshQueue(Generic[Item]):
         self._items.append(item)
 
     def pop(self) -> Item:
-        """Remove and return the item with the smallest current key."""
+        """Remove and return the item with the smallest current key. The queue must not be empty."""
         keys = [self._key(item) for item in self._items]
         return self._items.pop(keys.index(min(keys)))

@@ -117,7 +117,10 @@ def lacking_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
 
 
 def occupants(session: Session) -> list[Occupant]:
-    """Return the pods on nodes, sorted by their end, without pods that are being deleted."""
+    """Return the pods on nodes, sorted by their end; pods without a known end come last.
+
+    Pods that are being deleted are left out.
+    """
     requests, leaving = session.job_table.requests, session.job_table.leaving
     tasks = session.job_table.tasks
     found = [
@@ -194,7 +197,7 @@ def _reservation(
 
 
 def ends_in_time(task: TaskInfo, reservation: Reservation, now: Instant) -> bool:
-    """Return whether `task`, if started now, ends before the start of the reservation."""
+    """Return whether `task`, if started now, ends by the start of the reservation."""
     runtime = runtime_of(task.info)
     return (
         runtime is not None

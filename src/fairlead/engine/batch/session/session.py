@@ -6,8 +6,9 @@
 
 The session changes the cluster's state itself: a task that gets a node is assumed there, so that
 filters and scores count it. If the task is not dispatched, it is forgotten again. `commands`
-collects the commands to send. The observer receives every step in order. upstream:
-pkg/scheduler/framework/session.go
+collects the commands to send. The observer receives every step in order.
+
+upstream: pkg/scheduler/framework/session.go
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ _ON_NODE: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 @dataclass(frozen=True, slots=True)
 class SessionStep:
-    """One step of a session: `verb` is allocate, pipeline, release, unevict, … or action."""
+    """One step of a session: `verb` is allocate, pipeline, release, unevict, … or action.
+
+    `detail` is the node, the reason of an eviction, or the name of the action.
+    """
 
     verb: str
     task: TaskInfo | None
@@ -93,9 +97,10 @@ NO_OBSERVER: Final = NoObserver()
 class NodeChoices:
     """A NodeChoice for each kind of resources.
 
-    `now` finds nodes whose idle resources suffice, and `later` finds nodes whose releasing
-    resources suffice. `either` finds both kinds of nodes. `anyhow` ignores resources: the task fits
-    after enough evictions.
+    `now` finds nodes whose idle resources suffice. `later` finds nodes whose idle and releasing
+    resources together suffice; under the defect evict-ignores-idle, the releasing resources alone.
+    `either` finds both kinds of nodes. `anyhow` ignores resources: the task fits after enough
+    evictions.
     """
 
     now: NodeChoice
@@ -130,8 +135,8 @@ class Reservation:
 class Policy:
     """The settings that all sessions of a controller share.
 
-    A gang that has waited for longer than `starvation_bound` (ns) gets a reservation. A gang that
-    has been broken for longer than `broken_gang_grace` (ns) is evicted. For both, None means never.
+    A gang that has waited for `starvation_bound` (ns) gets a reservation. A gang that has been
+    broken for `broken_gang_grace` (ns) is evicted. For both, None means never.
     """
 
     tiers: Tiers
@@ -197,7 +202,7 @@ class Session:
                 plugin.open(self)
 
     def _find_objections(self) -> None:
-        """Record the jobs that cannot become ready, whatever resources are free."""
+        """Record the reasons of plugins to exclude jobs from this session."""
         for job in self.jobs.values():
             found = self.tiers.objection(job)
             if found is not None:
@@ -321,7 +326,8 @@ class Session:
     def dispatch_ready(self, job: JobInfo) -> None:
         """Bind the allocated tasks of `job`, which is ready.
 
-        If a task cannot be bound, undo the allocations of all these tasks.
+        If volumes or devices must be prepared, the binds follow later. If a plugin refuses a task,
+        undo the allocations of all these tasks.
         """
         tasks = job.with_status(TaskStatus.ALLOCATED)
         sent = self.policy.preparations.dispatch(tasks, self.now)
@@ -433,7 +439,7 @@ class Session:
         ]
 
     def note_waiting(self) -> None:
-        """Record for each job the time since which it has been waiting to start."""
+        """Record the time since which each job has waited to start, None if it does not wait."""
         for job in self.jobs.values():
             waits = bool(job.by_status[TaskStatus.PENDING]) and not job.is_ready
             if not waits:

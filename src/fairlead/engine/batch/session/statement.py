@@ -51,7 +51,7 @@ class AllocateOperation:
         session.deallocate(self.task)
 
     def settle(self, session: Session) -> None:
-        """Bind the job's tasks once the job is ready."""
+        """Bind the job's allocated tasks if the job is ready and `task` is not yet bound."""
         waits = self.task.status is TaskStatus.ALLOCATED
         if waits and session.tiers.is_ready(self.task.job):
             session.dispatch_ready(self.task.job)

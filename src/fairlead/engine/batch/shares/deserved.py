@@ -6,8 +6,9 @@
 
 By default each resource is divided separately (`engine.batch.shares.queue_tree`). kube-batch
 divides all resources together (the defect proportion-less): a queue that requests much of one
-resource also gets more of the other resources. kube-batch has no queue tree. upstream:
-proportion.go: OnSessionOpen
+resource also gets more of the other resources. kube-batch has no queue tree.
+
+upstream: proportion.go: OnSessionOpen
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ class WaterFillingError(RuntimeError):
 def divide(
     total: Mapping[int, int], claims: Mapping[str, Claim], slack: Slack, defects: BatchDefects
 ) -> dict[str, Quantities]:
-    """Return the amounts of `total` that each claim deserves, by name and column."""
+    """Return the amounts of `total` that each claim deserves, by name and column.
+
+    Under the defect proportion-less, raises WaterFillingError if the division does not end.
+    """
     if defects.has(Defect.PROPORTION_LESS):
         return _divide_at_once(total, claims, slack)
     tree = QueueTree(claims)
@@ -88,7 +92,10 @@ def _is_empty(amounts: Quantities, slack: Slack) -> bool:
 
 
 def _is_less(request: Mapping[int, int], deserved: Quantities, slack: Slack) -> bool:
-    """Return whether `request` is less than `deserved` in every resource.
+    """Return whether `request` is less than `deserved` in every resource that `request` contains.
+
+    As upstream, return False if `request` contains only cpu and memory and `deserved` contains
+    another resource with an amount within the slack.
 
     upstream: resource_info.go: Less
     """

@@ -8,9 +8,9 @@
                          3  a fraction by weight of the remaining amount, up to what it wants
     a leaf deserves      the amount given to it or the amount it wants, if that is smaller
 
-In each stage no queue gets more than the level of this stage. An amount that a queue does not take
-is divided between the other queues by weight. Without guarantees, queues get the amounts they want
-while resources remain.
+The numbers 1 to 3 are the stages. In each stage a queue is filled at most up to its entry of
+`stages` (`_Part`), and an amount that it does not take is divided between the other queues by
+weight.
 
 Example: 12 CPUs, queues a (weight 1, wants 2), b (weight 1, wants 10), c (weight 2, wants 10).
 Queue a is satisfied first, with 2 (its fraction is 3). Then b gets 1/3 of the remaining 10 and c
@@ -60,7 +60,7 @@ class _Part:
 class QueueTree:
     """The claims of all queues as a tree.
 
-    A queue whose parent is missing or is its own descendant is a child of the root.
+    A queue is a child of the root if its parent is missing or its chain of parents is a circle.
     """
 
     def __init__(self, claims: Mapping[str, Claim]) -> None:
@@ -151,7 +151,8 @@ def _amount(amounts: Amounts, column: int, default: float) -> float:
 def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
     """Return the amount of `pool` that each part gets.
 
-    All parts are filled to their first level before any part is filled to its next level.
+    All parts are filled up to `stages[0]` before any part is filled up to `stages[1]`, and then up
+    to `stages[2]`. A part with weight 0 gets nothing in the last stage.
     """
     given = {part.name: 0.0 for part in parts}
     for stage in range(3):
@@ -168,7 +169,7 @@ def _fill(pool: float, gaps: Mapping[str, float], weights: Mapping[str, int]) ->
     """Return the amount of `pool` that each gap gets; the pool is divided by weight.
 
     The gaps with the smallest gap ÷ weight are filled first. The amount that they leave is divided
-    between the other gaps.
+    between the other gaps. A gap with weight 0 gets nothing and is missing from the result.
     """
     order = sorted(
         (name for name, weight in weights.items() if weight > 0),

@@ -31,7 +31,10 @@ def dominant_share(held: Sequence[int], total: Total) -> float:
 
 
 def cluster_total(room: Room, rules: BatchRules) -> Total:
-    """Return the total capacity of the session's nodes as pairs (column, amount)."""
+    """Return the total capacity of the session's nodes as pairs (column, amount).
+
+    Resources that the rules do not count, and resources that no node offers, are left out.
+    """
     table = room.table
     counted = table.alive & ~room.is_left_out
     sums = table.allocatable[:, counted].sum(axis=1).tolist()
@@ -60,8 +63,8 @@ def needs_of(job: JobInfo, columns: ResourceColumns) -> Amounts:
 def outstanding(job: JobInfo, columns: ResourceColumns) -> Amounts:
     """Return the part of minResources that is still reserved for the admitted job.
 
-    A group in the phase Inqueue needs all of it. A running group needs the amounts that it does not
-    hold yet. For all other groups the result is ().
+    A group in the phase Inqueue needs all of it. A group that is ready and in the phase Running
+    needs the amounts that it does not hold yet. For all other groups the result is ().
     """
     needs = needs_of(job, columns)
     if job.is_inqueue:

@@ -102,7 +102,10 @@ class CronJobState:
     # --- decisions -----------------------------------------------------------------------------
 
     def sync(self, now: Instant) -> list[Command]:
-        """Return the commands that the CronJob needs now; set `due` to the next scheduled time."""
+        """Return the commands that the CronJob needs now; set `due` to the next scheduled time.
+
+        `due` is None if the CronJob is suspended or being deleted, or if its schedule is invalid.
+        """
         commands = [*self._note_ended(), *self.undeleted.values(), *self._delete_old()]
         self.undeleted = {}
         self.due = None

@@ -178,7 +178,10 @@ class DaemonSetRule:
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Return the plan for the pods of the node `slot`, or of all nodes if `slot` is None."""
+        """Return the plan for the pods of the node `slot`, or of all nodes if `slot` is None.
+
+        If no node needs a change, the plan for all nodes is the next step of a rolling update.
+        """
         if slot is not None:
             return self._plan_node(pods, slot, now)
         slots = dict.fromkeys((*self.nodes, *pods.by_slot))

@@ -117,7 +117,7 @@ class GarbageCollector:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return 0 (immediately) if commands were postponed, else the time of the next retry."""
+        """Return 0 (immediately) if commands or look-ups wait, else the time of the next retry."""
         return AT_ONCE if self._postponed or self._unconfirmed else self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -205,7 +205,7 @@ class GarbageCollector:
         return commands
 
     def _file(self, one: ApiObject) -> list[Command]:
-        """Index the owner references of `one`; return its deletion if an owner was deleted."""
+        """Index the owner references of `one`; return the commands that deleted owners require."""
         meta = one.metadata
         if self.looks_up_owners:
             self._present[meta.uid] = meta.namespace
@@ -291,7 +291,7 @@ class GarbageCollector:
         return [command for one in dependents for command in self._abandon(one, uid)]
 
     def _release_owners(self, uid: str) -> list[Command]:
-        """Delete the owners that were waiting only for the deleted dependent `uid`."""
+        """Remove the finalizer of the owners that waited only for the deleted dependent `uid`."""
         dependent = self._by_uid.pop(uid, None)
         commands: list[Command] = []
         for key in dependent.keys if dependent is not None else ():
@@ -328,7 +328,10 @@ class GarbageCollector:
     # --- dependents ----------------------------------------------------------------------------
 
     def _abandon(self, dependent: _Dependent, owner: str) -> list[Command]:
-        """Handle the deletion of `owner`: delete `dependent` unless it has another owner."""
+        """Handle the deletion of `owner`: delete `dependent`, or remove the reference to `owner`.
+
+        The reference is removed if `dependent` has another owner that is not being deleted.
+        """
         if dependent.is_going:
             return []
         others = [key for key in dependent.keys if key != owner]

@@ -5,7 +5,7 @@ finalizer
 
     PersistentVolumeClaim    while a bound pod mounts it, even a finished pod
     PersistentVolume         while it is bound
-    VolumeAttributesClass    while a claim or volume uses or requests it
+    VolumeAttributesClass    while the spec of a claim or volume names it
     PodGroup                 while a pod that names it has not finished
 
 The finalizer is removed as soon as this use ends.
@@ -123,7 +123,10 @@ class InUseProtection:
             self._sent.pop(key, None)
 
     def _use(self, user: str, used: tuple[Key, ...]) -> Iterator[Command]:
-        """Record `used` as the objects that `user` uses; release those it used only before."""
+        """Record that `user` now uses exactly the objects `used`.
+
+        Yields patches that release the objects that have lost their last user.
+        """
         before = self._uses.get(user, ())
         if before == used:
             return

@@ -121,7 +121,10 @@ class NamespaceDeletion:
             self._schedule(meta.name, now + GRACE)
 
     def _forget(self, namespace: Namespace) -> list[Command]:
-        """Return the deletion of the remaining content of a namespace that no longer exists."""
+        """Handle the end of a namespace; return the deletion of its content.
+
+        Returns [] if the namespace was terminating, because its content was deleted before.
+        """
         name = namespace.metadata.name
         self._due.pop(name, None)
         is_emptied = self._terminating.pop(name, None) is not None

@@ -142,7 +142,10 @@ class RolloutWriter:
         return self._write(rollout, status, revision_of(current))
 
     def write(self, rollout: Rollout, now: Instant, *, is_scaling: bool) -> list[Command]:
-        """Write counts and conditions; if `is_scaling`, keep the Progressing condition."""
+        """Write counts and conditions; keep the Progressing condition if `is_scaling` is set.
+
+        It is also kept while the Deployment is being deleted.
+        """
         deployment, count = rollout.deployment, _count(rollout)
         if is_ending(deployment) or is_scaling:
             status = sized_status(deployment, count, rollout.collisions, now)

@@ -36,9 +36,10 @@ NO_DEADLINE: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodCounts:
-    """Numbers of pods over all ReplicaSets of a Deployment.
+    """Numbers of pods of a Deployment's ReplicaSets.
 
-    `requested` is the sum of their spec.replicas; the other fields are sums over their status.
+    `requested` is the sum of their spec.replicas. `updated` is the number in the status of the
+    current ReplicaSet. The other fields are sums over the status of all ReplicaSets.
     """
 
     requested: int
@@ -140,7 +141,8 @@ def has_deadline(deployment: Deployment) -> bool:
 def overdue_at(deployment: Deployment) -> Instant | None:
     """Return the time at which a rollout without progress exceeds its deadline.
 
-    Returns None if it has no deadline, is complete or paused, or has exceeded the deadline already.
+    Returns None if it has no deadline or no Progressing condition, is complete or paused, or has
+    exceeded the deadline already.
     """
     progress = find(deployment.status.get("conditions", ()), PROGRESSING)
     if progress is None or not has_deadline(deployment) or deployment.spec.paused:

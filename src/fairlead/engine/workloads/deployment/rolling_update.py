@@ -14,7 +14,8 @@ Example with replicas 4, maxSurge 1, maxUnavailable 1 (at most 5 pods, at least 
     old 3 (3 available)   new 2 (1 available)       shrink old by 4 - 3 = 1, and so on
 
 When `replicas` changes during a rollout, all ReplicaSets are scaled in proportion. All functions
-are pure. They return sizes by ReplicaSet key, without the ReplicaSets that keep their size.
+are pure. They return sizes by ReplicaSet key. Only `proportional` includes ReplicaSets that keep
+their size.
 
 upstream: pkg/controller/deployment/rolling.go, sync.go:scale, util/deployment_util.go
 """
@@ -64,7 +65,8 @@ class Bounds:
     def of(cls, strategy: UpdateStrategy, replicas: int) -> Bounds:
         """Return the limits that `strategy` sets for `replicas` pods.
 
-        If maxSurge and maxUnavailable both round to 0, one pod may be unavailable.
+        If maxSurge and maxUnavailable both round to 0, one pod may be unavailable. For strategies
+        other than RollingUpdate, surge and unavailable are 0.
         """
         # upstream: deployment_util.go:ResolveFenceposts, MaxUnavailable, MaxSurge
         if strategy.type != ROLLING_UPDATE:

@@ -212,7 +212,7 @@ class Rollout:
         )
 
     def has_no_old_pods(self, sets: dict[str, PodSet]) -> bool:
-        """Return whether old ReplicaSets have no unfinished pods, terminating pods included."""
+        """Return whether no old ReplicaSet has unfinished pods, which include terminating pods."""
         # upstream: recreate.go:oldPodsRunning
         return not any(
             pod_state(pod) not in ("succeeded", "failed")

@@ -86,7 +86,10 @@ class DeviceTaints:
                 yield from ((*pool, device.name) for device in one.spec.devices)
 
     def of(self, device: DeviceId, rules: Iterable[DeviceTaintRule]) -> Iterator[EvictingTaint]:
-        """Yield the NoExecute taints of `device`, those of its slice before those of `rules`."""
+        """Yield the NoExecute taints of `device`, those of its slice before those of `rules`.
+
+        All `rules` must have the effect NoExecute.
+        """
         found = self._find(device)
         if found is not None:
             listed, described = found

@@ -100,12 +100,12 @@ class Disruption:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next pending eviction or condition expires."""
+        """Return the time of the next expiry of an eviction or condition, or retry of a write."""
         dues = (self._rechecks.next_due(), self._stale.next_due())
         return min((due for due in dues if due is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Recount budgets with expired evictions, and reset stale DisruptionTarget conditions."""
+        """Recount budgets with expired evictions or refused writes; reset stale conditions."""
         commands = self._stale.reset_stale(now)
         for namespace, name in self._rechecks.pop_due(now):
             state = self._namespace(namespace).states.get(name)

@@ -45,7 +45,7 @@ class DesiredSlice:
 def mirrored(endpoints: Endpoints, known: Iterable[EndpointSlice], serial: int) -> list[SliceWrite]:
     """Return the writes after which the slices `known` mirror `endpoints`.
 
-    `serial` is the serial number for the name of the first new slice.
+    The names of new slices use serial numbers from `serial` on.
     """
     left: dict[tuple[str, MirroredPorts], list[EndpointSlice]] = {}
     for one in known:

@@ -27,7 +27,12 @@ EXTERNAL: Final = "ExternalName"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A pod behind a Service."""
+    """A pod behind a Service.
+
+    `is_serving` is set if the pod is ready. `is_published` is set if the Service publishes
+    addresses that are not ready. `hostname` is "" unless the pod's subdomain is the name of the
+    Service.
+    """
 
     address: str
     node: str
@@ -101,7 +106,10 @@ def endpoint_of(service: Service, pod: Pod, zone: str) -> Endpoint | None:
 
 
 def subsets_of(endpoints: Iterable[Endpoint]) -> list[Json]:
-    """Return subsets for an Endpoints object, grouped by ports, without terminating pods."""
+    """Return subsets for an Endpoints object, grouped by ports.
+
+    Terminating pods are left out, unless the Service publishes addresses that are not ready.
+    """
     by_ports: dict[Ports, list[Endpoint]] = {}
     for one in endpoints:
         if not one.is_terminating or one.is_published:

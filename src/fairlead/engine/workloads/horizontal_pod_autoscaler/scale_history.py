@@ -123,7 +123,10 @@ class ScaleHistory:
         return NormalizedReplicas(replicas, able, replicas != stabilized, limit)
 
     def record(self, behavior: ScalingBehavior | None, change: int, now: Instant) -> None:
-        """Record that the number of replicas was changed by `change`."""
+        """Record that the number of replicas was changed by `change`.
+
+        Only the policies in `behavior` need the record; without `behavior`, do nothing.
+        """
         if behavior is None:
             return
         if change > 0:

@@ -46,7 +46,11 @@ class StatusDraft:
         found.update(status=status, reason=reason, message=message)
 
     def set_counts(self, current: int, desired: int | None, metrics: list[Json] | None) -> None:
-        """Set the numbers of replicas and the metrics; None keeps the old desired number."""
+        """Set the numbers of replicas and the metrics.
+
+        If `desired` is None, the old desired number is kept. If `metrics` is None, the metrics are
+        removed.
+        """
         self.status["currentReplicas"] = current
         self.status["desiredReplicas"] = (
             self.status.get("desiredReplicas", 0) if desired is None else desired
@@ -62,7 +66,10 @@ class StatusDraft:
 
 
 def essence(status: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return the parts of `status` that a simulation keeps current: replicas and conditions."""
+    """Return the parts of `status` whose changes are written in a simulation.
+
+    These are the numbers of replicas, the last scale time and the conditions.
+    """
     conditions = status.get("conditions") or ()
     return (
         status.get("currentReplicas"),

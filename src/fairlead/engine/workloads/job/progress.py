@@ -74,8 +74,8 @@ class Backoff:
 class JobProgress:
     """Counts of a Job's pods; `finished` is set once and does not change afterwards.
 
-    `completed` and `failed_indexes` contain indexes. `by_index` has the backoff of each failed
-    index.
+    `completed` and `failed_indexes` contain indexes. `by_index` has the backoff of each index with
+    a failed pod, if backoffLimitPerIndex is set.
     """
 
     succeeded: int = 0

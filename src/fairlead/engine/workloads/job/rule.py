@@ -143,7 +143,7 @@ class JobRule:
     def _wind_up(self, pods: PodSet, now: Instant) -> Plan:
         """Return a plan that deletes the active pods of a finished Job.
 
-        Once all pods are gone, record the end of the Job.
+        Once no pod is running or terminating, record the end of the Job.
         """
         if self.progress.ended_at is None and not pods.pods_alive:
             self.progress.ended_at = now

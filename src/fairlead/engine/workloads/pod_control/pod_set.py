@@ -156,10 +156,11 @@ class PodSet:
     # --- changes of pods -----------------------------------------------------------------------
 
     def refresh(self, pod: Pod) -> bool:
-        """Store a new version of an active pod; return False if more than its status differs.
+        """Store a new version of an active pod; return whether it was stored.
 
-        The effect is the same as that of `put`, but faster. Changes of a condition are the most
-        frequent changes of pods.
+        It is not stored if more than its status differs, if it is no longer active, or if its
+        deletion is in flight. The effect is the same as that of `put`, but faster. Changes of a
+        condition are the most frequent changes of pods.
         """
         name = pod.metadata.name
         known = self.active.get(name)

@@ -151,7 +151,7 @@ def with_finalizer(template: Json, finalizer: str) -> Json:
 
 
 def same_template(one: Json, other: Json) -> bool:
-    """Return whether two templates are equal except for the hash label and explicit defaults."""
+    """Return whether two templates are equal except for nulls, defaults and IGNORED fields."""
     # upstream: pkg/controller/deployment/util/deployment_util.go:EqualIgnoreHash
     return _are_alike(_without_restart_default(one), _without_restart_default(other))
 

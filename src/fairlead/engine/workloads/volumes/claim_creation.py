@@ -54,7 +54,10 @@ class ClaimCreator:
         self._refused: dict[str, Pod] = {}  # by claim whose creation was refused, the pod
 
     def see(self, one: ApiObject) -> None:
-        """Store a new or changed object."""
+        """Store a StatefulSet, or end the creation of a claim that now exists.
+
+        Other objects are ignored.
+        """
         if isinstance(one, StatefulSet):
             self._sets[one.metadata.uid] = one
         elif isinstance(one, PersistentVolumeClaim):
@@ -114,7 +117,10 @@ class ClaimCreator:
         return commands
 
     def claims_for(self, pod: Pod) -> Iterator[Command]:
-        """Yield creations of the claims that `pod` needs and that do not exist, with events."""
+        """Yield creations of the claims that `pod` needs and that do not exist, with events.
+
+        Yields nothing for a pod that has finished or is being deleted.
+        """
         if not any(map(is_claimed, pod.spec.volumes)):
             return
         if is_terminal(pod) or pod.metadata.deletion_timestamp:
@@ -131,7 +137,11 @@ class ClaimCreator:
                 yield from self._output.created(_created(owner, pod, command.target.name))
 
     def _made(self, wanted: Iterable[CreateObject], pod: Pod) -> Iterator[CreateObject]:
-        """Yield the creations in `wanted` for claims that neither exist nor are being created."""
+        """Yield the creations in `wanted`, except those of existing claims and those sent before.
+
+        A creation that was sent before is in flight, or was refused and will be repeated. `pod` is
+        recorded as the pod that needs it.
+        """
         for one in wanted:
             key = one.target.key
             if key in self._index.claims:
@@ -145,7 +155,10 @@ class ClaimCreator:
                 yield one
 
     def _not_retained(self, pod: Pod) -> Iterator[str]:
-        """Yield the keys of the claims that a StatefulSet deletes together with `pod`."""
+        """Yield the keys of the claims that a StatefulSet deletes together with `pod`.
+
+        It deletes them if a scale-down removed the pod and `whenScaled` is Delete.
+        """
         for reference in pod.metadata.owner_references:
             owner = self._sets.get(reference.uid)
             if owner is None or not is_superfluous(owner, pod):

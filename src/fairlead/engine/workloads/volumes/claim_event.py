@@ -61,7 +61,7 @@ class ClaimOutput(Protocol):
         ...
 
     def lost(self, index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command] | None:
-        """Return the writes for a claim that has lost its volume, or None for other claims."""
+        """Return the writes for a claim that has lost its volume and is not Lost yet, else None."""
         ...
 
     def next_step(
@@ -93,7 +93,10 @@ class ClaimEvents:
         self._lost.pop(claim.key, None)
 
     def lost(self, index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command] | None:
-        """Return the writes for a claim that has lost its volume, or None for other claims."""
+        """Return the writes for a claim that has lost its volume and is not Lost yet, else None.
+
+        Returns [] if they were returned before for this version of the claim.
+        """
         commands = losses(index, claim)
         if not commands:
             self._lost.pop(claim.key, None)

@@ -232,7 +232,10 @@ class Volumes:
         ]
 
     def _release(self, gone: PersistentVolumeClaim) -> list[Command]:
-        """Release the volumes of a deleted claim, except those only pre-bound to its name."""
+        """Release the volumes of a deleted claim.
+
+        Volumes whose claimRef has no uid were only pre-bound to the claim's name; they are kept.
+        """
         self._waiting.pop(gone.key, None)
         self._planned.pop(gone.key, None)
         self._untake(gone.key)

@@ -74,7 +74,7 @@ class ExternalProvisioner:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next volume is provisioned."""
+        """Return the time at which the next volume is provisioned or its creation is retried."""
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
