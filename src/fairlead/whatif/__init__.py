@@ -17,7 +17,7 @@ scripts start quickly.
     outcome/         the result of a run as values, and the difference between two runs
     question         the two runs of a what-if
     scenario/        scenario files
-    explain/         the reasons why one pod or group is placed or pending
+    explain/         explanations of a pod, group, workload, node or budget
     planner/         the pods that still fit, the nodes that can be removed, the nodes to buy
     result/, report/ JSON and HTML
 

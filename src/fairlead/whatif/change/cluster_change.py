@@ -146,7 +146,7 @@ class ClusterChange:
 
     @property
     def changes_scheduler(self) -> bool:
-        """Whether the change replaces the scheduler's or the batch scheduler's configuration."""
+        """Whether the change replaces a scheduler's configuration or adds a scheduler plugin."""
         return bool(self.new_config or self.new_plugin or self.new_batch_config)
 
     @property
@@ -426,6 +426,6 @@ def _rank(manifest: Manifest) -> int:
 
 
 def _nodes(option: str, texts: tuple[str, ...], inventory: Inventory) -> Iterator[str]:
-    """Yield the names of the nodes that `texts` select, in order, without duplicates."""
+    """Yield the names of the nodes that `texts` select, in the order of `texts`, each once."""
     chosen = dict.fromkeys(name for text in texts for name in inventory.nodes(option, text))
     yield from chosen

@@ -1,7 +1,7 @@
-"""Finds the objects that the deletion of an object also deletes, such as a Namespace's contents.
+"""Finds the objects that a what-if deletes together with an object: the contents of a Namespace.
 
 The engine's namespace controller deletes the contents once the Namespace terminates. The deletion
-is refused if the namespace contains a pod with an unknown owner, because that owner would create a
+is refused if the namespace contains a pod whose owner is unknown, because that owner would create a
 replacement.
 """
 
@@ -21,7 +21,7 @@ _IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
 
 
 def deleted_with(source: str, target: Manifest, inventory: Inventory) -> list[Manifest]:
-    """Return the objects that a deletion of `target` deletes; `target` itself is the last.
+    """Return the objects that a deletion of `target` deletes; `target` itself is the last object.
 
     Raises InputError, naming `source`, if `target` cannot be deleted.
     """

@@ -52,7 +52,8 @@ class _Place:
 def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> None:
     """Set the field of `obj` at `path` to the value that `text` has according to `schema`.
 
-    Raises SetFieldError.
+    The text `null` removes the field. Raises SetFieldError if `path` or `text` does not fit the
+    object.
     """
     if path in _IDENTITY:
         raise SetFieldError(path, "cannot be changed")

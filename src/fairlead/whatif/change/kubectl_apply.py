@@ -83,7 +83,8 @@ def applied_by_server(
 ) -> Json:
     """Return `existing` after `kubectl apply --server-side` of `modified` at `now`.
 
-    Raises InputError with the API server's message if fields conflict.
+    Nothing conflicts if `existing` has no managedFields. A kind without field management is merged
+    as by `applied`. Raises InputError with the API server's message if fields conflict.
     """
     tracking = tracking_of(existing.kind, "")
     if tracking is None:

@@ -80,7 +80,7 @@ def kubectl_drain(
 ) -> KubectlDrain:
     """Return the result of kubectl's checks of `nodes`.
 
-    `flags` are the flags given to kubectl; None refuses no node.
+    `flags` are the flags given to kubectl. If `flags` is None, no node is refused.
     """
     by_node = _pods_by_node(nodes, inventory)
     needed = needed_flags(

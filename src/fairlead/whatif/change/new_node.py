@@ -36,8 +36,8 @@ def new_nodes(
     """Return `count` Nodes like `model`, each followed by its CSINode if the model has one.
 
     Labels and sizes of `templates` take precedence; the templates are used in turn, so that nodes
-    are spread over the zones of an instance type. Raises InputError if there is neither a `model`
-    nor a template.
+    are spread over the zones of an instance type. Raises InputError if `count` is not allowed, or
+    if there is neither a `model` nor a template.
     """
     if not 1 <= count <= NODES_MAX:
         raise InputError(OPTION, f"{count} is not from 1 to {NODES_MAX}")

@@ -93,9 +93,10 @@ def _split_assignment(text: str) -> tuple[str, str, str]:
 def with_resources(
     text: str, inventory: Inventory, namespace: str
 ) -> tuple[Manifest, Json, list[str]]:
-    """Return (workload, its content with the new requests, notes) for `text`.
+    """Return (workload, its content with the new amounts, notes) for `text`.
 
-    Limits below the requests are raised to the requests, and a note says so. Raises InputError.
+    A limit below its new request is raised to the request, and a note names the new limit. Raises
+    InputError.
     """
     name, sign, amounts = text.partition("=")
     name, colon, container = name.partition(":")

@@ -12,7 +12,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 
 @dataclass(frozen=True, slots=True)
 class ScriptedStep:
-    """Commands to perform together at the instant `after` the start of virtual time.
+    """Commands to perform together, `after` nanoseconds after the steps begin.
 
     `source` and `what` name the option or scenario field in error messages.
     """

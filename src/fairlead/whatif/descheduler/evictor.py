@@ -119,6 +119,10 @@ class Evictor:
     def may_evict(self, pod: Pod) -> bool:
         """Return whether the policy allows evicting `pod`.
 
+        Static pods, terminating pods and pods that were evicted before may never be evicted. For
+        other pods, the annotation EVICT overrides protections, label selector, minimum age and
+        replicas.
+
         upstream: defaultevictor.go:Filter, constraints.go
         """
         meta = pod.metadata
@@ -170,7 +174,10 @@ class Evictor:
         return not self._rules.args.node_fit or self.view.fits_another_node(pod, self.view.nodes)
 
     def evict(self, pod: Pod, strategy: str) -> bool:
-        """Evict `pod`; return False if a limit or a disruption budget forbids the eviction."""
+        """Evict `pod`; return False if a limit or a disruption budget forbids the eviction.
+
+        A refusal by a budget is recorded in `evictions`, too.
+        """
         if self.limits.is_reached(pod):
             return False
         guarding = self._budgets.guarding(pod)

@@ -158,7 +158,7 @@ def _domains(
     selector: LabelSelector,
     pods: Iterable[Pod],
 ) -> dict[str, list[Pod]]:
-    """Return the pods in each domain that the selector matches; some domains have no pods."""
+    """Return, for each domain, the pods that `selector` matches; the list can be empty."""
     key = constraint.topology_key
     nodes = {node.metadata.name: node.metadata.labels.get(key) for node in evictor.view.nodes}
     domains: dict[str, list[Pod]] = {value: [] for value in nodes.values() if value is not None}

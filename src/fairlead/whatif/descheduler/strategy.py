@@ -88,7 +88,8 @@ def _evict(evictor: Evictor, pods: Iterable[Pod], strategy: str) -> None:
 def remove_violating_node_taints(evictor: Evictor, args: ViolatingNodeTaintsArgs) -> None:
     """Evict pods that do not tolerate a NoSchedule taint of their node.
 
-    PreferNoSchedule taints are included if `args` says so.
+    `args` can add PreferNoSchedule taints, and can include or exclude taints by `key` or
+    `key=value`.
 
     upstream: removepodsviolatingnodetaints/node_taint.go
     """
@@ -176,6 +177,8 @@ def remove_violating_anti_affinity(evictor: Evictor, args: SelectorArgs) -> None
 def remove_old(evictor: Evictor, args: LifeTimeArgs) -> None:
     """Evict pods that are older than the maximum in `args`, the oldest pods first.
 
+    Only pods in the phases `args.states` are evicted, by default Running and Pending.
+
     upstream: podlifetime/pod_lifetime.go
     """
     states = args.states or ["Running", "Pending"]
@@ -208,7 +211,7 @@ def remove_restarting(evictor: Evictor, args: RestartsArgs) -> None:
 
 
 def remove_failed(evictor: Evictor, args: FailedArgs) -> None:
-    """Delete failed pods.
+    """Evict failed pods that have the minimum age and no owner of an excluded kind.
 
     upstream: removefailedpods/failedpods.go
     """

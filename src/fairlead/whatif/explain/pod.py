@@ -98,7 +98,8 @@ def _named(pod: Json, new: NewPods) -> Json:
 def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Explanation:
     """Return the scheduler's evaluation of the pod `target` (`pod/NAMESPACE/NAME`).
 
-    Raises InputError if the pod or its scheduler profile does not exist.
+    Raises InputError if the pod does not exist or has completed, or if no scheduler profile has its
+    schedulerName.
     """
     manifest = Inventory(snapshot.manifests).find(SOURCE, target, expected=(POD,))
     if manifest.kind is not POD:

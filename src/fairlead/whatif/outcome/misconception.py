@@ -69,7 +69,7 @@ class _Evidence:
     start: Instant
 
     def five_minutes(self) -> Misconception | None:
-        """Return a note if the first pods did not leave a failed node after five minutes."""
+        """Return a note if the first pods did not leave their failed node after five minutes."""
         evicted = [one for one in self.outage.nodes if one.first_eviction_at and one.tainted_at]
         first = min(evicted, key=lambda one: one.first_eviction_at or 0, default=None)
         if first is None:

@@ -87,7 +87,7 @@ class NodeSample:
 
 @dataclass(frozen=True, slots=True)
 class AffectedPodSample:
-    """The number of affected pods in each state, from `at` on; `evicted` counts deleted pods."""
+    """Affected pods by state, from `at` on; `evicted` is the number of them evicted so far."""
 
     at: Instant
     down: int

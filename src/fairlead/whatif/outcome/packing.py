@@ -2,7 +2,7 @@
 
 Placements are compared by these measures:
 
-    nodes in use             nodes with a pod that does not belong to its node (DaemonSet, static)
+    nodes in use             nodes with a pod that is neither static nor of a DaemonSet
     cpu, memory in use       the share of these nodes' cpu and memory that pods request
     room for largest pods    the number of pods of the largest request that still fit
     fragmentation            the share of the room for largest pods that is lost because the free
@@ -51,7 +51,11 @@ def packing(
     changed: Sequence[NodeEnd],
     price: Price,
 ) -> tuple[PackingRow, ...]:
-    """Return the measures of three placements; `price` is the hourly price of a node."""
+    """Return the measures of three placements, without measures that are unknown for all three.
+
+    `price` returns the hourly price of a node, None if it is unknown. The largest request is that
+    of the pods in `without`.
+    """
     largest = _largest(without)
     columns = [_measures(nodes, largest, price) for nodes in (today, without, changed)]
     names = [name for name in columns[0] if any(one[name] is not None for one in columns)]

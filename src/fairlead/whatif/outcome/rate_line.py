@@ -51,7 +51,7 @@ class RateLine:
 
     @property
     def allowed(self) -> int:
-        """Return the number of taints that the eviction rate allowed until `last`."""
+        """The number of taints that the eviction rate allowed until `last`."""
         return floor(self.points[-1][1] + _SLACK)
 
     def allowed_at(self, instant: Instant) -> float:

@@ -26,8 +26,8 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A pod that exists when the run ends.
 
     `node` is "" for a pending pod; `reason` explains why it is pending, and `since` is the time at
-    which it became pending. `started_at` is the time at which it started to run, None if it does
-    not run. `requests` are in millicores for CPU, in units for other resources. `is_initial` means
+    which it became pending. `started_at` is the time at which it started to run, None if it has not
+    started. `requests` are in millicores for CPU, in units for other resources. `is_initial` means
     that the pod exists since the start of the run. `is_terminating` means that its deletion was
     requested but is not complete. `revision` is the template revision of its `owner`, "" if
     unknown. `belongs_to_node` means that the pod is static or of a DaemonSet, and is deleted with
@@ -131,8 +131,8 @@ class BudgetHistory:
     """A budget during a run, with the keys of the pods that it covers.
 
     `allowed` is the number of disruptions allowed at the start. `allowed_at_end` is the number at
-    the end, None if the budget was deleted. `needed` is the required number of healthy pods,
-    `lowest_healthy` the lowest number of healthy pods during the run. `displaced` pods were
+    the end, None if the budget was deleted. `needed` is the highest required number of healthy
+    pods, `lowest_healthy` the lowest number of healthy pods during the run. `displaced` pods were
     preempted, evicted or deleted with their nodes; evictions of `refused` pods were refused at
     least once.
     """
@@ -234,7 +234,7 @@ class Undrained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """A scripted event that had no effect because its object did not exist."""
+    """A step's command without effect: its object did not exist, or an eviction was refused."""
 
     what: str
     at: Instant

@@ -17,7 +17,7 @@ def short_reason(message: str) -> str:
 
     Example: `0/9 nodes are available: 2 A, 7 B. preemption: …` becomes `A, B`. Equal causes give
     equal texts, whatever the counts are. "may not preempt" is added for pods with preemptionPolicy
-    Never. Other messages are returned unchanged.
+    Never. An empty message becomes "not tried yet"; other messages are returned unchanged.
     """
     if not message:
         return NOT_TRIED

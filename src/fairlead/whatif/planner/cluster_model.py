@@ -67,7 +67,7 @@ _CORDON: Final = Taint(key=UNSCHEDULABLE, effect=NO_SCHEDULE)
 
 @dataclass(slots=True)
 class Hypothesis:
-    """A change of a model in progress; `start` is the length of the undo log at its beginning."""
+    """Changes to a model; `start` is the length of the undo log before the first change."""
 
     start: int
     is_committed: bool = False
@@ -121,13 +121,14 @@ class _NoEngine:
 class ClusterModel:
     """A cluster in which the scheduler places pods, without controllers and without time.
 
-    `objects` are the objects of the snapshot, `now` is the time of the snapshot.
+    `objects` are the objects of the snapshot and the storage objects that it lacks
+    (`missing_storage`); `now` is the time of the snapshot. Extenders are not called.
     """
 
     def __init__(
         self, snapshot: Snapshot, config: SchedulerConfig, *, seed: int = 0, preempts: bool = False
     ) -> None:
-        """Load `snapshot`; with `preempts`, scheduling can preempt pods of lower priority.
+        """Load `snapshot`; without `preempts`, no PostFilter plugin runs, and no pod is preempted.
 
         Raises InputError for objects that an API server would refuse.
         """
@@ -217,7 +218,10 @@ class ClusterModel:
         return list(self.cluster.pods.values())
 
     def waiting_pods(self) -> list[PodInfo]:
-        """Return the ungated pods that wait for this scheduler, in the order of its queue."""
+        """Return the pods that the scheduler would try to place now, in the order of its queue.
+
+        They have no node, are not being deleted, have a profile here and pass PreEnqueue.
+        """
         found = [
             pod
             for pod in self.cluster.pods.values()
@@ -365,7 +369,7 @@ class ClusterModel:
         self._undo.append(lambda: self.cluster.apply(undone))
 
     def cordon(self, name: str) -> None:
-        """Mark the node `name` unschedulable, and add the taint for unschedulable nodes."""
+        """Mark the node `name` unschedulable and taint it, unless it is already unschedulable."""
         node = self.node(name).node
         if node.spec.unschedulable:
             return
@@ -383,7 +387,7 @@ class ClusterModel:
 
 
 def in_queue_order(pods: Iterable[PodInfo]) -> list[PodInfo]:
-    """Return `pods` by priority, the highest first, then by age and name."""
+    """Return `pods` sorted by priority (highest first), then by creation time and key."""
     return sorted(
         pods, key=lambda pod: (-pod.priority, pod.pod.metadata.creation_timestamp, pod.key)
     )

@@ -58,9 +58,11 @@ HOURS_PER_MONTH: Final = 730
 class ConsolidationPlan:
     """The `plan` of the nodes that can be removed, and the reasons why the other nodes stay.
 
-    `blockers` are rules, and pods that fit no other node. A node in `needed` could be removed
-    alone, but not together with the plan's nodes, because their pods need its room. `prices` are
-    per hour by node, as far as known. `bound` is the minimum number of `candidates` that must stay.
+    `total` is the number of nodes in the cluster, `candidates` the number of nodes that may be
+    removed. `blockers` are rules, and pods that fit no other node. A node in `needed` could be
+    removed alone, but not together with the plan's nodes, because their pods need its room.
+    `prices` maps nodes to hourly prices; nodes without a known price are missing. `bound` is the
+    minimum number of candidates that must stay.
     """
 
     total: int

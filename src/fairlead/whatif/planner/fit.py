@@ -52,7 +52,8 @@ class FitResult:
 
     `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons of
     nodes; `refused_by` is "admission", "scheduling" or "limit". `waiting` pods of the snapshot were
-    placed first, and `stuck` other pods of the snapshot found no node. `victims` were preempted.
+    placed first, and `stuck` other pods of the snapshot found no node. `victims` were preempted for
+    new pods.
     """
 
     count: int = 0
@@ -68,9 +69,10 @@ class FitResult:
 def fit(
     model: ClusterModel, source: NewPods, progress: Progress, pods_max: int = PODS_MAX
 ) -> FitResult:
-    """Place pods of `source` in `model` until a pod fits no node, at most `pods_max` pods.
+    """Place at most `pods_max` pods of `source` in `model`, until a pod is refused or fits no node.
 
-    Raises InputError for a pod that is invalid.
+    The pods that already wait in the snapshot are placed first. Raises InputError for a pod that is
+    invalid or that PreEnqueue rejects.
     """
     result = FitResult()
     progress.begin("placing waiting pods", 0)
@@ -124,9 +126,11 @@ def _place(
 
 
 def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
-    """Yield new pods without end, as the API server stores them. Raises ApiError and InputError.
+    """Yield new pods without end, as the API server stores them.
 
-    If no quota counts the pods, admission treats all pods alike, so the first pod is copied.
+    In a namespace without quotas, admission treats all pods alike, so the first pod is copied
+    unless the pods have claims. Raises ApiError if a pod or claim is refused, InputError if
+    PreEnqueue rejects the pod.
     """
     has_quota = model.count_quotas(source.namespace)
     number = 0

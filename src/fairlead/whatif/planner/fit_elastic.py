@@ -49,8 +49,8 @@ _LABEL: Final = "fairlead.dev/fit"
 class ElasticFit:
     """The result: `count` of `tried` new pods have a node at the end of `outcome`.
 
-    `stop` is the reason why other new pods have no node, "" if all have one; `refused_by` is
-    "admission", "autoscaler", "scheduling" or "limit".
+    `pods` are these `count` pods. `stop` is the reason why other new pods have no node, "" if all
+    have one; `refused_by` is "admission", "autoscaler", "scheduling" or "limit".
     """
 
     count: int
@@ -156,14 +156,20 @@ def _workload(source: NewPods, count: int) -> Json:
 
 
 def _always(spec: Json) -> Json:
-    """Return a pod's spec in the form that a ReplicaSet accepts: with restartPolicy Always."""
+    """Return a pod's spec in the form that a ReplicaSet accepts, without `nodeName`.
+
+    restartPolicy becomes Always, and activeDeadlineSeconds is removed.
+    """
     kept = {key: value for key, value in spec.items() if key != "nodeName"}
     kept.pop("activeDeadlineSeconds", None)
     return {**kept, "restartPolicy": "Always"}
 
 
 def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[str, str]:
-    """Return (reason, refuser) for the first pod without a node; ("", "") if all pods have one."""
+    """Return (reason, refuser) of the first refusal; ("", "") if no pod of `own` is pending.
+
+    `subject` names the workload in complaints.
+    """
     complaint = next((one for one in outcome.complaints if one.subject == subject), None)
     if complaint is not None:
         return complaint.message, "admission"

@@ -1,7 +1,7 @@
-"""NewPods: new pods like a pod or a workload, from a file or the cluster.
+"""NewPods: a template of new pods, made from a pod or workload in a file or in the cluster.
 
-The pods of a Deployment get the labels and the owner of its newest ReplicaSet. The pods of a
-StatefulSet get the next ordinals and their own claims.
+The pods of a Deployment get the template and the owner of its newest ReplicaSet, if it has one. The
+pods of a StatefulSet get the next ordinals and their own claims.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class NewPods:
 
     `source` is the file or the option that names it. `owner` is the owner reference of the pods.
     `stateful_set` determines the names and claims of the pods; `first` is the first new ordinal.
-    `replicas` is the present number of replicas of the workload of --like, None for other
-    templates.
+    `replicas` is the present number of replicas of the workload of --like, None for a Job, a
+    CronJob and templates of --pod.
     """
 
     source: str
@@ -61,7 +61,10 @@ class NewPods:
     replicas: int | None = None
 
     def in_all(self, more: int) -> str:
-        """Return the end of a sentence: the number of replicas with `more` pods, and without."""
+        """Return the end of a sentence: the number of replicas with `more` pods, and without.
+
+        Return "" if `more` is 0, or if the workload has no replicas or an unknown number.
+        """
         if not self.replicas or not more:
             return ""
         return f": {self.replicas + more:,} replicas in all, {self.replicas:,} today"
@@ -122,8 +125,9 @@ def pod_source(
 ) -> NewPods:
     """Return the template that --pod or --like names.
 
-    Raises InputError, also for a StorageClass in the file that the snapshot does not have, because
-    pods are placed in the cluster of the snapshot.
+    Raises InputError unless exactly one of the options is given and the file contains exactly one
+    pod or workload. A StorageClass in the file must also be in the snapshot, because pods are
+    placed in the cluster of the snapshot.
     """
     if (pod_file is None) == (like is None):
         raise InputError("arguments", "name either --pod FILE or --like KIND/NAMESPACE/NAME")
@@ -147,7 +151,8 @@ def pod_source(
 def new_pods_of(source: str, found: Manifest, inventory: Inventory) -> NewPods:
     """Return a template for pods of the workload `found`, or for pods like the pod `found`.
 
-    `source` names the file or option. Raises InputError.
+    `source` names the file or option. Raises InputError for a DaemonSet, for an object without pods
+    and for an invalid workload.
     """
     value, ref = found.value, found.ref
     title = f"{_SHORT.get(ref.kind, ref.kind.lower())}/{ref.key}"

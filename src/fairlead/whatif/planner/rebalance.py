@@ -1,16 +1,16 @@
-"""rebalance: the fewest moves of running pods that place waiting pods and even out the nodes.
+"""rebalance: moves of running pods that place waiting pods and even out the nodes.
 
 A move evicts a pod, and the scheduler places its replacement, so the scheduler chooses the target.
 Each step takes the move with the highest gain:
 
-    1  a pod that waits for room gets a place if one other pod moves; the move that leaves the
-       nodes most even is taken
+    1  a pod that waits for room gets a place if one other pod moves, of at most its priority;
+       the move that leaves the nodes most even is taken
     2  the load of the nodes becomes more even: of the pods on the fullest node whose move helps,
        the pod whose move lowers the sum of squared loads most is moved
 
-The load of a node is the requested share of its cpu or memory, whichever is larger. Pods move only
-if a budget allows an eviction and no rule of the autoscalers forbids it. Moves are made one at a
-time, each after the replacement of the previous move is ready.
+The load of a node is the requested share of its cpu or memory, whichever is larger. A pod moves
+only if its budget allows an eviction, at most one budget selects it, and no rule of the autoscalers
+forbids it. Moves are made one at a time, each after the replacement of the previous move is ready.
 
 Example: nodes with loads 0.9 and 0.3 and a pod of 0.2 on the first node. Moving it leads to 0.7 and
 0.5; the sum of squares falls from 0.90 to 0.74.
@@ -53,7 +53,10 @@ _NODES_TRIED_MAX: Final = 8  # number of the fullest nodes that are tried before
 
 @dataclass(frozen=True, slots=True)
 class NodeBalance:
-    """The balance of loads: waiting pods, the fullest node's load, deviation, sum of squares."""
+    """Counts `waiting` pods and describes the loads of the schedulable nodes.
+
+    `fullest` is the largest load, `deviation` the standard deviation, `squares` the sum of squares.
+    """
 
     waiting: int
     fullest: float
@@ -63,7 +66,10 @@ class NodeBalance:
 
 @dataclass(frozen=True, slots=True)
 class GainingMove:
-    """A move, with the balance before and after it; `placed` is the waiting pod that got room."""
+    """A move, with the balance before and after it.
+
+    `placed` is the key of the waiting pod that got room, "" if the move only evens out the nodes.
+    """
 
     move: PodMove
     before: NodeBalance
@@ -80,7 +86,7 @@ class GainingMove:
 class RebalancePlan:
     """The moves in order, and the balance before the first move and after the last move.
 
-    `kept` is the number of pods that each rule of the autoscalers keeps on their nodes.
+    `kept` counts, for each rule of the autoscalers, the pods that may not move because of it.
     """
 
     before: NodeBalance
@@ -103,7 +109,10 @@ class Rebalancer:
         self._waiting: list[PodInfo] = []
 
     def run(self, moves_max: int, progress: Progress) -> RebalancePlan:
-        """Return a plan with at most `moves_max` moves."""
+        """Return a plan with at most `moves_max` moves.
+
+        Waiting pods that fit without a move are placed first; they are not part of the balance.
+        """
         for pod in self._model.waiting_pods():
             with self._model.hypothesis() as supposed:
                 self._model.remove(pod)
@@ -126,7 +135,7 @@ class Rebalancer:
     # --- measures --------------------------------------------------------------------------
 
     def _loads(self) -> npt.NDArray[np.float64]:
-        """Return the load of each node, shape (rows,); 0 for rows without a node in service."""
+        """Return the load of each row, shape (rows,); 0 for rows without a schedulable node."""
         table = self._model.table
         whole = np.maximum(table.allocatable[[CPU, MEMORY]], 1)
         loads = (table.requested[[CPU, MEMORY]] / whole).max(axis=0)
@@ -158,7 +167,10 @@ class Rebalancer:
         return None
 
     def _even_out(self) -> GainingMove | None:
-        """Return the best move from the fullest node that has a helpful move."""
+        """Return the best move from the fullest node that has a helpful move.
+
+        Return None if none of the `_NODES_TRIED_MAX` fullest nodes has a helpful move.
+        """
         before, loads = self._balance().squares, self._loads()
         for row in np.argsort(-loads, kind="stable")[:_NODES_TRIED_MAX].tolist():
             if not loads[row]:
@@ -195,7 +207,7 @@ class Rebalancer:
         )
 
     def _kept(self) -> Counter[IgnoredRule]:
-        """Return the number of pods that each rule of the autoscalers keeps on their nodes."""
+        """Return the number of pods that may not move because of a rule, for each rule."""
         nodes = self._model.table.nodes()
         pods = ((info.name, pod.pod) for info in nodes for pod in self._planner.evicted(info.name))
         found = (self._rules.pod_blocker(*one) for one in pods)
@@ -204,7 +216,8 @@ class Rebalancer:
     def _moved(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> PodMove | None:
         """Remove `pod`, schedule `waiting` if there is one, then the replacement of `pod`.
 
-        Return the move; None if one of the two finds no node.
+        Return the move; None if one of the two finds no node or the replacement returns to its
+        node.
         """
         model = self._model
         model.remove(pod)
@@ -219,7 +232,11 @@ class Rebalancer:
         return PodMove(pod.key, workload, info.name, decision.node.name)
 
     def _commit(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> GainingMove | None:
-        """Make the move permanently; return None if a tie-break now leads to another result."""
+        """Make the move permanent.
+
+        Return None if the move now fails or no longer evens out the nodes, because a tie-break
+        chose another node.
+        """
         before = self._balance()
         with self._model.hypothesis() as supposed:
             move = self._moved(info, pod, waiting)

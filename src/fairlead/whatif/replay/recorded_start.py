@@ -121,7 +121,7 @@ class ReplaySettings:
 
 
 def is_openb_table(data: bytes) -> bool:
-    """Return whether the header of `data` is that of an openb table of pods."""
+    """Return whether `data` is a CSV table of openb: its first line contains `cpu_milli`."""
     return b"cpu_milli" in data[: data.find(b"\n")]
 
 
@@ -209,7 +209,7 @@ def replay_simkube(
 def _simkube_starts(
     recorded: Sequence[RecordedLifecycle], waits: Iterable[PodWait], outcome: RunOutcome
 ) -> Iterator[ReplayedStart]:
-    """Yield the n-th recorded start of each workload, with the n-th pod that the rules placed."""
+    """Yield, for each n, a workload's n-th recorded start and its n-th pod placed by the rules."""
     ordered = sorted(
         waits, key=lambda one: (one.until is None, one.until or one.since, one.since, one.pod)
     )

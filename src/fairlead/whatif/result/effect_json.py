@@ -147,7 +147,10 @@ def _workload(one: WorkloadEffect) -> Json:
 
 
 def _lowest_for(ready: WorkloadReadiness) -> str:
-    """Return the time for which fewer pods were ready than before; "" if that never happened."""
+    """Return, as text, the time for which only `ready.lowest` pods were ready.
+
+    Return "" unless this number is below both the number before and the wanted number.
+    """
     if ready.lowest >= min(ready.before, ready.wanted):
         return ""
     return "to the end" if ready.lowest_for is None else for_readers(ready.lowest_for)

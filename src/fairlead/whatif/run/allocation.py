@@ -32,7 +32,7 @@ class RequestsByShape:
         self._known: dict[tuple[Shape, bool], Mapping[str, int]] = {}
 
     def of(self, pod: Pod) -> Mapping[str, int]:
-        """Return the requests of `pod`; for a pod on a node, its status counts, too."""
+        """Return the requests of `pod`; if it has a node, an in-place resize counts, too."""
         is_existing = pod.spec.node_name != ""
         info = self._cluster.pods.get(pod.key)
         if info is None or info.pod is not pod:
@@ -107,7 +107,8 @@ def allocations(
 def missing_pods(store: Store, pods: Iterable[Pod], workload: str) -> int:
     """Return the number of replicas that `workload` ("ReplicaSet ns/name") lacks.
 
-    The result is 0 for objects without replicas.
+    The result is 0 for a workload that is not in `store` and for kinds other than ReplicaSet,
+    StatefulSet and ReplicationController.
     """
     kind_name, _, key = workload.partition(" ")
     namespace, _, name = key.partition("/")

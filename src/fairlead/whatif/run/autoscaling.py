@@ -1,4 +1,4 @@
-"""The effects of an autoscaler in a run, as values that count from the change."""
+"""Builds the AutoscalingOutcome of a run: node groups and node changes since the steps began."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SECONDS_PER_HOUR: Final = 3600.0
 def autoscaling_outcome(
     autoscaler: ClusterAutoscaler, since: Instant, until: Instant
 ) -> AutoscalingOutcome:
-    """Return the autoscaler's actions from `since` to `until`."""
+    """Return the outcome of Cluster Autoscaler; node changes count from `since` to `until`."""
     history = autoscaler.history
     moves: list[NodeArrival | NodeDeparture] = [*history.arrivals, *history.departures]
     transitions = sorted(
@@ -55,7 +55,10 @@ def autoscaling_outcome(
 
 
 def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> AutoscalingOutcome:
-    """Return Karpenter's actions from `since` to `until`, by NodePool, type and capacity type."""
+    """Return the outcome of Karpenter; node changes count from `since` to `until`.
+
+    A group consists of the nodes of one NodePool, instance type and capacity type.
+    """
     history = karpenter.history
     counted = [one for one in history.changes if since <= one.at <= until]
     prices: dict[tuple[str, str], list[float]] = {}

@@ -43,7 +43,10 @@ class EndlessInstant:
     _counts: Counter[WorkloadRef] = field(default_factory=Counter)
 
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
-        """Count a pod that ended. Raises InputError if its workload replaces pods without end."""
+        """Count a pod that was created and ended at `now`; ignore other stimuli.
+
+        Raises InputError if its workload replaces pods without end.
+        """
         match stimulus:
             case ObjectDeleted(Pod() as pod):
                 self._count(pod, now)

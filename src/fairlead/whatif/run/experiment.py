@@ -41,15 +41,17 @@ QUIET: Final = seconds(6 * 60)
 class Experiment:
     """A cluster, the steps that change it, and the conditions that end the run.
 
-    If `duration` is None, the run ends when the cluster has settled (nothing has changed for
-    `quiet`), at most `horizon` after the last step. Steps and outcome are counted from
-    `steps_begin`, a delay after `start`; if it is None, the outcome is counted from the time at
-    which the cluster is at rest. If `ends_when_placed` names pods (`namespace/name`), the run also
-    ends when all these pods have a node. If `ends_when_filled` contains a workload and a number,
-    the run also ends when so many new pods of the workload have a node. `loads` are the loads of
-    workloads. `notes` are added to the outcome. With `compares_packings`, running pods are pending
-    at the start, so that no workload has ready pods at first; then readiness is counted only at the
-    end.
+    The run ends `duration` after `start`. If `duration` is None, it ends when the cluster has
+    settled (nothing has changed for `quiet`), at most `horizon` after the last step. If
+    `ends_when_placed` names pods (`namespace/name`), the run also ends when all these pods have a
+    node. If `ends_when_filled` contains a workload and a number, the run also ends when so many new
+    pods of the workload have a node.
+
+    Steps and outcome are counted from `steps_begin`, a delay after `start`. If it is None, steps
+    are counted from `start`, and the outcome from the time at which the cluster is at rest. `loads`
+    are the loads of workloads. `notes` are added to the outcome. With `compares_packings`, running
+    pods are pending at the start, so that no workload has ready pods at first; then readiness is
+    counted only at the end.
     """
 
     title: str
@@ -87,7 +89,8 @@ def with_batch(
 ) -> Experiment:
     """Return `experiment` with the batch scheduler that `options` name or that its pods need.
 
-    Pods created by `steps` count, too. Raises InputError.
+    With the option SINGLE_PODS, there is no batch scheduler. Pods created by `steps` count, too.
+    Raises InputError.
     """
     if options.source == SINGLE_PODS:
         return replace(experiment, batch=None, scheduler=with_job_schedulers(experiment.scheduler))

@@ -281,7 +281,7 @@ class ExperimentRun:
         return desired_pods(self._world.store, workload)
 
     def set_steps(self, steps: tuple[ScriptedStep, ...], begin: DurationNs | None) -> None:
-        """Replace the steps of the experiment before `finish`."""
+        """Replace the steps of the experiment and `steps_begin`; call this before `finish`."""
         self._experiment = replace(self._experiment, steps=steps, steps_begin=begin)
 
     def stop_logging(self) -> None:
@@ -305,7 +305,11 @@ class ExperimentRun:
             raise as_input_error(self._experiment.source, manifests, refused) from None
 
     def _act(self, step: ScriptedStep, store: Store, now: Instant) -> None:
-        """Perform `step`. Raises InputError if the store refuses it."""
+        """Perform `step`.
+
+        Evictions that a budget refuses and commands whose object is missing are recorded as
+        skipped. Raises InputError if the store refuses another command.
+        """
         self._done += 1
         for command in step.commands:
             if isinstance(command, CreateObject):
@@ -357,10 +361,11 @@ class ExperimentRun:
         self._run(end, stop_when=self._is_quiet, on_progress=on_progress)
 
     def _is_quiet(self) -> bool:
-        """Return whether the cluster has settled, so that only retries without effect are left.
+        """Return whether the run can end: the awaited pods have a node, or the cluster has settled.
 
-        Timers that will change something count as activity: a gang's waiting limit, a toleration
-        that expires, a failed node in the queue to be tainted.
+        After it has settled, only retries without effect are left. Timers that will change
+        something count as activity: a gang's waiting limit, a toleration that expires, a failed
+        node in the queue to be tainted.
         """
         world = self._world
         if self._done == len(self._experiment.steps) and self._is_fulfilled():
@@ -491,7 +496,7 @@ class ExperimentRun:
         return karpenter_outcome(self._karpenter, since, until)
 
     def _rest(self, *, settled: bool) -> Rest:
-        """Return the time at which the cluster came to rest; not used if `steps_begin` is set."""
+        """Return the time at which the cluster came to rest; AT_REST if `steps_begin` is set."""
         if self._experiment.steps_begin is not None:
             return AT_REST
         transitions = self._recorder.workloads.transitions
@@ -507,7 +512,7 @@ class ExperimentRun:
         return dict(recorder.readiness(pods, wanted, until + 1 if is_end_alone else since, until))
 
     def _notes(self) -> Iterator[str]:
-        """Yield notes about missing objects and about webhooks that were not called.
+        """Yield notes: missing objects, stated loads that are missing, ignored rules and webhooks.
 
         Only the dump of a server can lack kinds, so other inputs lead to no notes about kinds.
         """

@@ -32,7 +32,7 @@ def pod_autoscaler_outcomes(
 
 
 def unloaded_note(controller: HorizontalPodAutoscalers) -> Iterator[str]:
-    """Yield a note if autoscalers do nothing because no load is stated."""
+    """Yield a note that names the autoscalers without a stated load, if there are any."""
     idle = sorted(
         one.view.key
         for one in controller.autoscalers

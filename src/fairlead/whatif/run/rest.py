@@ -22,9 +22,10 @@ PAUSE: Final = seconds(1)
 def rest_of(
     transitions: Iterable[PodTransition], start: Instant, gap: DurationNs, *, settled: bool
 ) -> Rest:
-    """Return the time of the last transition before the first `gap` without transitions.
+    """Return the rest after the last transition before the first `gap` without transitions.
 
-    `settled` is True if the run ended because the cluster had settled.
+    `settled` is True if the run ended because the cluster had settled. `Rest.after` is None if the
+    cluster did not come to rest.
     """
     episode: list[PodTransition] = []
     is_over = settled

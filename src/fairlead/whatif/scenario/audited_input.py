@@ -108,7 +108,10 @@ class AuditLog:
 
 @dataclass(frozen=True, slots=True)
 class AuditedInput:
-    """Steps, the lifecycles of completed pods ordered by their starts, and notes."""
+    """Steps, notes, and the lifecycles of the pods of each workload that has a completed pod.
+
+    The lifecycles of a workload are ordered by their starts.
+    """
 
     steps: tuple[ScriptedStep, ...] = ()
     lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]] = field(default_factory=dict)

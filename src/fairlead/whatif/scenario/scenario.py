@@ -21,7 +21,8 @@
     outputs: {report: out.html, json: out.json, commands: out.jsonl, snapshot: after.json}
 
 Input files are relative to the scenario file, outputs to the current directory. Virtual time starts
-at the time at which `files` were taken (see snapshot.py), else at 2026-01-01T00:00:00Z.
+at the time at which `files` were taken (see snapshot.py), else at the first write in `audit-log`,
+else at 2026-01-01T00:00:00Z.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ A trace is MessagePack, or JSON with the same content:
     {version: 3, config: …, events: [{ts: 1709241485, applied_objs: […], deleted_objs: […]}, …],
      index: {apps/v1.Deployment: {shop/web: {1709241485: [{lifecycle: {Finished: [from, to]}}]}}}}
 
-The events become steps. The first time that an object appears, it is created; later, its spec and
-its labels are changed to the recorded ones. The first event is the start. As SimKube does, fields
+The events become steps. The first time that an object appears, it is created; later, a merge patch
+changes it to the recorded object. The first event is the start. As SimKube does, fields
 that the cluster wrote (status, owners, the node of a pod) are left out. A trace contains no nodes.
 
 `index` (in version 2 `pod_lifecycles`) contains the times at which the pods of an object started
@@ -110,7 +110,7 @@ class RecordedDurations:
 
 
 def is_simkube_trace(data: bytes) -> bool:
-    """Return whether the first bytes of `data` are those of a SimKube trace."""
+    """Return whether `data` is a MessagePack map, or JSON with the fields of a SimKube trace."""
     if data[:1] and data[0] in _MESSAGE_PACK_MAP:
         return True
     return data.lstrip()[:1] == b"{" and b'"events"' in data and b'"applied_objs"' in data
@@ -220,7 +220,7 @@ class _Reader:
         return ScriptedStep(after, (PatchObject(ref, change),), self.source, where)
 
     def _deleted(self, found: Manifest, after: DurationNs, where: str) -> Iterator[ScriptedStep]:
-        """Yield the deletion, unless neither the trace nor the cluster contained the object."""
+        """Yield the deletion if the trace or the cluster contains the object."""
         ref = found.ref
         if self._applied.pop(ref, None) is None and not self._is_known(found):
             return

@@ -105,9 +105,9 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class RecordedTimes:
-    """The times at which a pod was created, got a node and was deleted.
+    """The times at which a pod was created, got a node and was deleted, since the first creation.
 
-    A time is None if the event did not happen.
+    `scheduled` and `deleted` are None if the trace does not contain the event.
     """
 
     created: DurationNs

@@ -35,7 +35,10 @@ _FIELD: Final = "cluster.trace.jobs"
 
 
 class JobQueue(StrictForm, frozen=True, kw_only=True):
-    """A queue and its gangs, which arrive during the time `over` (default: `arrivals`)."""
+    """A queue and its `jobs` gangs, which arrive evenly spread over `over`, from `begins` on.
+
+    The default of `over` is the field `arrivals` of the trace.
+    """
 
     name: str
     jobs: int

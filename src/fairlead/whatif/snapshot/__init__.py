@@ -1,1 +1,1 @@
-"""Kubernetes objects from users' files: parsed, checked and indexed by name."""
+"""Kubernetes objects from users' files and live clusters: parsed, checked and indexed by name."""

@@ -103,7 +103,8 @@ async def _list(
 ) -> tuple[Raw, ...] | None:
     """Return the objects of one resource; None if the user may not read them.
 
-    Raises RequestError.
+    Return () if the server does not serve the resource. Raises RequestError for other errors, and
+    for any error about a required resource.
     """
     try:
         items = tuple(await list_objects(client, resource.path))

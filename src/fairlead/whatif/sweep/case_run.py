@@ -62,7 +62,7 @@ class ScenarioFiles:
 def read_files(folder: Path, scenarios: Iterable[Json]) -> ScenarioFiles:
     """Return the files that `scenarios` name in their FileName fields, relative to `folder`.
 
-    Raises InputError for files that cannot be read.
+    Files that do not exist are left out. Raises InputError for other files that cannot be read.
     """
     contents: dict[str, bytes] = {}
     names: dict[str, str] = {}

@@ -94,7 +94,11 @@ def read_autoscalers(
 
 
 def is_of_karpenter(options: AutoscaleOptions, initial: Sequence[Manifest]) -> bool:
-    """Return whether Karpenter acts, because `options` say so or the cluster `initial` uses it."""
+    """Return whether Karpenter acts.
+
+    It acts if `options` name it. With `auto` and no node groups, it acts if the cluster `initial`
+    has NodePools and no Cluster Autoscaler.
+    """
     if options.autoscale != AUTO or options.node_groups:
         return options.autoscale == KARPENTER
     return has_node_pools(initial) and installed_flags(initial) is None

@@ -52,8 +52,9 @@ def karpenter_config(
 ) -> tuple[KarpenterConfig, list[str]]:
     """Return the configuration for the cluster `initial`, and notes about assumptions.
 
-    Without an `instance_type_file` or `node_pool_file`, the types of the cluster's nodes and the
-    cluster's NodePools are used. Raises InputError, naming the file or `source`.
+    The NodePools, NodeClaims and NodeOverlays in `node_pool_file` are added to those of the
+    cluster. Without an `instance_type_file`, the types of the cluster's nodes are used. Raises
+    InputError, naming the file or `source`.
     """
     initial = list(initial)
     stated = list(_karpenter_objects(initial))

@@ -159,7 +159,8 @@ class FailOnCount:
     def evidence(self, effect: Effect) -> list[str]:
         """Return the pods in the list; [] if the condition is false.
 
-        If it is true for an empty list, return a sentence that says so.
+        If the condition is true for an empty list, return one sentence, such as "no pods are
+        pending".
         """
         pods = list(dict.fromkeys(_LISTS[self.name](effect)))
         if not _ORDERS[self.operator](len(pods), self.number):
@@ -184,6 +185,7 @@ class FailOnWorkload:
 
     If `is_percent` is set, `amount` is a percentage of the wanted pods, else a number of pods. A
     workload that had or wanted too few pods before the change is ignored, unless no pod was ready.
+    A workload that never lost a ready pod and has all wanted pods at the end is ignored, too.
     """
 
     text: str

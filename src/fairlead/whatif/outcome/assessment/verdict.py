@@ -81,7 +81,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All rows that apply, in the order of the table; at least one row always applies."""
+    """All rows that apply, in the order of the table; only UNCHANGED if no row applies."""
 
     findings: tuple[Finding, ...]
 

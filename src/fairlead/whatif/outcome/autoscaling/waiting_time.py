@@ -65,7 +65,7 @@ def waiting_times(waits: Iterable[PodWait]) -> WaitingTimes:
 def waiting_times_by_workload(
     waits: Iterable[PodWait],
 ) -> list[tuple[WorkloadRef, WaitingTimes]]:
-    """Return the distribution of the waits of each workload with at least one wait.
+    """Return the distribution of the waits of each workload whose pods had to wait.
 
     Workloads with pods that still wait come first, then the longest waits, then names.
     """

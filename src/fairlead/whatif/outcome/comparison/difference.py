@@ -83,10 +83,11 @@ class Difference:
     `returned` pods were displaced and are back on the same node at the end. `removed` pods were
     deleted for another reason, such as fewer replicas (also if they were displaced before) or the
     deletion of their node; some may still exist because of a finalizer. `reallocated` are the
-    resources whose requested total changes. `displaced` pods, each listed once, were preempted or
-    evicted; they may run again on another node. `quiet` is the number of additional pods on failed
-    nodes. `recovered_after` is the time from the change until the last affected pod ran again; None
-    if some affected pods are still pending, deleted, or down with their nodes.
+    resources whose requested total changes. `displaced` pods, each listed once, left the node that
+    they have without the change: they were preempted, evicted, moved, or lost with their node.
+    `quiet` is the number of additional pods on failed nodes. `recovered_after` is the time from the
+    change until the last affected pod ran again; None if an affected pod neither runs nor has
+    completed at the end.
     """
 
     placed: tuple[PodEnd, ...]
@@ -247,7 +248,8 @@ class _Role:
     def is_missing(self, displaced: Collection[str]) -> bool:
         """Return whether the pod was deleted.
 
-        A displaced pod that still terminates does not count as deleted.
+        A pod that completed without the change does not count as deleted, nor does a displaced pod
+        that still terminates.
         """
         if self.after is _ABSENT:
             return not self.before.is_completed

@@ -24,14 +24,18 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-# Only the vertices of so many kinds are computed; feasibility is checked against all kinds.
+# Vertices are computed from at most this many kinds; feasibility is checked against all kinds.
 _KINDS_MAX: Final = 40
 _TOLERANCE: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class CostBound:
-    """The proven minimum `cost` of any set of nodes; `shares` is each resource's part of it."""
+    """The proven minimum `cost` of any set of nodes.
+
+    `unit_prices` are the y of the module's docstring, by resource; `shares` is the fraction of
+    `cost` that each resource causes.
+    """
 
     cost: float
     unit_prices: tuple[float, ...] = ()
@@ -41,9 +45,11 @@ class CostBound:
 def cost_bound(
     demand: Sequence[float], capacities: Sequence[Sequence[float]], prices: Sequence[float]
 ) -> CostBound:
-    """Return the bound for `demand` by resource, and kinds of nodes with `capacities` and `prices`.
+    """Return a lower limit of the cost of nodes that hold `demand`.
 
-    A resource without demand does not count. If a kind of node is free of charge, the bound is 0.
+    `demand[r]` is the amount of resource r; a node of kind k costs `prices[k]` and has
+    `capacities[k][r]`. Resources without demand do not count. Without demand or without kinds, the
+    limit is 0.
     """
     wanted = np.array(demand, np.float64)
     used = np.flatnonzero(wanted > 0)
@@ -70,7 +76,11 @@ def cost_bound(
 
 
 def _vertices(matrix: Floats, limit: Floats) -> list[Floats]:
-    """Return the vertices: for each set of d constraints, the point where all are tight."""
+    """Return candidates for the best vertex; the caller checks whether they are feasible.
+
+    The first array has, for each set of d constraints, the point where all d are tight. The second
+    array has the feasible point on each axis.
+    """
     size = matrix.shape[1]
     # Kinds with the most capacity for their price come first; other kinds are rarely tight.
     with np.errstate(divide="ignore"):

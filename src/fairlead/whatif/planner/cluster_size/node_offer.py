@@ -58,9 +58,10 @@ class NodeOffer:
         return " ".join(part for part in (self.node_type, self.zone, self.pool) if part)
 
     def room(self, resources: Sequence[str]) -> list[float]:
-        """Return the room for new pods by resource; the last item is the pod count.
+        """Return the room for new pods: an amount per resource, then the number of pods.
 
-        The room of the DaemonSet pods is subtracted.
+        The requests of the DaemonSet pods are subtracted. `resources` contains the resource of each
+        column, in the columns' order.
         """
         found = [float(allocatable_amount(name, self.allocatable)) for name in resources]
         found.append(float(whole_value(self.allocatable.get("pods", 0))))
@@ -84,9 +85,10 @@ class NodeOffer:
 def node_offers(
     infos: Sequence[NodeInfo], stated: Sequence[StatedType], headroom: float
 ) -> list[NodeOffer]:
-    """Return the kinds of nodes that could replace `infos`; `headroom` is the share to keep free.
+    """Return the kinds of nodes that could replace `infos`.
 
-    `stated` are the types in a file; if it is empty, the types of the nodes are used.
+    `headroom` is the fraction of CPU and memory to keep free. `stated` are the types in a file; if
+    it is empty, the types of the nodes are used.
     """
     found: list[NodeOffer] = []
     zones = sorted({info.labels.get(ZONE, "") for info in infos})
@@ -173,7 +175,11 @@ def _stated_types(sample: NodeInfo, stated: Sequence[StatedType]) -> list[_Type]
 
 
 def _allocatable(sample: NodeInfo, capacity: ResourceList) -> ResourceList:
-    """Return the allocatable amounts for `capacity`, in the proportion that `sample` has."""
+    """Return the allocatable amounts of a node with `capacity` that is otherwise like `sample`.
+
+    CPU and memory have the proportion of allocatable to capacity of `sample`. Pods, ephemeral
+    storage and huge pages that `capacity` lacks are those of `sample`.
+    """
     status = sample.node.status
     have: ResourceList = dict(status.allocatable)
     whole: ResourceList = dict(status.capacity or have)
@@ -209,7 +215,7 @@ def _reduced(allocatable: ResourceList, headroom: float) -> ResourceList:
 
 
 def estimated_price(capacity: ResourceList) -> float:
-    """Return an estimate for comparing sizes if no price is stated."""
+    """Return an hourly price estimated from CPU and memory, for comparing sizes without prices."""
     cores = milli_value(capacity.get("cpu", 0)) / 1000
     memory = whole_value(capacity.get("memory", 0)) / _GIB
     return cores * _CORE_WEIGHT + memory * _GIB_WEIGHT

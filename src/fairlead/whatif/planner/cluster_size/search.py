@@ -10,10 +10,9 @@ All nodes to replace are removed with their pods. Then
                  cheaper one; some are removed at random and rebuilt. A change is kept if all pods
                  still run, also after each failure, at a lower cost
 
-Every placement is a decision of the scheduler, and a failure is tried for every node and zone.
+Every placement is a decision of the scheduler; `Survival.failures` yields the failures to try.
 `effort` limits the scheduling cycles of step 3, as a multiple of the number of pods. The step also
-ends when the cost reaches the proven lower limit. The search is repeatable with the same seed; more
-effort never leads to a worse result.
+ends when the cost reaches the proven lower limit. The search is repeatable with the same seed.
 """
 
 from __future__ import annotations
@@ -55,7 +54,8 @@ class SizeResult:
     `unplaceable` maps pods that fit no node on offer to the reason. `pinned` pods, as (pod,
     failure), do not survive a failure on any set of nodes. `obstacles` counts the reasons why nodes
     cannot be removed. `tried` is the number of failures that were tried on the final nodes.
-    `waiting_at_once` pods would wait if all pods were created at one instant.
+    `cycles` is the number of scheduling cycles. `waiting_at_once` pods would wait if all pods were
+    created at one instant on the final nodes.
     """
 
     nodes: dict[str, NodeOffer] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class SizeResult:
 
     @property
     def cost(self) -> float:
-        """The price of all nodes per hour."""
+        """The price of all new nodes per hour."""
         return sum(offer.price for offer in self.nodes.values())
 
     @property
@@ -81,7 +81,11 @@ class SizeResult:
 
 @dataclass(frozen=True, slots=True)
 class _Manner:
-    """A way to choose nodes: large or small nodes first, valued by all or by missing resources."""
+    """A way to choose nodes.
+
+    Large nodes come first if `prefers_large`, otherwise small nodes. A node is valued by the
+    resources that are still missing if `follows_rest`, otherwise by the whole demand.
+    """
 
     prefers_large: bool
     follows_rest: bool
@@ -101,7 +105,7 @@ class SizeSearch:
         progress: Progress,
         seed: int = 0,
     ) -> None:
-        """Search among `offers`; `model` is changed."""
+        """Prepare a search; `run` changes `model`, and `seed` determines its random choices."""
         self._model = model
         self._offers = offers
         self._survival = survival
@@ -117,7 +121,11 @@ class SizeSearch:
         self.result = SizeResult()
 
     def run(self, replaced: Iterable[NodeInfo], effort: int) -> SizeResult:
-        """Search for nodes that replace `replaced`; return the result."""
+        """Search for nodes that run the pods of the nodes `replaced` and the waiting pods.
+
+        `effort` limits the scheduling cycles of the improvement, as a multiple of the number of
+        pods.
+        """
         pods = self._take_away(list(replaced))
         columns = tuple(self._model.table.resources.names)
         self._rooms = [offer.room(columns) for offer in self._offers]
@@ -169,7 +177,11 @@ class SizeSearch:
         self._become_survivable()
 
     def _waiting_at_once(self) -> int:
-        """Return the number of pods that find no node if all are scheduled again in queue order."""
+        """Return the number of pods that find no node if they are scheduled again in queue order.
+
+        These pods are all pods on the new nodes that a drain evicts; they are removed together
+        first.
+        """
         model = self._model
         pods = [
             pod
@@ -186,7 +198,10 @@ class SizeSearch:
     # --- building --------------------------------------------------------------------------
 
     def _take_away(self, replaced: list[NodeInfo]) -> list[PodInfo]:
-        """Remove nodes with their pods; return new pods to place instead, the largest first."""
+        """Remove the nodes `replaced` with their pods, and the waiting pods.
+
+        Return new pods to place instead, the largest first.
+        """
         model = self._model
         pods = list(model.waiting_pods())
         for pod in pods:
@@ -232,10 +247,10 @@ class SizeSearch:
     def _by_value(self, pod: PodInfo) -> list[NodeOffer]:
         """Return the offers that hold `pod`; those that waste the least of their price come first.
 
-        The capacity of a node is valued at the unit prices of the resources that pods still need
-        beyond the free room: if cores are left over, only memory has a value. Among offers that
-        waste about the same, large ones (or small ones) come first, then the zone with the fewest
-        nodes.
+        The capacity of a node is valued at `_unit_prices`: if cores are left over and the prices
+        follow the missing resources, only memory has a value. Among offers that waste about the
+        same, large ones (or small ones) come first, then the zone with the fewest nodes of the
+        pool.
         """
         used: dict[tuple[str, str], int] = {}
         for one in self.result.nodes.values():

@@ -1,4 +1,4 @@
-"""The answer of `fairlead size`: the nodes, their cost, its lower limit, limiting resources."""
+"""The answer of `fairlead size`: the nodes, their cost, and the lower limit of the cost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from fairlead.whatif.result.tabular_answer import (
 class SizeQuestion:
     """The question of `fairlead size`: about `replaced` nodes that cost `cost` per hour today.
 
-    `kept` is the number of nodes that stay.
+    `kept` is the number of nodes that stay. `is_priced` is set if prices are stated, not estimated.
+    `resources` are the names of resources in the order of the columns.
     """
 
     replaced: int

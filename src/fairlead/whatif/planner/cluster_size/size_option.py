@@ -14,7 +14,10 @@ _SHARE_MAX: Final = 0.9
 
 
 def parse_survival(texts: Iterable[str]) -> Survival:
-    """Return the failures that --survive names: zone, node, nodes=N. Raises InputError."""
+    """Return the failures that --survive names: zone, node, nodes=N.
+
+    Raises InputError for any other text.
+    """
     zones, nodes = False, 0
     for text in texts:
         kind, equals, number = text.partition("=")
@@ -31,7 +34,10 @@ def parse_survival(texts: Iterable[str]) -> Survival:
 
 
 def parse_headroom(text: str) -> float:
-    """Return the share in --headroom: 20% or 0.2; "" means 0. Raises InputError."""
+    """Return the share in --headroom, written as 20% or 0.2; "" means 0.
+
+    Raises InputError for text that is not a share from 0 to 90%.
+    """
     if not text:
         return 0.0
     try:

@@ -45,8 +45,8 @@ class Survival:
     def _worst_sets(self, infos: Sequence[NodeInfo]) -> Iterator[tuple[str, list[str]]]:
         """Yield (name, nodes) for sets of nodes whose failure is hard to survive.
 
-        These are the fullest nodes by each resource, of all nodes and of each zone. There are too
-        many other sets to try them all.
+        These are the nodes with the most requested cpu, with the most requested memory and with the
+        most pods, of all nodes and of each zone. There are too many other sets to try them all.
         """
         for zone in ["", *_zones(infos)]:
             there = _in_zone(infos, zone) if zone else infos

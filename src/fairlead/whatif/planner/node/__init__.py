@@ -1,4 +1,4 @@
-"""Nodes for several planners: copies as new nodes, prices, and the minimum number of nodes.
+"""Nodes for several planners: copies as new nodes, and the minimum number of nodes.
 
 Law: nothing here places a pod.
 """

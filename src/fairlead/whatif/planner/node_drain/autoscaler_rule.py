@@ -1,4 +1,4 @@
-"""AutoscalerRules: the pods that prevent an autoscaler from removing their node, and remedies.
+"""AutoscalerRules: the pods and annotations that prevent an autoscaler from removing a node.
 
 The rules are those of Cluster Autoscaler (with the flags in the snapshot, or the default flags) and
 Karpenter's annotation do-not-disrupt. BudgetRoom has the rules about budgets.
@@ -52,7 +52,7 @@ RULE_OF: Final = {
 
 
 class AutoscalerRules:
-    """The rules for the options of an autoscaler, without the `ignored` rules."""
+    """Finds what prevents an autoscaler from removing a node, without the rules in `ignored`."""
 
     def __init__(
         self,
@@ -82,7 +82,10 @@ class AutoscalerRules:
         return Blocker(name, "", BlockCause.ANNOTATION, f"node/{name}", why, edit)
 
     def pod_blocker(self, node: str, pod: Pod) -> Blocker | None:
-        """Return a blocker if `pod` prevents the removal of `node`; None otherwise."""
+        """Return a blocker if `pod` prevents the removal of `node`; None otherwise.
+
+        Disruption budgets are not checked.
+        """
         found = self._blocker(node, pod)
         if found is None or RULE_OF.get(found.cause) in self._ignored:
             return None

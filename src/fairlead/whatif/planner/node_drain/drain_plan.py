@@ -4,8 +4,8 @@
     2  placement  all other nodes are cordoned together and emptied one after another; a node whose
                   pods find no place is blocked and stays in service. If drained nodes return, each
                   node is emptied alone, with all other nodes in service
-    3  runs       the drains are simulated with 1, 2, 4, ... nodes at once; the fastest run in
-                  which no replicated workload stops is the safe number
+    3  runs       the drains are simulated with 1, 2, 4, ... nodes at once, up to the first run
+                  that is not safe; the fastest safe run is the best pace
 
 The order is that of step 2: nodes with fewer evictions that budgets limit come first, then nodes
 with fewer pods, then by name.
@@ -130,9 +130,10 @@ def run_plan(
     at_once: int | None = None,
     away: DurationNs | None = None,
 ) -> None:
-    """Simulate the plan with several numbers of nodes at once, or only with `at_once`.
+    """Simulate the drains of `plan` and set `plan.runs`; do nothing if no node can be drained.
 
-    Each node returns to service after `away`; None means never. Raises InputError.
+    The simulations differ in the number of nodes that are drained at once, unless `at_once` sets
+    it. Each node returns to service after `away`; None means never. Raises InputError.
     """
     names = [drain.node for drain in plan.drains]
     if names:
@@ -140,7 +141,7 @@ def run_plan(
 
 
 def paces_for(nodes: int, at_once: int | None, away: DurationNs | None) -> list[DrainPace]:
-    """Return the paces to try: `at_once` if it is set, otherwise several up to `nodes` nodes."""
+    """Return the paces to try: `at_once` if set, otherwise 1 and the `PACES` below `nodes`."""
     if at_once is not None:
         return [DrainPace(at_once, away)]
     return [DrainPace(count, away) for count in PACES if count == 1 or count < nodes]

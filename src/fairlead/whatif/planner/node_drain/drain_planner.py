@@ -1,7 +1,7 @@
 """DrainPlanner: whether nodes can be emptied, the blockers, and the targets of their pods.
 
 `drain-plan` and `upgrade-check` use it for given nodes, `consolidate` for nodes that it chooses. A
-node is emptied in three steps:
+node is checked in up to three steps (`budget_blockers`, `has_room_elsewhere`, `empty`):
 
     1  rules      does a budget refuse an eviction, now or always?
     2  room       sums over columns: is there room for the node's requests at all?
@@ -60,8 +60,9 @@ class BlockCause(StrEnum):
 class Blocker:
     """An obstacle to emptying `node`: the pod, the cause, and the object to change.
 
-    `owner` is the object to change (`pdb/shop/web`), `why` is a sentence, and `edit` is a command
-    or change that removes the cause, "" if none is known.
+    `pod` is "" if the node itself is the obstacle. `owner` is the object to change, such as
+    `pdb/shop/web`; `why` explains the cause, and `edit` is a command or change that removes the
+    cause, "" if none is known.
     """
 
     node: str
@@ -97,7 +98,7 @@ class PlannedDrain:
 
 
 class DrainPlanner:
-    """Empties nodes of `model` and checks the disruption budgets `budgets`."""
+    """Empties nodes of `model`, and finds the evictions that the `budgets` refuse."""
 
     def __init__(self, model: ClusterModel, budgets: BudgetRoom) -> None:
         """Plan in `model`; emptied nodes stay empty until the model is reverted."""
@@ -105,7 +106,10 @@ class DrainPlanner:
         self.budgets = budgets
 
     def evicted(self, node: str) -> list[PodInfo]:
-        """Return the pods that a drain of `node` evicts, in the order of the scheduler's queue."""
+        """Return the pods that a drain of `node` evicts, in the order of the scheduler's queue.
+
+        Pods that are already being deleted are included.
+        """
         pods = self.model.node(node).pods.values()
         return in_queue_order(pod for pod in pods if moves_with_drain(pod))
 

@@ -2,7 +2,8 @@
 
 The simulation's drain controller evicts through the eviction API, so no budget is broken. The run
 shows the delay of drains by budgets, and whether workloads without a budget stop. The cluster is
-loaded once; the drains at each pace run in a forked copy of the process.
+loaded once, and the drains at each pace run in a forked copy of the process. If the process cannot
+be forked (extenders, threads), the cluster is loaded for each pace.
 """
 
 from __future__ import annotations
@@ -54,9 +55,10 @@ class DrainRun:
     """The result of draining `pace.at_once` nodes at a time.
 
     `took` is the time until the last node was empty and, if nodes return, back in service; None if
-    the `unfinished` nodes never became empty. `stopped` workloads had no ready pod for a time.
-    `pending` pods have no node at the end. `waited` evictions were refused at first by a budget.
-    `breaches` is the number of evictions against a budget, which is always 0.
+    the `unfinished` nodes never became empty or never returned. `stopped` workloads had no ready
+    pod for a time. `pending` pods have no node at the end. A budget refused the eviction of
+    `waited` pods at least once. `breaches` is the number of evictions against a budget; a run with
+    breaches is not safe.
     """
 
     pace: DrainPace

@@ -21,7 +21,7 @@ class _Drain:
 
 @dataclass(slots=True)
 class DrainRecorder:
-    """Observes every version of every node."""
+    """Records the progress of each rolling drain; it must observe every version of every node."""
 
     # {node: drain}, in the order of the requests
     _drains: dict[str, _Drain] = field(default_factory=dict)

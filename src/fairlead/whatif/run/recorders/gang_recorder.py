@@ -24,7 +24,7 @@ from fairlead.whatif.outcome.jobs import GangTally, GangWaits
 
 @dataclass(slots=True)
 class _Run:
-    """The time of one member on a node; `until` is the instant at which the member succeeded."""
+    """A period in which one member runs; `until` is the instant at which it succeeds."""
 
     began: Instant
     requests: dict[str, int]

@@ -200,7 +200,10 @@ class OutageRecorder:
         return self._states.get(node)
 
     def is_serving(self, node: str) -> bool:
-        """Return whether `node` works; True for "" and for an unknown node."""
+        """Return whether the kubelet of `node` runs and its condition Ready is True or absent.
+
+        Return True for "" and for an unknown node.
+        """
         return self._is_serving.get(node, True)
 
     def pods_on(self, node: str) -> list[Pod]:
@@ -310,7 +313,8 @@ class OutageRecorder:
     def _update(self, key: str) -> None:
         """Update the state of the affected pod `key`.
 
-        A pod that is up again is no longer tracked, because later failures have other causes.
+        A pod that is up again is not updated here; `_mark_affected` tracks it again if its node
+        fails.
         """
         affected = self.affected.get(key)
         if affected is None or affected.state is AffectedPodState.UP:

@@ -76,7 +76,7 @@ _COMPLAINT_REASONS = ("FailedCreate", "ReplicaSetCreateError")
 
 
 def requests_of_pod(pod: Pod) -> Mapping[str, int]:
-    """Return the requests of `pod`; for a pod on a node, its status counts, too."""
+    """Return the requests of `pod`; if it has a node, an in-place resize counts, too."""
     return pod_requests(pod, existing=bool(pod.spec.node_name))
 
 
@@ -106,7 +106,7 @@ class Counts:
 
 @dataclass(slots=True)
 class Recorder:
-    """A Reporter that also observes stimuli; `now` is the time of the last stimulus."""
+    """A Reporter that also observes stimuli; `now` is the time of the last stimulus or deadline."""
 
     now: Instant
     preempted: list[Preempted] = field(default_factory=list)
@@ -558,7 +558,7 @@ def _state_of(pod: Pod) -> str:
 
 
 def _is_in_same_state(before: Pod, after: Pod) -> bool:
-    """Return whether two versions of a pod are equal in everything that is recorded."""
+    """Return whether two versions of a pod have the same phase and differ only in their status."""
     return before.status.phase == after.status.phase and differs_in_status_only(before, after)
 
 

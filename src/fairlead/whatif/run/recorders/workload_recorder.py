@@ -46,7 +46,8 @@ class PodTransition:
 class WorkloadRecorder:
     """Records the transitions of the pods that change after the cluster was loaded.
 
-    `placed` counts the existing pods of each workload that got a node after loading.
+    `placed` counts, for each workload, the pods that got a node after loading, minus the pods that
+    left their node.
     """
 
     transitions: list[PodTransition] = field(default_factory=list)

@@ -41,7 +41,10 @@ _LENGTH: Final = len("2026-01-01T00:00:00Z")
 
 
 def plausible_instant(text: str) -> Instant | None:
-    """Return the instant of `text`; None for an implausibly early time. Raises ValueError."""
+    """Return the instant of `text`; None for an implausibly early time.
+
+    Raises ValueError for a malformed text and for a time after LATEST.
+    """
     instant = parse_timestamp(text)
     if instant > LATEST:
         raise ValueError(f"{text!r} is later than {format_timestamp(LATEST)}")
