@@ -15,10 +15,6 @@ from fairlead.client.rest_client import ApiRequest, RestClient
 # a watch that lasts this much longer than agreed is half-open
 GRACE_SECONDS: Final = 5
 LIST_SECONDS_MAX: Final = 60
-# After a read of less than _FEW events, the next read is this much later, so that it returns
-# several events at once, which costs less CPU than a read for each.
-READ_GAP_S: Final = 0.002
-_FEW: Final = 16
 
 OnUpdates = Callable[[list[ObjectUpdate]], None]
 
@@ -77,7 +73,5 @@ class ListWatch:
                         return
                     updates += found
                 self._on_updates(updates)
-                # A stream that never pauses must not block others.
-                await asyncio.sleep(READ_GAP_S if len(lines) < _FEW else 0)
         self._reflector.ended(self._clock())
         self._on_updates([])

@@ -175,16 +175,23 @@ class Sender:
         if self._is_stopped:
             return
         try:
-            step = running.steps.send(answer)
-            if not isinstance(step, ApiRequest):
+            step = self._next_step(running, answer)
+            if isinstance(step, ApiRequest):
+                if self._options.may_send():
+                    self.requests += 1
+                    self._send(running, step)
+            elif step is not None:
                 asyncio.get_running_loop().call_later(step, self._resume, running, None)
-            elif self._options.may_send():
-                self.requests += 1
-                self._send(running, step)
-        except StopIteration as end:
-            self._finish(running, end.value)
         except Exception as failure:  # noqa: BLE001 - asyncio would log it and go on
             self.on_failure(failure)
+
+    def _next_step(self, running: _Running, answer: ApiAnswer | None) -> ApiRequest | float | None:
+        """Return the next request or pause of a command; None if it has been performed."""
+        try:
+            return running.steps.send(answer)
+        except StopIteration as end:
+            self._finish(running, end.value)
+            return None
 
     def _send(self, running: _Running, request: ApiRequest) -> None:
         def resume(answer: ApiAnswer | None) -> None:
