@@ -102,7 +102,7 @@ def conflict(kind: Kind, namespace: str, name: str, why: str, *, resource: str =
 
 
 def forbidden(kind: Kind, namespace: str, name: str, why: str, *, resource: str = "") -> ApiError:
-    """Return ApiError 403: admission refuses the request, because of `why`.
+    """Return ApiError 403: the request is not allowed, because of `why`.
 
     If `resource` is not "", it replaces the plural of the kind in the message.
     """

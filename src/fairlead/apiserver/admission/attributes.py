@@ -67,10 +67,10 @@ class ReinvocationContext:
 class AdmissionAttributes(Struct, frozen=True):
     """The attributes of a request, which admission plugins read.
 
-    `obj` is the object to store; for DELETE, it is the stored object. For the subresource `status`,
-    `obj` is the whole object; for other subresources, it is the request's body (a Binding, an
-    Eviction). `old` is the stored object that an update replaces. `reinvocation` is None if no
-    plugin can run twice.
+    `obj` is the object to store; for DELETE, it is the stored object. When a subresource is updated
+    (`status`, `resize`, `scale`), `obj` is the whole object. When a subresource is created
+    (`binding`, `eviction`, `token`), `obj` is the request's body. `old` is the stored object that
+    an update replaces. `reinvocation` is None if no plugin can run twice.
     """
 
     operation: Operation

@@ -1,18 +1,18 @@
 """SimulatedAdmission: the admission plugins of a simulation, and a record of the skipped checks.
 
-A simulation runs the plugins of a server, except the plugins that check users. Webhooks are not
-called; the calls that a server would make are counted. A simulation starts from a snapshot, which
-may lack kinds that a server always has. A plugin that looks up such a kind is skipped unless the
-snapshot lists the kind:
+A simulation runs a part of the plugins of a server. Webhooks are not called; the calls that a
+server would make are counted. A simulation starts from a snapshot, which may lack kinds that a
+server always has. A plugin that looks up such a kind is skipped unless the snapshot lists the kind:
 
-    Namespace         listed if there is a Namespace `kube-system`
-    ServiceAccount    listed if the pod's namespace has a ServiceAccount `default`
-    RuntimeClass      listed if there is at least one RuntimeClass
+    Namespace      listed if there is a Namespace `kube-system`
+    ServiceAccount listed if the pod's namespace has a ServiceAccount `default`
+    RuntimeClass   listed if there is at least one RuntimeClass
 
 A real server has already admitted the objects of the snapshot, so most plugins do not run for them.
-Priority and DefaultTolerationSeconds run, because pods may have been written by hand. Two plugins
-are left out: StorageObjectInUseProtection, because no controller removes its finalizers, and
-PodTopologyLabels, which changes pods when they are bound.
+Priority and DefaultTolerationSeconds run, because pods may have been written by hand. These plugins
+are left out: plugins that check users, pod resizes or PodGroups; DisabledFields, because a
+simulation keeps every field of its input; StorageObjectInUseProtection, because no controller
+removes its finalizers; and PodTopologyLabels, which changes pods when they are bound.
 """
 
 from __future__ import annotations
@@ -135,8 +135,9 @@ class _ChecksOfRequests(_OfRequests):
 class _IfListed:
     """Runs `plugin` if the snapshot lists objects of `kind`, which the plugin looks up.
 
-    If the snapshot does not list them, this runs the plugin `otherwise`. If `plugin` would have
-    checked the object, `unchecked` records that it was skipped.
+    If the snapshot does not list them, this runs the plugin `otherwise`; None admits every object.
+    If `plugin` would have checked the object, `unchecked` records that it was skipped. For other
+    kinds than Namespace, this admits everything except new pods without running a plugin.
     """
 
     plugin: AdmissionPlugin

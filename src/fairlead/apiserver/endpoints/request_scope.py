@@ -112,7 +112,10 @@ class RequestScope(Struct, frozen=True):
         return Response(code, body, media_type, warnings=tuple(self.warnings))
 
     def manager(self, options: WriteOptions) -> str:
-        """Return the field manager in `options`, or the start of the User-Agent header."""
+        """Return the field manager in `options`; by default, the start of the User-Agent header.
+
+        Without such a header, this is "unknown".
+        """
         # upstream: apiserver/pkg/endpoints/handlers/create.go:managerOrUserAgent
         agent = self.request.headers.get("user-agent", "").partition("/")[0]
         printable = agent if agent.isprintable() else "".join(filter(str.isprintable, agent))

@@ -121,7 +121,10 @@ class AdmissionControl:
         subresource: str = "",
         write: Write = PLAIN,
     ) -> WebhookCalls[Json]:
-        """Run all plugins and return the object as they have changed it. Raises ApiError."""
+        """Run all plugins, and return the object with the changes of the mutating plugins.
+
+        Raises ApiError.
+        """
         attributes = self.attributes(
             operation, kind, obj, old=old, subresource=subresource, write=write
         )

@@ -8,8 +8,8 @@ this is the time by which the pod should have stopped; the kubelet then removes 
 it with a grace period of 0. Pods without a node, finished pods and pods that are deleted with a
 grace period of 0 are removed immediately. A second deletion can only shorten the remaining time.
 
-If an object of any kind has finalizers, it is kept until its last finalizer is removed. Without
-finalizers, objects of other kinds than Pod are removed immediately.
+If an object of any kind has finalizers, it is kept until its last finalizer is removed. A Namespace
+is also kept until its spec.finalizers are removed. All other objects are removed immediately.
 
 upstream: apiserver/pkg/registry/rest/delete.go:BeforeDelete, registry/generic/registry/store.go:
 Delete, deletionFinalizersForGarbageCollection
@@ -158,7 +158,11 @@ def require_no_new_finalizers(kind: Kind, old: Json, new: Json) -> None:
 
 
 def require_same_end(kind: Kind, old: Json, new: Json) -> None:
-    """Refuse a write that changes deletionTimestamp or the grace period. Raises ApiError 422."""
+    """Refuse a write that marks an object for deletion or changes its grace period.
+
+    The deletionTimestamp of an object that is already being deleted is not compared. Raises
+    ApiError 422.
+    """
     # upstream: apimachinery/pkg/api/validation/objectmeta.go:ValidateObjectMetaAccessorUpdate
     before, meta = old["metadata"], new["metadata"]
     until, seconds = meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds")

@@ -100,9 +100,10 @@ class PodCopies:
         storage.subscribe(self._see)
 
     def create(self, manifest: Mapping[str, Any], now: int, write: Write) -> Json | None:
-        """Store a copy for the pod `manifest`; None if the pod must go through all stages.
+        """Store a copy of a template as the pod `manifest`, and return the stored pod.
 
-        Raises ApiError if there are too many pods or the storage is full.
+        Returns None if the pod must go through all stages. Raises ApiError if there are too many
+        pods or the storage is full.
         """
         template = self._templates.get(_key(manifest, write)) if self._templates else None
         if template is None or write.dry_run:
@@ -129,7 +130,10 @@ class PodCopies:
         return Recording(write)
 
     def learn(self, manifest: Mapping[str, Any], recording: Recording, stored: Json) -> None:
-        """Make a template of `stored`, a pod that went through all stages for `manifest`."""
+        """Make a template of `stored`, a pod that went through all stages for `manifest`.
+
+        No template is made if later pods could differ in more than their own strings.
+        """
         write = recording.write
         if not self._is_typical(manifest, write, stored):
             return

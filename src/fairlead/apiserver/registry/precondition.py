@@ -9,7 +9,7 @@ from fairlead.apiserver.registry.strategies.table import strategy_of
 
 
 def require(kind: Kind, obj: Json, *, uid: str | None, resource_version: str | None) -> None:
-    """Refuse a deletion if the object's uid or resourceVersion differs from the required value.
+    """Refuse a deletion or eviction of an object with another uid or resourceVersion.
 
     None matches every object. Raises ApiError 409.
     """

@@ -1,7 +1,8 @@
 """ServedKinds: the built-in and custom kinds that a server serves, in discovery order.
 
-Groups are in the order of `kind_table.GROUP_VERSIONS`. The groups of custom resources come last,
-sorted by name. The versions of such a group are sorted from most to least stable.
+Groups are in the order of `kind_table.GROUP_VERSIONS`. After them come the groups of custom
+resources, sorted by name, and then metrics.k8s.io. The versions of a group are sorted from most to
+least stable.
 
 upstream: kube-aggregator/pkg/controllers/autoregister and
 pkg/controlplane/apiserver/aggregator.go:apiVersionPriorities

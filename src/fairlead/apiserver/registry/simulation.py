@@ -1,8 +1,8 @@
 """SIMULATION: the registry of a store that only the engine's controllers write to.
 
-It has the kinds that scheduling depends on. Objects are stored as controllers make them: no
-addresses are allocated, there are no warnings, containers need neither names nor images, and only
-the defaults that scheduling reads are set.
+Its strategies have only the steps that controllers and scheduling depend on. Objects are stored as
+controllers make them: no addresses are allocated, there are no warnings, containers need neither
+names nor images, and only the defaults that scheduling reads are set.
 """
 
 from __future__ import annotations
@@ -59,9 +59,10 @@ _COMPARED: Final = (POD.resource, PRIORITY_CLASS.resource)
 
 
 def _strategy(resource: str, served: ResourceStrategy) -> ResourceStrategy | None:
-    """Return the strategy of `resource` in a simulation; None if a simulation has no such resource.
+    """Return the strategy of `resource` in a simulation, derived from `served`.
 
-    The strategy is derived from `served`, the strategy of an API server.
+    `served` is the strategy of an API server. Returns None for the custom resources of batch
+    schedulers, which get the strategy of any custom resource.
     """
     if resource in scheduling.BATCH_STRATEGIES:  # custom resources exist only on an API server
         return None

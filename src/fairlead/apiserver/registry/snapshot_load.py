@@ -192,7 +192,11 @@ def as_stored(
 
 
 def located(kind: Kind, obj: Json) -> Json:
-    """Return `obj` with a namespace if its kind is namespaced, otherwise without a namespace."""
+    """Return `obj` with the namespace that it needs.
+
+    A namespaced object without a namespace gets the namespace `default`. A cluster-scoped object
+    loses its namespace.
+    """
     meta = obj.get("metadata", {})
     if not isinstance(meta, dict) or kind.namespaced == bool(meta.get("namespace")):
         return obj

@@ -158,7 +158,7 @@ class Store:
 
         If `kind` is given, the manifest must have been decoded by the schema of that kind, and its
         nulls are kept. Raises ApiError 409 if the name is taken, 422 or 400 if the object is
-        invalid, and 403 if admission refuses it.
+        invalid, 403 if admission refuses it, and 500 if it has a resourceVersion.
         """
         copies = self._copies
         if copies is None or not _is_pod(manifest):
@@ -246,9 +246,10 @@ class Store:
     ) -> WebhookCalls[Json]:
         """Store `new` in place of `old`, the newest version; return the stored object.
 
-        `new` is decoded and has its defaults; its status is ignored. If `new` has a resourceVersion
-        or uid, it must equal that of `old`. Raises ApiError 409 if it differs, 422 or 400 if the
-        object is invalid, and 403 if admission refuses it.
+        `new` has been decoded. Its status is ignored, unless the kind's strategy has
+        `updates_status`. If `new` has a resourceVersion or uid, it must equal that of `old`. Raises
+        ApiError 409 if it differs, 422 or 400 if the object is invalid, and 403 if admission
+        refuses it.
         """
         strategy = self.registry.strategy(kind)
         preparation = PreparationContext(self.storage, now, dry_run=write.dry_run)
@@ -289,8 +290,9 @@ class Store:
     ) -> WebhookCalls[Json]:
         """Store the status of `new` in place of the status of `old`; return the stored object.
 
-        Changes outside the status are ignored. `subresource` is the written subresource.
-        Preconditions and errors are the same as for `update`.
+        Changes outside the status are ignored, except for the metadata fields in the strategy's
+        `metadata_with_status`. `subresource` is the written subresource. Preconditions and errors
+        are the same as for `update`.
         """
         strategy = self.registry.strategy(kind)
         # 1. Let the subresource's strategy prepare it.
@@ -464,10 +466,10 @@ class Store:
         )
 
     def put_as_is(self, manifest: Mapping[str, Any], now: int) -> Json:
-        """Store an object as `load` would, and return the stored object.
+        """Store an object with the fields that `load` sets, and return the stored object.
 
-        An existing object is replaced. Status, uid and priority are taken from the manifest. Raises
-        ApiError if the manifest is malformed.
+        Admission is not run. An existing object is replaced. Status, uid and priority are taken
+        from the manifest. Raises ApiError if the manifest is malformed.
         """
         kind, obj = snapshot_load.as_stored(manifest, now, self.ids, self.registry)
         return self.storage.put(kind, obj)
@@ -475,7 +477,7 @@ class Store:
     def patch_as_is(
         self, kind: Kind, namespace: str, name: str, patch: Mapping[str, Any], now: int
     ) -> Json:
-        """Merge `patch` into the whole object, including its status, and store it as `load` would.
+        """Merge `patch` into the whole object, including its status, and store it like `put_as_is`.
 
         Raises ApiError 404 if the object does not exist, and 422 or 400 if the result is malformed.
         """

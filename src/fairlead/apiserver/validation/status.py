@@ -211,7 +211,10 @@ def _check_condition(at: str, condition: Json) -> Causes:
 
 
 def check_flow_status(_: Json, new: Json) -> Causes:
-    """Yield the errors of a FlowSchema's conditions. Their types must be unique."""
+    """Yield the errors of the conditions of a FlowSchema or PriorityLevelConfiguration.
+
+    The types of the conditions must be unique.
+    """
     # upstream: pkg/apis/flowcontrol/validation/validation.go:ValidateFlowSchemaStatus
     seen: set[str] = set()
     for index, condition in enumerate(new["status"].get("conditions") or ()):

@@ -75,7 +75,10 @@ def admission_request(attributes: AdmissionAttributes, matched: Kind) -> Json:
 
 
 def namespace_of(attributes: AdmissionAttributes, storage: Storage) -> Json | None:
-    """Return the Namespace of the object; None if the object is cluster-scoped or a Namespace."""
+    """Return the Namespace of the object.
+
+    Returns None if the object is cluster-scoped or a Namespace, or if its Namespace does not exist.
+    """
     if attributes.kind is NAMESPACE or not attributes.kind.namespaced:
         return None
     return storage.find(NAMESPACE, "", attributes.namespace)

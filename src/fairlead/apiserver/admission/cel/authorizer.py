@@ -40,7 +40,7 @@ class RequesterAuthorizer:
 class AuthorizerCheck:
     """An access check, with the attributes that the expression has set so far.
 
-    Without a `requester`, every check is allowed.
+    If `requester` is None, the function `check` fails, because the request has no user.
     """
 
     requester: RequesterAuthorizer | None

@@ -123,7 +123,7 @@ class ExpressionContext:
 
 
 def _is_too_large(value: Any) -> bool:
-    """Return whether a value exceeds the maximum size.
+    """Return whether a value exceeds the maximum size or the maximum nesting depth.
 
     A list that occurs several times in the value counts each time.
     """

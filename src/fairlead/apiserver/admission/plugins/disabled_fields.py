@@ -41,7 +41,7 @@ _OF_PREEMPTION: Final = ("disruptionMode", "priorityClassName", "priority")
 
 
 class DisabledFields:
-    """Drops disabled fields of PodGroups, Workloads, StatefulSets, and pods in a PodGroup."""
+    """Drops disabled fields of PodGroups, Workloads, StatefulSets, pods and pod templates."""
 
     def __init__(self, gates: Collection[str]) -> None:
         """`gates` are the enabled feature gates."""
@@ -51,7 +51,10 @@ class DisabledFields:
         self._dropped = _UNSUPPORTED if with_preemption else (*_UNSUPPORTED, *_OF_PREEMPTION)
 
     def admit(self, attributes: AdmissionAttributes, _storage: Storage) -> Json:
-        """Return the object without disabled fields, except for those that the old object has."""
+        """Return the object without disabled fields, except for those that the old object has.
+
+        In the status of a PodGroup, resourceClaimStatuses is dropped even if the old object has it.
+        """
         obj = attributes.obj
         if attributes.operation not in (Operation.CREATE, Operation.UPDATE):
             return obj
@@ -72,7 +75,7 @@ class DisabledFields:
         return _without(obj, old, path, (_SCHEDULING_GROUP,))
 
     def _workload(self, obj: Json, old: Json) -> Json:
-        """Return a new Workload without the disabled fields of its templates."""
+        """Return the Workload; a new Workload loses the disabled fields of its templates."""
         spec = obj.get("spec") or {}
         if old or not spec.get("podGroupTemplates"):
             return obj  # the templates cannot change

@@ -37,9 +37,10 @@ class LimitRanger:
     """The admission plugin `LimitRanger`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Return the object with default resources.
+        """Return the object; a new pod gets the default resources of its namespace's LimitRanges.
 
-        Raises ApiError 403 if resources are out of range.
+        Raises ApiError 403 if the resources of a new pod, a resized pod or a claim are out of
+        range.
         """
         kind, obj = attributes.kind, attributes.obj
         if not _is_limited(attributes):

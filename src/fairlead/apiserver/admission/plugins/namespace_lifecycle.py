@@ -35,7 +35,9 @@ class NamespaceLifecycle:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Refuses objects in a missing namespace, and new objects in a terminating namespace.
 
-        Raises ApiError 404 if the namespace is missing, else ApiError 403.
+        Also refuses to delete a namespace in `IMMORTAL`. Other deletions and
+        LocalSubjectAccessReviews are always admitted. Raises ApiError 404 if the namespace is
+        missing, else ApiError 403.
         """
         kind, obj = attributes.kind, attributes.obj
         meta = obj.get("metadata") or {}

@@ -67,7 +67,11 @@ class NodeRestriction:
     """The admission plugin `NodeRestriction`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses a kubelet's write to objects of another node. Raises ApiError 403."""
+        """Refuses a kubelet's write to objects of other nodes, or to restricted fields of its own.
+
+        Restricted fields are, for example, the taints of its Node. Other users are not restricted.
+        Raises ApiError 403.
+        """
         user = attributes.write.user
         node = node_of(user) if user is not None else ""
         problem = _problem(node, attributes, storage) if node else ""

@@ -28,7 +28,10 @@ class PersistentVolumeClaimResize:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses a larger claim if its StorageClass forbids expansion. Raises ApiError 403."""
+        """Refuses to enlarge a claim that is unbound or whose StorageClass forbids expansion.
+
+        Raises ApiError 403.
+        """
         kind, obj = attributes.kind, attributes.obj
         old = attributes.old
         if kind is not PERSISTENT_VOLUME_CLAIM or attributes.operation is not Operation.UPDATE:

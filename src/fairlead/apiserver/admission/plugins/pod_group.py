@@ -36,7 +36,10 @@ class PodGroupWorkloadExists:
     """The admission plugin `PodGroupWorkloadExists`: the template of a PodGroup must exist."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuse a new PodGroup whose template does not exist. Raises ApiError 403."""
+        """Refuse a new PodGroup if its template does not exist or the Workload is being deleted.
+
+        A PodGroup that refers to no template is admitted. Raises ApiError 403.
+        """
         obj = attributes.obj
         if attributes.kind is not POD_GROUP or not attributes.is_new:
             return obj

@@ -49,7 +49,8 @@ class PodSecurity:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Refuses a pod that violates the enforced level; warns about other violations.
 
-        Raises ApiError 403 if the pod is refused.
+        Raises ApiError 403 if the pod is refused, and 422 if a Namespace has an invalid level
+        label.
         """
         kind, obj = attributes.kind, attributes.obj
         if attributes.operation not in (Operation.CREATE, Operation.UPDATE):

@@ -43,7 +43,9 @@ class Priority:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Return the object; a new pod or PodGroup gets its priority.
 
-        Raises ApiError for a second default PriorityClass, and for the deletion of a system class.
+        Raises ApiError 403 if the PriorityClass does not exist, or if the object sets a different
+        priority. Also raises it for a second default PriorityClass, and for the deletion of a
+        system class.
         """
         kind, obj = attributes.kind, attributes.obj
         if attributes.subresource:

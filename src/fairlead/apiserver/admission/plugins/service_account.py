@@ -151,7 +151,7 @@ def _mirror_pod_problem(spec: Json) -> str:
 
 
 def _secret_reference_problem(spec: Json, account: Json) -> str:
-    """Return the reason why a pod of `account` may not use the pod's secrets; "" if it may."""
+    """Return the reason why `account` does not allow a secret of the pod; "" if it allows all."""
     if (account["metadata"].get("annotations") or {}).get(ENFORCED) not in _TRUE_VALUES:
         return ""
     name = account["metadata"]["name"]
@@ -199,7 +199,10 @@ def _environment_secrets(container: Json) -> Iterator[tuple[str, str]]:
 
 
 def _referenced_secrets(spec: Json) -> Iterator[str]:
-    """Yield the name of every secret that a pod refers to; "?" for a reference without a name."""
+    """Yield a name for every secret reference of a pod.
+
+    The name is "?" if the reference has no name. For volume types such as cephfs, it is the type.
+    """
     for one in spec.get("imagePullSecrets") or ():
         yield one.get("name") or "?"
     for _, secret in _mounted_secrets(spec):

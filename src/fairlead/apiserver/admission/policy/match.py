@@ -116,9 +116,10 @@ def _binding_matches(
 def _matched_kind(
     resources: Json, attributes: AdmissionAttributes, storage: Storage
 ) -> Kind | None:
-    """Return the kind that the rules in `resources` match.
+    """Return the kind that the rules in `resources` match; without rules, the request's kind.
 
-    Returns None if no rule matches, or if an excludeResourceRules rule matches.
+    Returns None if a selector or no rule matches the request, or if an excludeResourceRules rule
+    does.
     """
     if not matches_selectors(resources, attributes, storage):
         return None
@@ -152,9 +153,10 @@ def _type_text(reference: Json) -> str:
 def _selected_params(
     kind: Kind | None, reference: Json | None, attributes: AdmissionAttributes, storage: Storage
 ) -> Iterator[Json | None]:
-    """Yield the parameters that the paramRef `reference` selects; None without a paramRef.
+    """Yield the parameters that the paramRef `reference` selects.
 
-    Raises ValueError if the paramRef is invalid, or selects nothing although it must.
+    Yields None if the policy has no paramKind or the binding has no paramRef. Raises ValueError if
+    the paramRef is invalid, or if it selects nothing and its parameterNotFoundAction is Deny.
     """
     if kind is None or not reference:
         yield None

@@ -56,7 +56,8 @@ class MutatingAdmissionPolicy:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Return the object after all policies, applied in the order of their names.
 
-        Raises ApiError 403 if a policy fails and its failurePolicy is Fail.
+        Deletions, subresources and writes of the server itself are not changed. Raises ApiError 403
+        if a policy fails and its failurePolicy is Fail.
         """
         is_part = bool(attributes.subresource)
         if attributes.write.user is None or is_exempt(attributes.kind) or is_part:

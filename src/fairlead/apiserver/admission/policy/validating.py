@@ -39,7 +39,7 @@ _FAILURE_ANNOTATION: Final = "validation.policy.admission.k8s.io/validation_fail
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """A rule that is violated or failed to evaluate; `index` is the rule's index in the policy."""
+    """The message of a violated rule or an error; `index` is the rule's index in the policy."""
 
     message: str
     reason: str = ""

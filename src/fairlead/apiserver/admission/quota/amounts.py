@@ -24,7 +24,11 @@ def amounts(texts: Mapping[str, Any] | None) -> Amounts:
 
 
 def add(one: Amounts, other: Amounts) -> Amounts:
-    """Return the sum for each resource, in the format of the amount in `one`."""
+    """Return the sum for each resource.
+
+    The sum has the format of the amount in `one`, or of the amount in `other` if the former is
+    zero.
+    """
     names = (*one, *(name for name in other if name not in one))
     return {name: _sum(one.get(name, _ZERO), other.get(name, _ZERO)) for name in names}
 
@@ -49,7 +53,8 @@ def amounts_text(amounts_: Amounts, names: Iterable[str]) -> str:
 def pod_amounts(spec: Json, of: Of) -> Amounts:
     """Return the total requests or limits (`of`) of a pod, including overhead.
 
-    Resources of the pod itself (spec.resources) replace the total of its containers.
+    Resources of the pod itself (spec.resources) replace the total of its containers. Overhead is
+    added to a limit only if the pod has a limit for that resource.
     """
     containers = _containers_total(spec.get("containers") or (), of)
     sidecars: Amounts = {}

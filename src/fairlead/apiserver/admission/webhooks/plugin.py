@@ -82,7 +82,8 @@ class MutatingAdmissionWebhook:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
         """Return the object after all mutating webhooks.
 
-        Raises ApiError if a webhook denies the request or its call fails.
+        Raises ApiError if a webhook denies the request, or if its call fails and its failurePolicy
+        is not Ignore.
         """
         reinvocation = attributes.reinvocation
         if attributes.write.user is None or is_exempt(attributes.kind):
@@ -131,7 +132,11 @@ class ValidatingAdmissionWebhook:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
-        """Return the object. Raises ApiError if a webhook denies the request or its call fails."""
+        """Return the unchanged object.
+
+        Raises ApiError if a webhook denies the request, or if its call fails and its failurePolicy
+        is not Ignore.
+        """
         if attributes.write.user is None or is_exempt(attributes.kind):
             return attributes.obj
         for webhook, key in _webhooks_of(VALIDATING_WEBHOOK_CONFIGURATION, storage):
@@ -167,7 +172,10 @@ def _webhooks_of(kind: Kind, storage: Storage) -> list[tuple[Json, str]]:
 def _matching_hook(
     webhook: Json, key: str, attributes: AdmissionAttributes, storage: Storage, *, is_mutating: bool
 ) -> _Hook | None:
-    """Return `webhook` as a _Hook if it applies to the request, else None. Raises ApiError 403."""
+    """Return `webhook` as a _Hook if it applies to the request, else None.
+
+    Raises ApiError 403 if a match condition cannot be evaluated, unless failures are ignored.
+    """
     if not matches_selectors(webhook, attributes, storage):
         return None
     is_exact = webhook.get("matchPolicy") == EXACT

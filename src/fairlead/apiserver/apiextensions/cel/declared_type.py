@@ -36,8 +36,8 @@ _IDENTITY: Final[Json] = {
 class Declared:
     """The CEL type that a schema declares.
 
-    `size` is the maximum number of characters, items or entries of a value. `bytes_min` is the
-    minimum length of a value in JSON.
+    `size` is the maximum number of bytes, items or entries of a value. `bytes_min` is the minimum
+    length of a value in JSON.
     """
 
     type_: CelType

@@ -32,7 +32,8 @@ _NOT_ESTABLISHED: Final = {
 def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Json | None:
     """Return `definition` with a condition for its name conflict with `others`.
 
-    Returns None if there is no conflict, and `definition` itself if it already has the condition.
+    Its other names are accepted. Returns None if there is no conflict, and `definition` itself if
+    this changes nothing.
     """
     spec, status = definition["spec"], definition.get("status") or {}
     requested, accepted_before = spec["names"], status.get("acceptedNames") or {}

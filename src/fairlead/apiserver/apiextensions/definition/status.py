@@ -43,7 +43,10 @@ _DELETING: Final = {
 
 
 def with_stored_versions(definition: Json) -> Json:
-    """Return `definition` with its storage version added to status.storedVersions."""
+    """Return `definition` with its storage version added to status.storedVersions.
+
+    Missing fields of the status get their defaults.
+    """
     status = dict(definition.get("status") or {})
     versions = definition["spec"].get("versions") or ()
     storage_versions = [version["name"] for version in versions if version.get("storage")]
@@ -88,7 +91,7 @@ def is_accepted(definition: Json) -> bool:
 
 
 def has_name_conflict(definition: Json) -> bool:
-    """Return whether another definition has a name that this definition requests."""
+    """Return whether NamesAccepted is False, because another definition has a requested name."""
     return any(
         one.get("type") == "NamesAccepted" and one.get("status") == "False"
         for one in _conditions(definition)

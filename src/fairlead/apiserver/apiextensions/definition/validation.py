@@ -3,8 +3,7 @@
 If all versions have the same schema, columns or subresources, errors contain the path of the
 top-level field that v1beta1 had for them.
 
-upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
-apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
+upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
 """
 
 from __future__ import annotations
@@ -75,7 +74,11 @@ def causes(definition: Json, length_budget: ExpressionLengthBudget | None) -> It
 
 
 def changed_causes(old: Json, new: Json) -> Iterator[Cause]:
-    """Yield the errors of an update of fields that are immutable once names are accepted."""
+    """Yield an error for each immutable field that an update changes.
+
+    The group and the plural name are always immutable. The scope and the kind are immutable once
+    the definition is Established.
+    """
     before, after = old["spec"], new["spec"]
     conditions = (old.get("status") or {}).get("conditions") or ()
     is_established_before = any(

@@ -45,7 +45,10 @@ def pruned_and_defaulted(schema: Structural, obj: Json, on_dropped: OnDropped) -
 
 
 def pruned_object(schema: Structural, obj: Json) -> Json:
-    """Return a complete object without undeclared fields. Defaults are not set."""
+    """Return a complete object without undeclared fields and disallowed nulls.
+
+    Defaults are not set.
+    """
     inner = {key: value for key, value in obj.items() if key not in IDENTITY}
     result: Json = _pruned(schema, inner, FieldLocation(), _ignore)
     return {**{key: obj[key] for key in IDENTITY if key in obj}, **result}
@@ -56,7 +59,7 @@ def _ignore(_: FieldLocation) -> None:
 
 
 def pruned_value(schema: Structural, value: Any, on_dropped: OnDropped) -> Any:
-    """Return `value` without undeclared fields.
+    """Return `value` without undeclared fields and disallowed nulls.
 
     `on_dropped` is called with the path of each dropped field.
     """

@@ -25,9 +25,9 @@ class Structural:
     """One node of a schema; `raw` is the OpenAPI schema from which it was parsed.
 
     `additional` is the type of a map's values. `default` is ABSENT if the node has no default.
-    `has_rules` is True if this node or a node inside it has `rules`. `filled` maps the properties
-    that have defaults to the lengths of the defaults. `all_of`, `any_of`, `one_of` and `negated`
-    contain more validations.
+    `has_rules` is True if this node or a node inside it has `rules`. `filled` contains (name,
+    schema, length of the default) of each property that has a default. `all_of`, `any_of`, `one_of`
+    and `negated` contain more validations.
     """
 
     raw: Json

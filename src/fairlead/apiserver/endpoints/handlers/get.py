@@ -18,7 +18,8 @@ from fairlead.apiserver.request import Response
 def get(scope: RequestScope) -> Response:
     """Return the newest version of the object that the path names.
 
-    Raises ApiError 504 if the requested resourceVersion does not exist yet.
+    Raises ApiError 404 if the object does not exist, and 504 if the requested resourceVersion does
+    not exist yet.
     """
     if scope.request.query and is_true(scope.request, "export"):
         why = "the export parameter, deprecated since v1.14, is no longer supported"

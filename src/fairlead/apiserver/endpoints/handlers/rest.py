@@ -99,9 +99,9 @@ def in_storage_version(scope: RequestScope, kind: Kind, obj: Json) -> Json:
 
 
 def in_request_namespace(scope: RequestScope, obj: Json) -> Json:
-    """Return `obj` with the path's namespace.
+    """Return `obj` with the path's namespace; a cluster-scoped object loses its namespace.
 
-    Raises ApiError 400 if it states another namespace.
+    Raises ApiError 400 if a namespaced object states another namespace.
     """
     # upstream: apiserver/pkg/registry/rest/meta.go:EnsureObjectNamespaceMatchesRequestNamespace
     meta = obj["metadata"]

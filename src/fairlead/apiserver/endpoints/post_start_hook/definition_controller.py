@@ -142,7 +142,10 @@ class DefinitionController:
             self._serve(name, definition, kinds, now)
 
     def _serve(self, name: str, definition: Json, kinds: tuple[Kind, ...], now: int) -> None:
-        """Accept the names of a definition, establish the definition, then serve `kinds`."""
+        """Do the next step for a definition: accept its names, establish it, or serve `kinds`.
+
+        A step that writes the definition also records it as changed, so the next step follows.
+        """
         others = self._store.storage.unsorted(CUSTOM_RESOURCE_DEFINITION)
         conflict = None if is_accepted(definition) else with_name_conflict(definition, others, now)
         if conflict is not None:

@@ -1,8 +1,8 @@
 """Keeps one IPAddress object for each cluster IP of each Service.
 
 The IPAddress is created after the Service, and deleted when the Service no longer has the address.
-If a client deletes the IPAddress earlier, it is created again. An IPAddress that belongs to another
-parent is not changed.
+If a client deletes the IPAddress earlier, it is created again. An existing IPAddress is never
+updated, even if it has another parent.
 
 Differs from upstream, which writes the IPAddress before the Service.
 

@@ -1,7 +1,7 @@
 """StatusReconcilers: writes the statuses that the API server itself maintains.
 
-    FlowSchema   Dangling: whether its priority level exists
-    APIService   Available: whether its Service exists
+    FlowSchema   Dangling: whether its priority level is missing
+    APIService   Available: True if it names no Service; otherwise False, with the reason
 
 upstream: apiserver/pkg/util/flowcontrol/apf_controller.go,
 kube-aggregator/pkg/controllers/status/{local,remote}/*_available_controller.go

@@ -142,9 +142,9 @@ def require_few_values(body: bytes, most: int) -> None:
     """Refuse JSON with more than `most` values, without parsing it. Raises ApiError 413.
 
     The time to handle a request grows with the number of its values rather than its bytes, and
-    other requests wait during that time. This function counts commas, because a comma precedes each
-    value of a collection except the first. A malformed body with too many values may be accepted
-    here.
+    other requests wait during that time. This function counts the commas and closing brackets
+    outside strings, because every value is followed by one of them. A malformed body with too many
+    values may be accepted here.
     """
     if _separators(body) > most and _separators(_STRING.sub(b"", body)) > most:
         raise _too_many_values(most)

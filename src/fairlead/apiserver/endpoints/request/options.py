@@ -253,7 +253,7 @@ def require_timeout(request: Request) -> None:
 
 
 def _duration_problem(text: str) -> str:
-    """Return Go's error text if `text` is not a duration; "" if it is one."""
+    """Return Go's error text for `text`, which is not a valid duration."""
     # upstream: time/format.go:ParseDuration
     at = 1 if text[:1] in ("+", "-") else 0
     while found := _DURATION_TERM.match(text, at):

@@ -138,7 +138,7 @@ def _shown_paths(paths: Json) -> Json:
 
 
 def _named(body: Json, why: str) -> Iterator[Cause]:
-    """Yield an error if the review `body` has metadata."""
+    """Yield an error if the review `body` has other metadata than namespace and managedFields."""
     meta = object_member(body, "metadata")
     left = {key: value for key, value in meta.items() if value and key not in _IGNORED_METADATA}
     if left:

@@ -33,7 +33,7 @@ def status(scope: RequestScope) -> WebhookCalls[Response]:
 def finalize(scope: RequestScope) -> WebhookCalls[Response]:
     """Replaces spec.finalizers of a namespace.
 
-    Removing the last finalizer removes the namespace.
+    A terminating namespace is removed when it has no finalizers left.
     """
     change = requested_update(scope, scope.kind, whole_object)
     old = change.old

@@ -64,7 +64,7 @@ def _dated_rule(obj: Json, context: PreparationContext) -> Json:
 
 
 def _changed_rule(old: Json, new: Json, context: PreparationContext) -> Json:
-    """Return `new`, with a new timeAdded if only the taint's effect changed.
+    """Return `new`, with a new timeAdded if the taint's effect changed but its timeAdded did not.
 
     upstream: pkg/registry/resource/devicetaintrule/strategy.go: PrepareForUpdate
     """

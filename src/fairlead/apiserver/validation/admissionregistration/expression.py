@@ -132,7 +132,7 @@ def check_expression(
 
 
 def check_variable(field: str, name: str, expression: str, known: ExpressionVariables) -> Causes:
-    """Yield the errors of the variable `name`, and add it to `known` for later expressions."""
+    """Yield the errors of the variable `name`; a valid variable is added to `known`."""
     problem, made = _judged(expression, known) if expression.strip() else ("", DYN)
     if problem:
         yield invalid(field, expression, problem)

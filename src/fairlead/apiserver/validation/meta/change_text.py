@@ -27,7 +27,10 @@ def internal_of(definition: str, value: Any) -> Any:
 
 
 def change_text(before: Any, after: Any) -> str:
-    """Return a unified diff of the JSON of `before` and `after`, without the diff's header."""
+    """Return a unified diff of the JSON of `before` and `after`, without the diff's header.
+
+    If one of the values is longer than 128 KiB, this returns a placeholder.
+    """
     if max(len(encode(before)), len(encode(after))) > _BYTES_MAX:
         return "(more than a refusal can show)"
     lines = list(unified_diff(_lines(before), _lines(after), n=_CONTEXT_LINES))

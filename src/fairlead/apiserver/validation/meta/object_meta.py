@@ -69,7 +69,7 @@ _IMMUTABLE_KEYS: Final = (
     "name",
     "namespace",
     "uid",
-)  # The server sets all other timestamps itself.
+)  # The server restores all other metadata that clients cannot change.
 
 
 def check_generate_name(rules: KindRules, meta: Json) -> Causes:

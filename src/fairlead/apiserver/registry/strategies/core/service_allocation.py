@@ -40,8 +40,9 @@ ON_NODES: Final = ("NodePort", "LoadBalancer")
 
 
 def with_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -> Json:
-    """Return a new Service with its cluster IP and node ports. A dry run allocates nothing.
+    """Return a new Service with its cluster IP and node ports.
 
+    A dry run allocates nothing; a cluster IP or node port that is not requested gets a placeholder.
     Raises ApiError 422 if a requested address is not available.
     """
     return addressed(service, storage, dry_run=dry_run)
@@ -76,7 +77,7 @@ def addressed(
 ) -> Json:
     """Return `service` with its cluster IP and node ports. Raises ApiError 422, 500.
 
-    `before` is the previous spec of the Service. A dry run allocates nothing.
+    `before` is the previous spec of the Service. A dry run allocates nothing and sets placeholders.
     """
     if service["spec"].get("type") == EXTERNAL_NAME:
         return service
@@ -165,7 +166,10 @@ def _wanted(spec: Json) -> str:
 
 
 def _address(service: Json, storage: Storage, before: Json, *, dry_run: bool) -> str:
-    """Return the cluster IP of a Service. A dry run allocates none. Raises ApiError 422, 500."""
+    """Return the cluster IP of a Service. Raises ApiError 422, 500.
+
+    In a dry run, a Service that requests no address gets the first range's network address.
+    """
     wanted = _wanted(service["spec"])
     if wanted in (HEADLESS, before.get("clusterIP") or HEADLESS):
         return wanted
@@ -214,7 +218,7 @@ def _free_address(storage: Storage, uid: str | None) -> str:
 
 
 def taken_ports(specs: Iterable[Json]) -> set[Any]:
-    """Return the node ports in the Service specs `specs`."""
+    """Return the node ports in the Service specs `specs`; the set may also contain None."""
     taken = set()
     for spec in specs:
         taken |= {port.get("nodePort") for port in spec.get("ports") or ()}

@@ -47,7 +47,7 @@ def check_claim_spec(field: str, spec: Json) -> Causes:
 
 
 def check_modes(field: str, modes: list[str]) -> Causes:
-    """Yield the errors of a claim's access modes."""
+    """Yield the errors of the access modes of a claim or PersistentVolume."""
     for mode in modes:
         if mode not in ACCESS_MODES:
             yield not_supported(f"{field}.accessModes", mode, ACCESS_MODES)

@@ -62,7 +62,8 @@ def check_claim(obj: Json) -> Causes:
 def check_claim_update(old: Json, new: Json) -> Causes:
     """Yield the errors of an update that changes immutable fields of a claim's spec.
 
-    A bound claim can request more storage. The name of its volume can be set once.
+    A bound claim can change its requested storage, but only to more than status.capacity. The name
+    of its volume can be set once.
     """
     # upstream: validation.go:ValidatePersistentVolumeClaimUpdate
     before, after = dict(old["spec"]), dict(new["spec"])
@@ -241,7 +242,7 @@ def check_storage_class(obj: Json) -> Causes:
 
 
 def check_parameters(field: str, parameters: Json) -> Causes:
-    """Yield the errors of the parameters that a StorageClass passes to its provisioner."""
+    """Yield the errors of the parameters of a StorageClass or VolumeAttributesClass."""
     # upstream: pkg/apis/storage/validation/validation.go:validateParameters
     if len(parameters) > PARAMETERS_MAX:
         text = f"Too long: may not be more than {PARAMETERS_MAX} bytes"

@@ -68,7 +68,7 @@ def mountable(volumes: list[Json]) -> dict[str, Json]:
 
 
 def _is_sound(volume: Json) -> bool:
-    """Return whether the volume's source is valid.
+    """Return whether the volume's source is short and valid. A longer source must be checked again.
 
     The result is cached, because similar pods have equal sources.
     """
