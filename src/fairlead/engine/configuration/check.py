@@ -20,7 +20,10 @@ _SAME: Final = "must be the same for all profiles"
 
 
 def refuse_unserved(config: SchedulerConfig, *, only_profile: bool = False) -> None:
-    """Raise ConfigurationError for a profile that cannot be built."""
+    """Raise ConfigurationError if a profile cannot be built, or the profiles differ in QueueSort.
+
+    If `only_profile` is set, the error's field is a path within the profile.
+    """
     first: Served | None = None
     for number, profile in enumerate(config.profiles):
         where = "" if only_profile else f"profiles[{number}]"

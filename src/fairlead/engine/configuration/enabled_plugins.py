@@ -55,7 +55,7 @@ class PluginChoice:
     def everywhere(self, form: PluginSetForm) -> tuple[tuple[str, int], ...]:
         """Return (name, weight) of each plugin that is enabled at all points that it implements.
 
-        Raises ConfigurationError.
+        Raises ConfigurationError if a plugin is unknown or enabled twice, or its weight is invalid.
         """
         field = f"{self.where}.multiPoint"
         disabled = self._disabled(field, form)
@@ -74,7 +74,8 @@ class PluginChoice:
     def at_points(self, form: PluginsForm) -> dict[str, PointPlugins]:
         """Return the plugins that are configured for single extension points, by point.
 
-        Raises ConfigurationError.
+        Raises ConfigurationError if a plugin is unknown, does not implement the point, or has an
+        invalid weight.
         """
         points = {}
         for name, field in _named_fields():

@@ -56,8 +56,8 @@ class Release:
     def with_defaults(self, gates: Mapping[str, bool], field: str = "") -> Release:
         """Return the release with `gates` added; gates that are already set keep their values.
 
-        Raises ConfigurationError, whose field begins with `field`, for gates that the version does
-        not have.
+        Raises ConfigurationError, whose field begins with `field`, for a gate that the version does
+        not have or has locked to another value.
         """
         check_gates(self.version, gates, field)
         return replace(self, gates={**gates, **self.gates})

@@ -44,11 +44,11 @@ CheckArgs = Callable[[str, str, Args], None]
 
 @dataclass(frozen=True, slots=True)
 class UserPluginSource:
-    """The functions that read the configuration of users' plugins.
+    """Functions that the caller provides: about users' plugins, and to check arguments.
 
     `usual_weight` returns the default weight of a user's plugin, None for an unknown name.
-    `check_args(field, plugin, args)` refuses invalid arguments. `factories` returns the factories
-    of users' plugins by name.
+    `factories` returns the factories of users' plugins by name. `check_args(field, plugin, args)`
+    refuses invalid arguments of a plugin in ARGS; arguments of users' plugins are not checked here.
     """
 
     usual_weight: UsualWeight

@@ -3,8 +3,8 @@
 A command names its target completely (kind, namespace, name, uid), so that a world needs no further
 information to perform it. Objects inside commands are plain JSON values in Kubernetes' spelling.
 The world answers a performed command with `CommandSucceeded` and a refused one with
-`CommandFailed`. `CallExtender`, `DeleteCollection` and `LookUpOwners` have their own answers.
-`RecordEvent` has no answer, because no decision may depend on an event being written.
+`CommandFailed`. `CallExtender`, `DeleteCollection` and `LookUpOwners` have their own answers. Some
+worlds do not answer a `RecordEvent`, because no decision depends on an event being written.
 """
 
 from __future__ import annotations
@@ -202,12 +202,11 @@ class NodeVictims(Struct, frozen=True):
 
 
 class CallExtender(Struct, frozen=True):
-    """POST a request about `pod` to an extender.
+    """POST a request about `pod` to the URL `url` of an extender.
 
-    `extender` is the extender's index in the scheduler's configuration, which contains its URL.
-    FILTER and PRIORITIZE send `nodes`, BIND sends the single node in `nodes`, PREEMPT sends
-    `victims`. With `by_name` the request contains the names of nodes and victims, otherwise the
-    whole objects.
+    `extender` is the extender's index in the scheduler's configuration. FILTER and PRIORITIZE send
+    `nodes`, BIND sends the single node in `nodes`, PREEMPT sends `victims`. With `by_name` the
+    request contains the names of nodes and victims, otherwise the whole objects.
     """
 
     extender: int

@@ -64,7 +64,7 @@ class Schedule:
 def read_schedule(text: str, zone_name: str = "") -> Schedule:
     """Return the schedule in `text`, in the time zone `zone_name` ("" for UTC).
 
-    Raises ScheduleError.
+    Raises ScheduleError if `text` is not a valid schedule or there is no such time zone.
     """
     if text.startswith(EVERY):
         return Schedule(text, period=_period(text.removeprefix(EVERY)))
@@ -80,7 +80,7 @@ def read_schedule(text: str, zone_name: str = "") -> Schedule:
 
 
 def read_zone(name: str) -> tzinfo:
-    """Return the time zone `name`; UTC for "". Raises ScheduleError."""
+    """Return the time zone `name`; UTC for "". Raises ScheduleError if it does not exist."""
     try:
         return ZoneInfo(name) if name else UTC
     except (ZoneInfoNotFoundError, ValueError, OSError):  # for example if `name` is a directory

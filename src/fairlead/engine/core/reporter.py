@@ -101,7 +101,7 @@ class NodeMarkedUnknown(Struct, frozen=True):
 
 
 class ZoneAssessed(Struct, frozen=True):
-    """A zone's state or the number of its nodes has changed.
+    """The state, the number of nodes or the eviction rate of a zone has changed.
 
     `size` is the number of nodes that count for the zone's state, `unready` the number of these
     nodes that are not ready. `eviction_rate` is the number of nodes per second whose pods may be
@@ -131,9 +131,9 @@ class NodeTainted(Struct, frozen=True):
 
 
 class NodeEmptied(Struct, frozen=True):
-    """The pods of a node that does not respond were deleted.
+    """The node controller deleted the pods of a not-ready node (`PodEvictionMode`).
 
-    This used a token of the zone's limiter.
+    This used a token of the zone's rate limiter.
     """
 
     node: str

@@ -1,6 +1,6 @@
 """Status: the outcome of a plugin call, as a value with reasons.
 
-The codes are upstream's, because each code tells what the queue and preemption may do next
+The codes are upstream's, because each code determines what the queue and preemption may do next
 (staging/src/k8s.io/kube-scheduler/framework/interface.go: Code).
 """
 

@@ -1,7 +1,7 @@
 """Stimulus: an event in the cluster. Stimuli are the only input of the engine.
 
-Objects arrive as the typed views of `fairlead.api`. The outcome of every command returns as
-`CommandSucceeded` or `CommandFailed`, so conflicts and missing objects are ordinary inputs.
+Objects arrive as the typed views of `fairlead.api`. The outcome of a command is a stimulus, too, so
+conflicts and missing objects are ordinary inputs.
 """
 
 from __future__ import annotations

@@ -35,14 +35,17 @@ class KubeletConfig:
 
     `start_delay` is the time from the binding until the pod is Running, `ready_delay` the time from
     then until it is ready. `stop` determines when the containers of a terminating pod end, at most
-    after its grace period; `removal_delay` is the time from then until the object is deleted. By
-    default, pods with `stdinOnce` run for `input_duration`, pods with restartPolicy Never or
-    OnFailure run for `job_duration`, and other pods run forever (None: forever).
+    after its grace period; `removal_delay` is the time from then until the object is deleted. For
+    single pods, `start_delays` can return another start delay, and `removal_delays` the whole time
+    from the deletion request to the removal (None: no override). If `tends_pods` is False, another
+    program starts and stops pods.
 
-    Three functions override these durations for single pods, if they return a value: `start_delays`
-    for `start_delay`, `removal_delays` for the whole time from the deletion request to the removal,
-    and `run_durations` for the time that the pod runs. Annotations of the pod take precedence over
-    all of this. If `tends_pods` is False, another program starts and stops pods.
+    A pod runs for the first of these times that is not None: `input_duration` (only for pods that
+    end with their stdin, see `reads_to_the_end`), the result of `run_durations`, and `job_duration`
+    (only for pods with restartPolicy Never or OnFailure). If there is none, the pod runs forever.
+
+    Annotations of the pod take precedence over all of these durations, except over the result of
+    `removal_delays`.
 
     `lease_period` is the time between renewals of a node's lease. If `promises_renewals` is set,
     the lease states the period and is written once, for controllers that can read that

@@ -1,12 +1,12 @@
 """Kubelets: one controller simulates the kubelet of every node.
 
-    heartbeat       leases and node conditions, and the behaviour that annotations set
+    heartbeat       leases and node conditions; follows the node annotation `fairlead.dev/kubelet`
     pod_workers     the lifecycle of the pods bound to a node
     node_pressure   node-pressure eviction
     mirror_pods     static pods, which are created again when they are deleted
 
-All parts use timers, so that the work depends on the number of changes, not on the number of nodes
-or pods.
+Nodes and pods are not polled: the first three parts use timers, and `mirror_pods` acts only on
+deletions and resumed kubelets. So the work depends on the number of changes.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Kubelets:
         return found
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Do the node work that is due; if none is due, do the work of one pod.
+        """Run the heartbeats or the pressure checks that are due; if none are due, act on one pod.
 
         Pods are handled one by one, so that the effects of each pod settle before the next pod.
         """

@@ -4,7 +4,7 @@
     --eviction-soft=memory.available<500Mi --eviction-soft-grace-period=memory.available=1m30s
 
 memory.available, nodefs.available (ephemeral storage) and pid.available are simulated. The
-kubelet's other signals are accepted but never occur.
+kubelet's other signals are accepted, but thresholds for them have no effect.
 
 upstream: pkg/kubelet/eviction/helpers.go:ParseThresholdConfig,
 pkg/kubelet/eviction/defaults_linux.go, pkg/kubelet/apis/config/v1beta1/defaults.go
@@ -115,7 +115,7 @@ FLAGS: Final = (
 def eviction_of_flags(flags: Mapping[str, str]) -> EvictionConfig:
     """Return the default configuration, changed by `flags` (names without dashes).
 
-    Raises EvictionFlagError.
+    Raises EvictionFlagError if a flag is unknown or has an invalid value.
     """
     for name in flags:
         if name not in FLAGS:
@@ -176,8 +176,8 @@ def _durations(flags: Mapping[str, str], flag: str) -> Iterator[tuple[Signal, Du
 def _pairs(flags: Mapping[str, str], flag: str, sign: str) -> Iterator[tuple[Signal, str]]:
     """Yield (signal, value) for each part `signal<sign>value` of the flag.
 
-    Of signals that are not simulated, only the name is checked, and nothing is yielded. Raises
-    EvictionFlagError.
+    Parts for signals that are not simulated are skipped, whatever their value. Raises
+    EvictionFlagError if a part has another form or names an unknown signal.
     """
     for part in flags.get(flag, "").split(",") if flags.get(flag) else ():
         name, found, value = part.strip().partition(sign)

@@ -8,12 +8,13 @@
            the Lease states when it was last renewed
 
 A reporting node writes only changes. If another client overwrites its conditions, the node corrects
-them at its next renewal. A slow node posts only at renewals. A node that was loaded with
-Ready=Unknown counts as stopped until its annotation changes or another client posts another Ready
-status.
+them at its next renewal. A slow node posts only at renewals. A node without the annotation whose
+first version has Ready=Unknown counts as stopped, until its annotation changes or another client
+posts another Ready status.
 
-Leases are written only when renewals begin, change or end. The renewals in between are computed
-from the lease (`api/lease.py`). Nodes renew at different times: the phase is a hash of the name.
+If `promises_renewals` is set, leases are written only when renewals begin, change or end. The
+renewals in between are computed from the lease (`api/lease.py`). Nodes renew at different times:
+the phase is a hash of the name.
 
 upstream: pkg/kubelet/kubelet.go (nodeLeaseController, 40 s, renewed at a quarter of that),
 staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
@@ -83,7 +84,11 @@ class Heartbeats:
     # --- observations --------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> list[Command]:
-        """Apply a node's annotation, and correct conditions that another client has changed."""
+        """Apply a new node or a new version of a node; return the resulting writes and events.
+
+        The kubelet follows a changed annotation immediately. Conditions that another client has
+        changed are corrected at the next renewal.
+        """
         kubelet = self._kubelets.get(node.metadata.name)
         if kubelet is None or kubelet.node.metadata.uid != node.metadata.uid:
             return self._add(node, now)
@@ -293,7 +298,7 @@ class Heartbeats:
 
 
 def first_renewals(name: str, every: DurationNs, now: Instant) -> Renewals:
-    """Return the renewals of a node that appears at `now`, as if it had been running for long."""
+    """Return the renewals of a node that appears at `now`, as if it had been running before."""
     phase = crc32(name.encode()) * every >> 32
     return renewals_from(now - (now - phase) % every, every)
 

@@ -31,7 +31,6 @@ class MirrorPods:
     """The deleted mirror pods that wait for their kubelet to create them again, by node."""
 
     def __init__(self) -> None:
-        """Start without deleted mirror pods."""
         self._missing: dict[str, dict[str, Pod]] = {}
 
     def see(self, pod: Pod) -> None:

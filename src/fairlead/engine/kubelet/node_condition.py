@@ -69,7 +69,7 @@ def ready_status(node: Node) -> str:
 
 
 def found_conditions(node: Node) -> Conditions:
-    """Return the conditions of a loaded node. Conditions with status Unknown count as healthy."""
+    """Return the conditions of a loaded node. Missing and Unknown conditions count as healthy."""
     conditions = dict(HEALTHY)
     for kind in HEALTHY:
         found = condition(node, kind)
@@ -79,7 +79,7 @@ def found_conditions(node: Node) -> Conditions:
 
 
 def with_reports(conditions: Conditions, reports: Iterable[Report]) -> Conditions:
-    """Return `conditions` with the conditions for `reports` added."""
+    """Return `conditions`, in which each of `reports` sets the condition of its type."""
     return {**conditions, **{REPORTED[one].type: REPORTED[one] for one in reports}}
 
 

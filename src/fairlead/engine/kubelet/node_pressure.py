@@ -118,7 +118,7 @@ class NodePressure:
             self._wake(site, now)
 
     def see_pod(self, pod: Pod, find: FindNode, now: Instant) -> None:
-        """Record the resource usage of `pod` while it runs."""
+        """Record the resource usage of `pod` if it is running; otherwise drop its usage."""
         if pod.status.phase != "Running" or not usage_of(pod):
             self.forget_pod(pod, now)
             return
@@ -226,7 +226,10 @@ class NodePressure:
     def _reclaim(
         self, site: _Site, node: Node, short: dict[Threshold, Shortage], now: Instant
     ) -> list[Command]:
-        """Evict one pod for the first threshold that has been crossed for long enough."""
+        """Evict one pod for the first threshold that has been crossed for long enough.
+
+        No pod is evicted while a pod that was evicted before is still ending.
+        """
         if site.leaving:
             self._schedule(site, min(due for due, _ in site.leaving.values()))
             return []
@@ -336,7 +339,11 @@ def _written(amount: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A crossed threshold: less than `threshold` (whole units) of the resource is `available`."""
+    """A crossed threshold: `available` is the available amount, `threshold` the limit.
+
+    Both are in whole units. Until the `reclaim` amount has been reclaimed, `available` may be above
+    the limit.
+    """
 
     signal: Signal
     threshold: int

@@ -10,7 +10,7 @@ observed a changed specification (OBSERVE). A pod becomes ready some time after 
 whenever another controller marks it not ready.
 
 Each pod waits for at most one act. These functions compute the act and its time; they have no
-state. restartPolicy is ignored: a pod with a known run duration ends after it.
+state. Containers are never restarted: a pod with a known run duration ends after it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ def _earlier(first: Due | None, second: Due | None) -> Due | None:
 def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due | None:
     """Return the act that reports the containers of the running `pod` as ready.
 
-    Returns None if they never become ready, or have already been reported as ready.
+    Returns None if they never become ready or have already been reported as ready, or if the status
+    has no Ready condition.
     """
     if ready_at is None or condition(pod, "Ready") is None:
         return None
@@ -133,8 +134,8 @@ def reads_to_the_end(pod: Pod) -> bool:
 def removal_due(pod: Pod, asked_at: Instant, config: KubeletConfig) -> Instant:
     """Return the time at which the terminating `pod` is removed.
 
-    A pod without running containers is removed immediately. So is the mirror pod of a static pod,
-    whose containers continue to run.
+    A pod without running containers or with grace period 0 is removed immediately. So is the mirror
+    pod of a static pod, whose containers continue to run.
     """
     if is_terminal(pod) or is_static(pod):
         return asked_at

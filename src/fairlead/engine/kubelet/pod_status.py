@@ -2,8 +2,8 @@
 
 A running pod is ready when its containers are ready and all readiness gates are true. Gates are
 conditions that other controllers write; the kubelet checks again when a gate changes. In a
-simulation there are no such controllers, so gates are ignored. Addresses and container statuses are
-not simulated.
+simulation there are no such controllers, so gates are ignored (`heeds_gates` is False). Addresses
+and container statuses are not simulated.
 
 upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus,
 pkg/kubelet/status/generate.go:GeneratePodReadyCondition
@@ -63,7 +63,7 @@ def says_ready(pod: Pod, *, heeds_gates: bool) -> bool:
 
 
 def is_held_by_gates(pod: Pod) -> bool:
-    """Return whether only readiness gates keep `pod` from being ready."""
+    """Return whether the containers of `pod` are ready and `pod` has readiness gates."""
     containers = condition(pod, "ContainersReady")
     is_up = containers is not None and containers.status == "True"
     return is_up and bool(pod.spec.readiness_gates)

@@ -107,7 +107,10 @@ class PodWorkers:
     # --- observations --------------------------------------------------------------------------
 
     def see(self, pod: Pod, now: Instant, asked_at: Instant) -> list[Command]:
-        """Apply a new version of a pod. `asked_at` is the time at which its termination began."""
+        """Apply a new version of `pod`; return warnings about the annotations of a pod that is new.
+
+        If a new pod is terminating, `asked_at` is the time at which its termination began.
+        """
         if not pod.spec.node_name or not self.config.tends_pods:
             return []
         key = pod.key
@@ -129,7 +132,8 @@ class PodWorkers:
     def kubelet_resumed(self, node: str, now: Instant, *, was_down: bool) -> None:
         """Continue the pods on `node` after its kubelet has resumed.
 
-        Pods become ready again, and deletions take effect.
+        If the node was down (`was_down`), running pods that were ready become ready after their
+        start and ready delays. Otherwise the grace periods of terminating pods begin now.
         """
         self.resume(node)
         for worker in [*self._by_node.get(node, {}).values()]:
@@ -258,7 +262,8 @@ def _final_status(timer: _Timer) -> list[Command]:
 def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
     """Store the new version of the pod.
 
-    If a deletion request shortens the grace period, the period counts from `now`.
+    If its deletion was requested just now, or with a shorter grace period, the period counts from
+    `now`.
     """
     before, worker.pod = worker.pod, pod
     if worker.ready_at is None and is_ready(pod):

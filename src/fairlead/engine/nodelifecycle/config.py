@@ -33,18 +33,19 @@ class NodeLifecycleConfig:
 
     If `node_monitor_grace_period` is None, the default of the profile applies. If
     `taint_based_evictions` is False, the older mode applies, which deletes pods
-    `pod_eviction_timeout` after their node stopped reporting. If `enable_taint_manager` is False,
-    pods stay on tainted nodes. `node_eviction_rate` is in nodes per second and zone.
+    `pod_eviction_timeout` after their node became not ready. If `enable_taint_manager` is False,
+    pods stay on tainted nodes. `node_eviction_rate` is in nodes per second, for each zone.
     `secondary_node_eviction_rate` replaces it in partially disrupted zones of more than
-    `large_cluster_size_threshold` nodes; in smaller such zones, evictions stop
-    (`zone_state.eviction_rate`). `pod_eviction_timeout` is only used by old versions.
+    `large_cluster_size_threshold` nodes; in smaller zones that are partially disrupted, evictions
+    stop (`zone_state.eviction_rate`).
 
     Options without an upstream flag:
 
     `pass_cost` is the duration of a monitor pass; the next pass starts one period after the end of
-    the previous pass. With the smallest positive value, the grace period ends 50 s after the pass
-    that noticed the last heartbeat. With passes of no duration it would end after 55 s, because at
-    exactly 50 s the grace period is not yet exceeded.
+    the previous pass. With any small positive value, a silent node becomes Unknown in the pass 50 s
+    after the pass that noticed its last heartbeat (with the default grace period of 50 s). With
+    passes of no duration that would take 55 s, because after exactly 50 s the grace period is not
+    yet exceeded.
 
     `eviction_offset` is the delay between a monitor pass and the first processing of the eviction
     queues, which is then repeated every 100 ms. `gc_offset` is the delay before the first pod

@@ -1,8 +1,8 @@
 """NodeLifecycle: the node lifecycle controller.
 
-    a node or its lease changes    reconcile NoSchedule taints and labels immediately, and examine
-                                   the node in the next monitor pass
-    monitor pass (5 s)             update node health and zone states: `health.monitor`
+    a node changes                 reconcile its NoSchedule taints and its labels immediately
+    a node or its lease changes    examine the node in the next monitor pass
+    monitor pass (5 s)             update node health and zone states: `monitor`
     queue processing (0.1 s)       taint (or evict the pods of) the nodes that get a token
 
 Passes that cannot find anything are skipped (`examination_queue`, `zone_queues`). A quiet cluster
@@ -59,13 +59,13 @@ from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState, zone_key
 
 
 class NodeLifecycle:
-    """Maintains node health, condition taints and node labels, and evicts pods at limited rates."""
+    """Maintains node health, NoSchedule taints and labels; starts evictions at limited rates."""
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
     interest: ClassVar[Interest] = Interest(changed=(Pod, Node, Lease))
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
-        """Start without objects. The first monitor pass begins at `start`."""
+        """Start without objects. The first monitor pass runs `pass_cost` after `start`."""
         self._config = config
         self._reporter = reporter
         self._shared = _shared(config, reporter, start)
@@ -76,9 +76,10 @@ class NodeLifecycle:
         self._next_attempt: Instant | None = None
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Record a change of the cluster.
+        """Record `stimulus`; return the writes that it requires immediately.
 
-        Return writes that reconcile condition taints and labels.
+        These writes correct NoSchedule taints and labels, mark pods that were bound to a not-ready
+        node, or continue after the outcome of an earlier write.
         """
         match stimulus:
             case ObjectChanged(Pod() as pod):
@@ -98,7 +99,7 @@ class NodeLifecycle:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next monitor pass or queue processing that may find something."""
+        """Return the time of the next pass, queue processing or retry that may find something."""
         found = self._shared.examinations.next_pass()
         for due in (self._next_attempt, self._late_bound_pods.next_due()):
             if due is not None and (found is None or due < found):
@@ -195,7 +196,10 @@ class NodeLifecycle:
             self._renew(lease.metadata.name, now).renewals = renewals
 
     def _renew(self, name: str, now: Instant) -> NodeRecord:
-        """Apply all passes so far to the node of a changed lease, and queue its examination."""
+        """Return the node's record, updated with the lease renewals that past passes have noticed.
+
+        Also queues the node for examination, because its lease has changed.
+        """
         examinations, passes = self._shared.examinations, self._shared.passes
         last_pass = now if examinations.last_pass == now else passes.before(now)
         examinations.add(name, now)
@@ -248,7 +252,7 @@ class NodeLifecycle:
         return "" if node is None else zone_key(node, self._config)
 
     def _requeue(self, name: str, now: Instant) -> None:
-        """Queue a node again whose taint could not be written."""
+        """Queue the node `name` again, because its taint could not be written."""
         queues, zone = self._shared.eviction.queues, self._zone_of(name)
         if self._shared.nodes.find(name) is not None and queues.has(zone):
             queues[zone].retry(name, now + 1)

@@ -36,8 +36,8 @@ class FlagError(ValueError):
 class _Flag:
     """The configuration field that a flag sets, and the parser of its value.
 
-    `parse` raises ValueError for an invalid value. `is_old` is set if the flag exists only in
-    versions with pod eviction, before taint-based eviction.
+    `parse` raises ValueError for an invalid value. If `is_old` is set, the flag is rejected unless
+    the profile has pod eviction (`has_pod_eviction`).
     """
 
     field: str
@@ -109,7 +109,8 @@ def config_of_flags(
 ) -> NodeLifecycleConfig:
     """Return the configuration that `flags` set, with defaults for the other options.
 
-    `flags` maps names without dashes to values. Raises FlagError.
+    `flags` maps names without dashes to values. Raises FlagError if a flag or feature gate is
+    unknown, is not available in the version of `profile`, or has an invalid value.
     """
     values = {
         _known(name).field: _parsed(name, text, profile)

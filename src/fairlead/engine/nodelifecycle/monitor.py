@@ -1,13 +1,13 @@
 """Monitor: one pass over the nodes that need examination.
 
     1 register     nodes that were added or deleted since the last pass
-    2 examine      each queued node: mark it Unknown if its heartbeat is overdue, notify the
-                   eviction mode of its Ready status, count it in its zone
+    2 examine      each queued node: mark it Unknown if its heartbeat is overdue, pass its Ready
+                   status to the eviction mode, count it in its zone
     3 assess       the zone states; stop, resume or adjust the eviction rates
 
 All decisions use the objects at the start of the pass. A node whose heartbeat is overdue counts as
 not ready immediately. The node's event and the marking of its pods follow when its conditions have
-been written. They are dropped if another client changed the conditions first.
+been written. They are dropped if the Ready condition has changed by then, or if the write fails.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:monitorNodeHealth,
 handleDisruption
@@ -71,7 +71,6 @@ class Monitor:
     def __init__(
         self, config: NodeLifecycleConfig, shared: SharedState, reporter: Reporter
     ) -> None:
-        """Prepare the first pass."""
         self._config = config
         self._shared = shared
         self._reporter = reporter
@@ -96,7 +95,11 @@ class Monitor:
     # --- 1 added and removed nodes -------------------------------------------------------------
 
     def take_over(self, node: Node, now: Instant) -> None:
-        """Register `node` as already known. If it has its NoExecute taint, mark it as handled."""
+        """Register `node` as already known, and open its zone.
+
+        If `node` already has the NoExecute taint for its Ready status, it counts as handled in the
+        queue of its zone.
+        """
         name, zone = node.metadata.name, zone_key(node, self._config)
         self._shared.nodes[name].registered = node
         self._open(zone, now)
@@ -133,7 +136,7 @@ class Monitor:
             self._shared.eviction.queues.open(zone, now)
 
     def _stop_requeuing(self, name: str) -> None:
-        """Stop queuing the node again in the zone in which the last pass found it."""
+        """Make the node's requeued entry a timed entry in the zone where the last pass found it."""
         zone = self._zones.zone_of(name)
         if zone is not None:
             last_requeued = self._shared.passes.before(self._shared.examinations.last_pass)
@@ -179,9 +182,11 @@ class Monitor:
         return self._shared.writer.submit(name, (edit,), now)
 
     def on_marked_unknown(self, name: str, edit: MarkUnknown) -> list[Command]:
-        """Save the node's health and mark its pods, after its conditions were written.
+        """Save the health in `edit`, after the conditions in `edit` were written.
 
-        If a pass has resumed evictions in the meantime and set a new `probe`, that probe is kept.
+        If Ready was True before, return the event NodeNotReady and the writes that mark the node's
+        pods as not ready. If a pass has resumed evictions in the meantime and set a new `probe`,
+        that probe is kept.
         """
         record = self._shared.nodes[name]
         if record.health is not None:
@@ -195,7 +200,7 @@ class Monitor:
     def _notify_mode(
         self, node: Node, zone: str, found: Examination, now: Instant
     ) -> list[Command]:
-        """Notify the eviction mode of the node's Ready status, if it has a Ready condition."""
+        """Pass the Ready status of `node` to the eviction mode, if it has a Ready condition."""
         if found.current is None:
             self._stop_requeuing(node.metadata.name)
             return []
@@ -255,7 +260,10 @@ class Monitor:
             self._shared.eviction.queues.swap_limiter(zone, rate, now)
 
     def _stop(self, now: Instant) -> list[Command]:
-        """Remove the NoExecute taints of all nodes. Their timeouts restart with the next pass."""
+        """Treat every node as ready: remove its NoExecute taints and its queue entry.
+
+        The next pass examines every node.
+        """
         commands: list[Command] = []
         for name, _, node in self._shared.nodes.existing():
             zone = zone_key(node, self._config)
@@ -274,9 +282,9 @@ class Monitor:
                 record.health = replace(record.health, probe=now, ready_since=now)
 
     def _note_forgotten(self, now: Instant) -> None:
-        """Schedule the not-ready nodes of untracked zones for examination.
+        """Schedule the not-ready nodes of untracked zones for examination by the next pass.
 
-        An untracked zone gets a new state and a new queue in each pass.
+        Each pass opens an untracked zone again, with a new state and a new queue.
         """
         for zone in self._zones.untracked():
             for name in self._zones.members(zone):

@@ -3,9 +3,9 @@
 An edit without effect, because for example the taint already exists, produces no write. A merge
 patch replaces the whole taint list, so it contains the resourceVersion from which it was computed.
 
-NoSchedule taints mirror node conditions (memory pressure, unschedulable, ...). They are reconciled
-with the conditions, regardless of who added or removed a taint. Taints with other effects are not
-changed: NoExecute taints are added elsewhere or by users.
+NoSchedule taints mirror node conditions (memory pressure, ...) and the cordon. They are reconciled
+with these, regardless of who added or removed a taint. This reconciliation does not change taints
+with other effects: the eviction mode adds and removes NoExecute taints.
 
 upstream: pkg/controller/controller_utils.go:AddOrUpdateTaintOnNode, RemoveTaintOffNode,
 pkg/util/taints/taints.go:AddOrUpdateTaint, DeleteTaint,
@@ -52,7 +52,7 @@ KEYS: Final = frozenset({*KEY_OF_CONDITION.values(), UNSCHEDULABLE})
 
 
 def desired_keys(node: Node) -> tuple[str, ...]:
-    """Return the keys of the NoSchedule taints that the conditions of `node` require."""
+    """Return the keys of the NoSchedule taints that the conditions and cordon of `node` require."""
     keys = [
         key
         for one in node.status.conditions
@@ -68,7 +68,10 @@ def missing_keys(node: Node) -> tuple[str, ...]:
 
 
 def stale_keys(node: Node) -> tuple[str, ...]:
-    """Return the keys of NoSchedule taints on `node` that no condition requires any more."""
+    """Return the keys of the NoSchedule taints on `node` that are no longer required.
+
+    Only taints that mirror a condition or a cordon are included (KEYS).
+    """
     desired = desired_keys(node)
     return tuple(key for key in _present_keys(node) if key not in desired)
 
@@ -105,7 +108,7 @@ class UntaintNoExecute:
 
 @dataclass(frozen=True, slots=True)
 class AddNoSchedule:
-    """Adds the NoSchedule taints that the node's conditions require."""
+    """Adds the required NoSchedule taints that the node lacks (`missing_keys`)."""
 
     def command(self, node: Node, now: Instant) -> Command | None:
         """Return the write for this version of `node`; None if the write would change nothing."""
@@ -115,7 +118,7 @@ class AddNoSchedule:
 
 @dataclass(frozen=True, slots=True)
 class RemoveNoSchedule:
-    """Removes the NoSchedule taints that no condition requires any more."""
+    """Removes the NoSchedule taints that are no longer required (`stale_keys`)."""
 
     def command(self, node: Node, now: Instant) -> Command | None:
         """Return the write for this version of `node`; None if the write would change nothing."""
@@ -176,9 +179,9 @@ def has_no_execute(node: Node, key: str) -> bool:
 def with_taints(
     taints: tuple[Taint, ...], keys: Iterable[str], effect: str, now: Instant
 ) -> tuple[Taint, ...]:
-    """Return `taints` with a taint of `effect` for each of `keys`.
+    """Return `taints` with a taint of `effect`, added at `now`, for each of `keys`.
 
-    An existing taint with this key and effect is replaced in place.
+    An existing taint with the same key and effect is replaced in place.
     """
     result = list(taints)
     for key in keys:

@@ -14,7 +14,10 @@ class NodePods:
         self._known: dict[str, Pod] = {}
 
     def put(self, pod: Pod) -> Pod | None:
-        """Store a new version of `pod`; return the previous version, None if there is none."""
+        """Store a new version of `pod` if it is bound; return its previous bound version.
+
+        Returns None if no bound version of `pod` was stored.
+        """
         key, node = pod.key, pod.spec.node_name
         before = self._known.get(key)
         if before is not None and before.spec.node_name != node:

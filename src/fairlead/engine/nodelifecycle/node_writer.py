@@ -6,7 +6,8 @@
 
 The command of an edit is computed from the newest known version when the edit is sent. After a
 conflict, it is computed again from the next version; upstream retries after a short delay instead.
-Any other failure ends the edit and is returned to the submitter.
+Any other failure ends the edit, and so does a conflict of a `MarkUnknown` edit. `settle` returns
+the failure.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Settled:
 class _PendingEdits:
     """The pending edits of one node.
 
-    `sent` is the command of the first edit while it is in flight.
+    `sent` is the command of the first edit while it is in flight. `refused_version` is the
+    resourceVersion for which the server reported a conflict, "" if there was no conflict.
     """
 
     edits: deque[NodeEdit] = field(default_factory=deque)
@@ -61,7 +63,7 @@ class NodeWriter:
         self._pending: dict[str, _PendingEdits] = {}
 
     def submit(self, name: str, edits: tuple[NodeEdit, ...], now: Instant) -> list[Command]:
-        """Queue `edits` after the edits that are already pending for the node.
+        """Queue `edits` after the node's pending edits; return the command to send now, if any.
 
         A level-triggered edit (see LEVEL) is not queued if an equal edit is already waiting.
         """

@@ -90,7 +90,7 @@ class PodGarbageCollector:
         return self._next_pass
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Run one pass, and return the deletions."""
+        """Run one pass; return its status patches and deletions."""
         self._last_pass, self._next_pass = now, None
         deleted_nodes = self._deleted_nodes(now)
         commands: list[Command] = []
@@ -197,7 +197,7 @@ class PodGarbageCollector:
     def _excess(self) -> list[Pod]:
         """Return the finished pods over the threshold, evicted and oldest pods first.
 
-        Returns no pods if the threshold is 0.
+        Returns no pods if the threshold is 0 or negative.
         """
         count = len(self._terminated) - self._threshold
         if self._threshold <= 0 or count <= 0:

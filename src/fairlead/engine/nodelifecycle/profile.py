@@ -21,15 +21,16 @@ BETA_ARCH: Final = "beta.kubernetes.io/arch"
 class VersionProfile:
     """The behavior of one upstream version.
 
-    The description of a boolean field applies if the field is True.
+    The description of a boolean field applies if the field is True. `has_pod_eviction`: the older
+    mode, which deletes the pods of not-ready nodes, and its flags and feature gates exist.
 
     `zone_labels`, `region_labels`: labels that hold a node's zone and region; the first label that
     is present applies. `label_copies`: (source, copy) pairs of node labels that are kept equal.
     `excludes_labelled`: nodes labelled exclude-disruption do not count for their zone's state.
-    `excludes_masters`: nodes with names of masters do not count either. `taints_by_current`:
-    NoExecute taints follow the Ready condition after the pass; if False, the condition before it.
-    `requeues_untainted`: each pass queues not-ready nodes again whose taint is missing.
-    `marks_late_bound_pods`: pods bound to a not-ready node are marked not ready as well.
+    `excludes_masters`: nodes whose names end like those of masters do not count either.
+    `taints_by_current`: NoExecute taints follow the Ready condition after the pass; if False, the
+    condition before it. `requeues_untainted`: each pass queues not-ready nodes again whose taint is
+    missing. `marks_late_bound_pods`: pods bound to a not-ready node are marked not ready as well.
     `reports_unready_pods`: a pod that is marked not ready gets an event. `uses_leases`: a renewed
     node lease counts as a heartbeat, like a posted status. `taints_by_condition`: conditions and
     cordons become NoSchedule taints.

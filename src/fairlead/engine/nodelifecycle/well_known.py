@@ -34,7 +34,7 @@ OPPOSITE_TAINT: Final = {NOT_READY: UNREACHABLE, UNREACHABLE: NOT_READY}
 
 
 def ready_condition(node: Node) -> NodeCondition | None:
-    """Return the Ready condition of `node`; None if the kubelet has never posted one."""
+    """Return the Ready condition of `node`; None if `node` has no Ready condition."""
     found = condition(node, READY)
     assert found is None or isinstance(found, NodeCondition)
     return found

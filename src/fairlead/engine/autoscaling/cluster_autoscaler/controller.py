@@ -281,7 +281,7 @@ class ClusterAutoscaler:
         return self._provider.undelivered
 
     def is_waiting(self, now: Instant) -> bool:
-        """Return whether the autoscaler will change the cluster even if nothing else happens."""
+        """Return whether the autoscaler may still change the cluster if nothing else happens."""
         autoscaler, options = self.autoscaler, self._options
         context, planner = autoscaler.context, autoscaler.planner
         if self._provider.next_due() is not None or autoscaler.actuator.next_due() is not None:

@@ -25,13 +25,13 @@ class FleetRepair:
     """Deletes failed instances and corrects target sizes, before a loop scales node groups."""
 
     def __init__(self, context: AutoscalingContext) -> None:
-        """Delete instances and resize groups through the provider of `context`."""
         self._context = context
 
     def remove_old_unregistered(self, now: Instant) -> None:
         """Delete instances that still have no Node after the maximum provision time.
 
-        No group falls below its minimum size, except with --force-delete-unregistered-nodes.
+        No group falls below its minimum size, except with --force-delete-unregistered-nodes. The
+        first refusal by the provider ends the deletions.
         """
         context = self._context
         by_group: dict[str, list[str]] = {}
@@ -91,9 +91,10 @@ class FleetRepair:
         return list(provider_ids)
 
     def fix_sizes(self, now: Instant) -> bool:
-        """Lower the target size of each group that has had too few nodes for too long.
+        """Lower the target size of each group that has fewer nodes than its target size.
 
-        Returns whether a target size was lowered. Raises RepairError.
+        A group is left alone until the mismatch has lasted for the maximum provision time. Returns
+        whether a target size was lowered. Raises RepairError if the provider refuses.
         """
         context, has_fixed = self._context, False
         for group in context.provider.node_groups():

@@ -50,7 +50,12 @@ class Listers:
     # --- writing ---------------------------------------------------------------------------
 
     def put(self, changed: ApiObject) -> None:
-        """Store a new or changed object. A changed object keeps its position in the order."""
+        """Store a new or changed object.
+
+        Objects of kinds that the autoscaler does not read are ignored. Finished pods and pods of
+        ignored schedulers are removed instead. A changed object keeps its position in the order of
+        creation. A pod that was created again under the same name gets a new position.
+        """
         if isinstance(changed, Pod):
             self._put_pod(changed)
         elif isinstance(changed, Node):
@@ -100,7 +105,7 @@ class Listers:
         return self._by_kind.get(type(one), {}).get(one.key)
 
     def get(self, kind: type[View], key: str) -> View | None:
-        """Return the object of `kind` with key `namespace/name`."""
+        """Return the object of `kind` with key `namespace/name`; None if there is none."""
         found = self._by_kind[kind].get(key)
         return found if isinstance(found, kind) else None
 
@@ -135,8 +140,8 @@ class Listers:
     def in_snapshot(self, pod: Pod) -> Pod | None:
         """Return `pod` as the snapshot contains it: bound to its node or its nominated node.
 
-        Returns None if the pod has neither node, is expendable or terminal, or has an ignored
-        scheduler.
+        Returns None if the pod has neither node, is terminal or expendable, or has an ignored
+        scheduler. Also returns None for a terminating pod that is not bound.
         """
         if is_terminal(pod) or (self._allowed and pod.spec.scheduler_name not in self._allowed):
             return None

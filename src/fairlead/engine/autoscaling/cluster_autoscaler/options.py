@@ -50,7 +50,7 @@ class NodeGroupOptions:
     zero_or_max_node_scaling: bool = False
 
     def overridden(self, overrides: Mapping[str, Any]) -> NodeGroupOptions:
-        """Return a copy of these options with the values of `overrides`, which are by flag name.
+        """Return a copy of these options with `overrides`, a map of flag names to values.
 
         Raises OptionError.
         """
@@ -214,7 +214,7 @@ def _integer(value: Any) -> int:
 
 
 def _ratio(value: Any) -> float:
-    """Return a finite number. Raises ValueError for NaN: its comparisons are all false."""
+    """Return a finite number. Raises ValueError for other values, such as NaN."""
     if isinstance(value, bool) or not isfinite(number := float(value)):
         raise ValueError(value)
     return number

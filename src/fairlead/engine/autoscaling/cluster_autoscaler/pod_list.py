@@ -39,7 +39,6 @@ class PodList:
     """Selects the pods that need new nodes, and remembers for later loops which nodes pods fit."""
 
     def __init__(self, context: AutoscalingContext) -> None:
-        """Try the pods on the nodes in the snapshot of `context`."""
         self._context = context
         self._simulator = HintingSimulator(context.snapshot)
 
@@ -47,8 +46,9 @@ class PodList:
         """Return the pods that need a new node, by descending priority.
 
         `pods` are the pending pods; pods that will be evicted from the `drained` nodes are added.
-        Pods that fit the snapshot are placed there for the rest of the loop: they use resources,
-        raise utilization, and must move if scale-down removes their node.
+        Expendable pods and DaemonSet pods are not returned. Pods that fit the snapshot are placed
+        there for the rest of the loop: they use resources, raise utilization, and must move if
+        scale-down removes their node.
         """
         snapshot = self._context.snapshot
         cutoff = self._context.options.expendable_pods_priority_cutoff

@@ -34,7 +34,7 @@ class NodeResources:
     """The resources of nodes. All nodes of a group count as equal to the group's first node."""
 
     def __init__(self, provider: CloudProvider) -> None:
-        """Read groups from `provider`. Values are cached, so create a new object in each loop."""
+        """`provider` determines the group of a node. Values are cached for one loop."""
         self._provider = provider
         self._by_group: dict[str, Amounts] = {}
 

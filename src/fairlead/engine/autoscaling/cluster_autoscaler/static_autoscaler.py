@@ -128,7 +128,7 @@ class StaticAutoscaler:
     # --- following the cluster -------------------------------------------------------------
 
     def put(self, changed: ApiObject) -> None:
-        """Store a new or changed object."""
+        """Pass a new or changed object to the listers and the snapshot."""
         self.context.listers.put(changed)
         self.context.snapshot.put(changed)
 

@@ -97,7 +97,7 @@ class TemplateProvider:
         options: AutoscalingOptions,
         taints: TaintConfig,
     ) -> None:
-        """Read nodes and their pods from `snapshot`."""
+        """`snapshot` contains the nodes from which templates are built, with their pods."""
         self._provider = provider
         self._snapshot = snapshot
         self._options = options

@@ -244,9 +244,9 @@ class _Sort:
 def go_resorted(elements: list[Element], keys: list[int]) -> list[Element]:
     """Return the same as `go_sorted`, for a list in which at most one element is out of place.
 
-    Go sorts such a list by insertion, which is stable, so Python's sort gives the same result. The
-    exceptions go to `go_sorted`: the pivot's samples contain the element, or the list is too short
-    for Go's shortcut.
+    Go sorts such a list by insertion, which is stable, so Python's sort gives the same result. If
+    the pivot's samples contain that element, or the list is too short for Go's shortcut,
+    `go_sorted` sorts the list.
     """
     n = len(keys)
     if n > _INSERTION_MAX:

@@ -2,8 +2,8 @@
 
 Overlays are applied by descending weight. An overlay changes the offerings and resources that it
 selects, except those that an overlay with a higher weight has already changed. If two overlays of
-the same weight change the same value, they conflict. Of these, the overlay that is later by name is
-ignored for all pools.
+the same weight change the same value, they conflict. Of these, the overlay whose name comes first
+in alphabetical order is ignored for all pools.
 
 upstream: pkg/controllers/nodeoverlay/{controller,store}.go, pkg/apis/v1alpha1/nodeoverlay.go
 """
@@ -71,7 +71,7 @@ class OverlaidTypes:
         types_of: Callable[[NodePool], InstanceTypeTable],
         options: KarpenterOptions,
     ) -> None:
-        """Apply the overlays of `cluster` to the types that `types_of` returns for each NodePool.
+        """`types_of` returns the instance types of a NodePool without the overlays of `cluster`.
 
         Without the feature gate NodeOverlay, overlays have no effect.
         """
@@ -85,7 +85,7 @@ class OverlaidTypes:
         self._tables: dict[tuple[str, InstanceTypeTable], InstanceTypeTable] = {}
 
     def validation(self) -> dict[str, str]:
-        """Return the status and reason of the ValidationSucceeded condition, by overlay."""
+        """Return `status/reason` of the condition ValidationSucceeded, by overlay."""
         self._evaluate()
         return dict(self._status)
 

@@ -74,7 +74,7 @@ _HEALTHY: Final = "NodeRegistrationHealthy"
 def karpenter_view(one: Unstructured) -> NodePool | NodeClaim | NodeOverlay | None:
     """Return the typed view of a custom resource of Karpenter.
 
-    Returns None for an object of any other kind.
+    Returns None for an object of any other kind, and for an object whose fields are invalid.
     """
     view = _VIEWS.get(one.kind)
     if view is None or not one.api_version.startswith(f"{GROUP}/"):
@@ -89,9 +89,9 @@ def karpenter_view(one: Unstructured) -> NodePool | NodeClaim | NodeOverlay | No
 
 
 def _hashed(one: NodePool | NodeClaim | NodeOverlay) -> NodePool | NodeClaim | NodeOverlay:
-    """Return a NodePool with the hash of its template, without requirements.
+    """Return a NodePool with annotations that contain the hash of its template.
 
-    Other objects are returned unchanged.
+    Requirements and resources do not count for the hash. Other objects are returned unchanged.
     """
     # upstream: pkg/apis/v1/nodepool.go:Hash
     if not isinstance(one, NodePool):

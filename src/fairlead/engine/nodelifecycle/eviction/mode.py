@@ -1,4 +1,4 @@
-"""EvictionMode: the action on a node that gets a token of its zone; upstream has two modes.
+"""EvictionMode: the interface of upstream's two ways to evict the pods of not-ready nodes.
 
 Since 1.13, not-ready nodes get NoExecute taints, and pods that do not tolerate these taints are
 evicted (`NoExecuteTaintMode`). Before 1.13, and with the gate TaintBasedEvictions off, the pods of
@@ -51,7 +51,7 @@ class EvictionMode(Protocol):
         ...
 
     def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
-        """Handle a node that is ready or new, or any node when all evictions stop."""
+        """Return the writes for a ready or new node, or for any node if all evictions stop."""
         ...
 
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
@@ -62,5 +62,8 @@ class EvictionMode(Protocol):
         ...
 
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:
-        """Process the node `name`, which got a token. Its queue entry is finished or retried."""
+        """Process the node `name`, which got a token; return the writes.
+
+        The queue entry of the node is finished or retried.
+        """
         ...

@@ -4,8 +4,9 @@
     opposite taint    swap the taints immediately: add the new taint, then remove the old one
     ready again       the next pass removes both taints
 
-The not-ready and the unreachable taint exclude each other. Each pass queues every not-ready node
-again whose taint is missing. So the last pass, not the time of the failure, determines the order.
+The not-ready and the unreachable taint exclude each other. If `requeues` is set, each pass queues
+every not-ready node again whose taint is missing. So the last pass, not the time of the failure,
+determines the order.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:processTaintBaseEviction,
 markNodeForTainting, markNodeAsReachable, doNoExecuteTaintingPass
@@ -74,7 +75,7 @@ class NoExecuteTaintMode:
         return []
 
     def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
-        """Remove the not-ready and unreachable taints from the node."""
+        """Remove the node from its queue, and remove its not-ready and unreachable taints."""
         name = node.metadata.name
         self._queues[zone].remove(name)
         edits = tuple(
@@ -87,7 +88,10 @@ class NoExecuteTaintMode:
         return None
 
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:
-        """Add the taint that belongs to the node's current Ready status."""
+        """Add the taint for the node's current Ready status, and remove the opposite taint.
+
+        If the node has no Ready condition, its queue entry is retried after NO_CONDITION_RETRY.
+        """
         queue, node = self._queues[zone], self._find(name)
         ready = None if node is None else ready_condition(node)
         if node is not None and ready is None:

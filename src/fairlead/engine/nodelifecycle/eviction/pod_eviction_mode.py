@@ -73,7 +73,10 @@ class PodEvictionMode:
         return None if since is None else since + self._timeout
 
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:
-        """Delete the pods of the node `name`, except DaemonSet pods."""
+        """Set status.reason of the pods on the node `name` to NodeLost, and delete the pods.
+
+        Pods of DaemonSets and pods that are already terminating are not deleted.
+        """
         self._queues[zone].finish(name)
         node = self._find(name)
         if node is not None:

@@ -74,7 +74,7 @@ class _Timer:
 
 @dataclass(slots=True)
 class _Try:
-    """A deletion that was sent and has no outcome yet."""
+    """A deletion that has not succeeded yet: it is in flight or waits for its next try."""
 
     command: DeleteObject
     node: str
@@ -96,7 +96,7 @@ class TaintEviction:
         """Start without objects.
 
         If `is_taking_over` is set, the first list of objects counts as already known: timers start
-        when the taints were added, and terminating pods are not deleted again.
+        when the taints were added, and a terminating pod gets no new timer.
         """
         self._profile = profile
         self._reporter = reporter
@@ -110,7 +110,7 @@ class TaintEviction:
         self._retries: TimerQueue[ObjectRef] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Evaluate the pods that `stimulus` affects; return the evictions."""
+        """Evaluate the pods that `stimulus` affects; return the evictions and their events."""
         match stimulus:
             case ObjectChanged(Pod() as pod):
                 return self._see_pod(pod, now)
@@ -205,7 +205,7 @@ class TaintEviction:
     def _time(
         self, pod: Pod, taints: tuple[Taint, ...], limit_s: int, now: Instant
     ) -> list[Command]:
-        """Start a timer for the pod.
+        """Start a timer that evicts the pod in `limit_s` seconds; if that is 0, evict it now.
 
         A timer that is already running stays, unless it was started at this instant.
         """
@@ -286,7 +286,7 @@ class TaintEviction:
 def _tolerated_since(pod: Pod, taints: tuple[Taint, ...], now: Instant) -> Instant:
     """Return the time since which `pod` and all `taints` exist.
 
-    Returns `now` if a timestamp is missing.
+    A timestamp that is missing or invalid counts as `now`.
     """
     texts = (pod.metadata.creation_timestamp, *(taint.time_added for taint in taints))
     return min(now, max(_instant(text, now) for text in texts))

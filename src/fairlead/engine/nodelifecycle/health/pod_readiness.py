@@ -30,7 +30,7 @@ EVENT_NOTE: Final = "Node is not ready"
 
 
 class NotReadyMarker:
-    """Sets the Ready condition of pods to False, and records an event after each write."""
+    """Sets the Ready condition of pods to False; if `reports` is set, also records events."""
 
     def __init__(self, *, reports: bool) -> None:
         """If `reports` is set, an event is recorded for each marked pod."""
@@ -57,9 +57,10 @@ class NotReadyMarker:
         return [mark]
 
     def settle(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Return the event for a written mark.
+        """Return the event that follows the outcome of a mark, if marks are reported.
 
-        If the write failed, schedule a retry for the node.
+        There is no event if the pod no longer exists. After any other failure, the pod's node is
+        added to `nodes_to_retry`, and the event is still returned.
         """
         command = outcome.command
         if not isinstance(command, PatchStatus):

@@ -4,8 +4,8 @@ All queues are processed at the same times. A zone that is opened again gets a n
 full bucket; entries of the old queue are dropped. A queue outlives its zone.
 
 Two upstream defects are reproduced here under `DefectPolicy.UPSTREAM`. First, a stopped limiter
-reports the rate 1, so a limiter with rate 1 never replaces it. Second, a rate of 0 is an ordinary
-bucket. Its initial token allows one eviction although evictions are stopped.
+reports the rate 1, so a limiter with rate 1 never replaces it. Second, a zone whose initial rate is
+0 gets an ordinary bucket. Its initial token allows one eviction although evictions are stopped.
 
 The life of a name in a `RateLimitedQueue`:
 
@@ -72,7 +72,7 @@ class ZoneQueues:
         return zone in self._queues
 
     def open(self, zone: str, now: Instant) -> None:
-        """Create the queue of `zone`."""
+        """Create an empty queue for `zone`, in place of its old queue."""
         stopped = NeverLimiter(self._never_rate) if self._begins_stopped else None
         self._queues[zone] = RateLimitedQueue(stopped or TokenBucket(self._rate, now))
 
@@ -81,7 +81,10 @@ class ZoneQueues:
         self._queues[zone].swap_limiter(rate, self._never_rate, now)
 
     def next_attempt(self, now: Instant) -> Instant | None:
-        """Return the first tick at which an entry gets a token; None if there is no such tick."""
+        """Return the first tick from `now` on at which a queue with entries has a token.
+
+        Returns None if there is no such tick.
+        """
         earliest = max(now, self._processed_at + 1)
         dues = [
             queue.limiter.next_acceptance(self._ticks, earliest)
@@ -91,10 +94,11 @@ class ZoneQueues:
         return min((due for due in dues if due is not None), default=None)
 
     def accepted(self, now: Instant, last_pass: Instant) -> Iterator[tuple[str, str]]:
-        """Yield (zone, name) for each entry that gets a token.
+        """Yield (zone, name) for each entry that is due and gets a token at `now`.
 
         The caller must finish or retry the entry before it continues the iteration. The token is
-        used whether or not the entry is finished.
+        used whether or not the entry is finished. An entry that is not due yet uses a token without
+        being yielded.
         """
         self._processed_at = now
         for zone in sorted(self._queues):
@@ -126,7 +130,7 @@ class RateLimitedQueue:
         return name in self._due
 
     def requeue_each_pass(self, name: str) -> None:
-        """Make `name` wait with the time of the last pass, in any state of `name`."""
+        """Make `name` wait with the time of the last pass, even if it was handled before."""
         if name in self._waiting and self._due[name] is None:
             return
         self.remove(name)
@@ -135,7 +139,7 @@ class RateLimitedQueue:
         insort(self._requeued, name)
 
     def stop_requeuing(self, name: str, last_requeued: Instant) -> None:
-        """Set the time of the requeued entry of `name` to `last_requeued`."""
+        """Set the time of the entry of `name` to `last_requeued`, if it is a requeued entry."""
         if name in self._waiting and self._due[name] is None:
             self._take_out(name)
             self._put_in(name, last_requeued)
@@ -197,11 +201,11 @@ class RateLimitedQueue:
     # --- the rate ------------------------------------------------------------------------------
 
     def swap_limiter(self, rate: float, never_rate: float, now: Instant) -> None:
-        """Change the rate to `rate`. A limiter with the same rate is kept.
+        """Change the rate to `rate`; a `rate` of 0 stops evictions.
 
-        The new limiter starts empty if the old limiter has no token now, otherwise full. (The check
-        takes a token of the old limiter, which is discarded anyway.) `never_rate` is the rate that
-        a stopped limiter reports.
+        A limiter with the same rate is kept. The new limiter starts empty if the old limiter has no
+        token now, otherwise full. (The check takes a token of the old limiter, which is discarded
+        anyway.) `never_rate` is the rate that a stopped limiter reports.
         """
         # upstream: rate_limited_queue.go:SwapLimiter
         if self.limiter.rate == as_float32(rate):

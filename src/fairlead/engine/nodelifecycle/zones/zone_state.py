@@ -64,7 +64,8 @@ def zone_state(count: ZoneCount, config: NodeLifecycleConfig) -> ZoneState:
 def eviction_rate(state: ZoneState, count: ZoneCount, config: NodeLifecycleConfig) -> float:
     """Return the eviction rate of the zone in nodes per second; 0 stops evictions.
 
-    If a single zone is fully disrupted, its nodes are evicted at the normal rate.
+    A fully disrupted zone has the normal rate. (If all zones are fully disrupted, `ZoneStates`
+    stops evictions.)
     """
     if state is not ZoneState.PARTIAL_DISRUPTION:
         return config.node_eviction_rate

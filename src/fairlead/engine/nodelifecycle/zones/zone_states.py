@@ -205,7 +205,7 @@ class ZoneReport:
         self._reported: dict[str, _Known] = {}
 
     def report(self, zones: ZoneStates, now: Instant) -> None:
-        """Report the zones that have changed. For a zone without nodes, the state is ""."""
+        """Report the zones that have changed. For a zone without counted nodes, the state is ""."""
         is_full = all(state is ZoneState.FULL_DISRUPTION for state in zones.states.values())
         for zone in sorted({*zones.states, *self._reported}):
             known = self._known(zones, zone, is_full=is_full)

@@ -106,7 +106,7 @@ class NodeGroup(Protocol):
 
 
 class CloudProvider(Protocol):
-    """All node groups, and the prices of nodes and pods."""
+    """The provider's interface: its node groups, and the prices of nodes and pods."""
 
     @property
     def gpu_label(self) -> str:

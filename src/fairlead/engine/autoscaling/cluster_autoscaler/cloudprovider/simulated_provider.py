@@ -53,10 +53,10 @@ _NOT_IN_NAME: Final = re.compile(r"[^a-z0-9.-]+")
 class NodeGroupSpec:
     """A node group as a dump or a file describes it.
 
-    A Node belongs to the group if it has all `labels` and `annotations`. `template` is a Node as
-    JSON, None if nothing is known about the group's nodes. `price` is per hour. `out_of_capacity`
-    contains periods, as (begin, end) in ns since the start of the run. `overrides` are options by
-    flag name.
+    A Node belongs to the group if it has all `labels` and `annotations`, which must not both be
+    empty. `template` is a Node as JSON, None if nothing is known about the group's nodes. `price`
+    is per hour. `out_of_capacity` contains periods, as (begin, end) in ns since the start of the
+    run. `overrides` are options by flag name.
     """
 
     id: str
@@ -162,7 +162,7 @@ class SimulatedNodeGroup:
     def delete_nodes(
         self, provider_ids: Sequence[str], now: Instant, *, force: bool = False
     ) -> None:
-        """Delete machines and lower the target size.
+        """Delete machines and lower the target size; unknown `provider_ids` are ignored.
 
         Raises ProviderError if the group would fall below its minimum size, unless `force` is set.
         """

@@ -33,10 +33,10 @@ class ExponentialBackoff:
         self._failures: dict[str, _Failure] = {}
 
     def back_off(self, group: str, now: Instant, code: str = "", message: str = "") -> Instant:
-        """Record a failure of `group`; return the time from which the group may grow again.
+        """Record a failure of `group`; return the end of its backoff.
 
         `code` and `message` are the provider's. A failure during a backoff keeps the backoff's
-        duration; a later failure doubles it.
+        duration; a later failure doubles it, up to the maximum.
         """
         known = self._failures.get(group)
         duration = self._initial

@@ -20,7 +20,7 @@ REFRESH_INTERVAL: Final[DurationNs] = seconds(120)
 class InstanceCache:
     """Cache of the groups' instances.
 
-    It is renewed every 2 minutes; `invalidate` renews one group.
+    All groups are read again every 2 minutes, a single group after `invalidate`.
     """
 
     def __init__(self, provider: CloudProvider) -> None:
@@ -29,7 +29,7 @@ class InstanceCache:
         self._next_refresh: Instant | None = None
 
     def refresh_if_due(self, now: Instant) -> None:
-        """Read the instances of all groups, if the last refresh is older than the interval."""
+        """Read the instances of all groups if a refresh is due (every 2 minutes)."""
         if self._next_refresh is None:
             self._next_refresh = now
         if now < self._next_refresh:

@@ -52,8 +52,9 @@ _KNOWN_MAX: Final = 20_000
 def node_readiness(node: Node) -> NodeReadiness:
     """Return the readiness of `node`; a node without a Ready condition is not ready.
 
-    The Ready condition must not be False or Unknown. Memory pressure and the unreachable taint are
-    ignored.
+    A node is also not ready if its Ready condition is False or Unknown, DiskPressure or
+    NetworkUnavailable is True, or it has a taint in _NOT_READY_TAINTS. Memory pressure and the
+    unreachable taint are ignored.
     """
     known = _known.get(id(node))
     if known is not None:

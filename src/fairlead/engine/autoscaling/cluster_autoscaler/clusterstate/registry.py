@@ -56,7 +56,10 @@ class ScaleUpRequest:
 
 @dataclass(slots=True)
 class Readiness:
-    """The names of the nodes of one group, or of all groups, by readiness."""
+    """The names of the nodes of one group, or of all groups, by readiness.
+
+    `unregistered` and `long_unregistered` contain the providerIDs of instances that have no Node.
+    """
 
     ready: list[str] = field(default_factory=list)
     unready: list[str] = field(default_factory=list)

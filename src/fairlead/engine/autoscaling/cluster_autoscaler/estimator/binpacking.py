@@ -217,7 +217,7 @@ def estimate(
     *,
     fast_path: bool = False,
 ) -> BinpackingEstimate:
-    """Return the number of nodes like `template` that the pods of `groups` need, and these pods.
+    """Return the number of nodes like `template` that `groups` of pods need, and the placed pods.
 
     At most `limit` nodes are added (None: any number). If `fast_path` is set, the group that
     benefits most is packed last, by arithmetic (--fastpath-binpacking-enabled).

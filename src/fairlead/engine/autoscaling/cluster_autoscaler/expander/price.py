@@ -1,4 +1,8 @@
-"""The price expander: compares options by price, weighted by the fitness of their node size.
+"""The price expander: keeps the options with the lowest score, unfitness times price ratio.
+
+The price ratio is the price of the new nodes divided by the price of the pods that they help. The
+unfitness is 1 for nodes with the preferred number of cores, larger for other nodes, and 1000 for
+nodes with a GPU.
 
 upstream: expander/price/{price,preferred}.go
 """
@@ -35,10 +39,10 @@ _PREFERRED_CORES_MAX: Final = 32
 
 
 class Cheapest:
-    """Keeps the cheapest options; drops options whose price is unknown."""
+    """Keeps the options with the lowest score; drops options whose price is unknown."""
 
     def __init__(self, provider: CloudProvider, cluster_nodes: int) -> None:
-        """Read prices from `provider`.
+        """`provider` returns the prices of nodes and pods.
 
         `cluster_nodes`, the number of nodes in the cluster, determines the preferred node size.
         """

@@ -39,7 +39,7 @@ class HighestPriority:
     """
 
     def __init__(self, text: str | None, events: EventLog) -> None:
-        """Read `text`, the ConfigMap's `data.priorities`; None if there is no ConfigMap."""
+        """`text` is the ConfigMap's `data.priorities`, None if there is no ConfigMap."""
         self._text = text
         self._events = events.about(CONFIG_MAP)
 

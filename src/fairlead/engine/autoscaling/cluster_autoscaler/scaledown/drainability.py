@@ -85,7 +85,7 @@ class PodsToMove:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no pod has to move and no pod blocks the removal."""
+        """Whether no pod except DaemonSet pods has to move and no pod blocks the removal."""
         return self.blocking is None and not self.pods
 
 
@@ -93,7 +93,7 @@ class DrainRules:
     """Classifies the pods of a node by upstream's drain rules."""
 
     def __init__(self, options: AutoscalingOptions) -> None:
-        """Apply the rules with the flags in `options`."""
+        """`options` contains the flags that the rules read."""
         self._options = options
 
     def pods_to_move(
@@ -103,7 +103,10 @@ class DrainRules:
         listers: Listers | None = None,
         budgets: RemainingBudgets | None = None,
     ) -> PodsToMove:
-        """Classify `pods` in order. If `listers` is None, controllers are not looked up."""
+        """Classify `pods` in order, up to the first pod that blocks the removal of the node.
+
+        If `listers` is None, controllers are not looked up. If `budgets` is None, no budget blocks.
+        """
         asked = _Question(self._options, now, listers, budgets or RemainingBudgets())
         found = PodsToMove()
         for pod in pods:
@@ -119,9 +122,10 @@ class DrainRules:
     def emptiness(self, pods: Iterable[Pod], now: Instant) -> tuple[tuple[bool, bool], bool]:
         """Return ((is empty, must wait), is lasting) for a node with `pods`.
 
-        The node is empty if no pod has to move and no pod blocks the removal. It must wait if it is
-        empty and some pods must complete first. The result is lasting if it holds until `pods`
-        change: no rule that decided it compares times. Controllers and budgets are not looked up.
+        The node is empty if no pod except DaemonSet pods has to move and no pod blocks the removal.
+        It must wait if it is empty and some pods must complete first. The result is lasting if it
+        holds until `pods` change: no rule that decided it compares times. Controllers and budgets
+        are not looked up.
         """
         asked = _Question(self._options, now, None, RemainingBudgets())
         waits, is_empty, is_lasting = False, True, True

@@ -50,7 +50,7 @@ class EligibilityChecker:
     """
 
     def __init__(self, context: AutoscalingContext, unremovable: UnremovableNodes) -> None:
-        """Record the reasons for rejected nodes in `unremovable`."""
+        """Reasons for rejecting nodes are recorded in `unremovable`."""
         self._context = context
         self._unremovable = unremovable
         self.utilizations: dict[str, Utilization] = {}

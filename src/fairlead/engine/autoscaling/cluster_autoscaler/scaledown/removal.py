@@ -72,8 +72,9 @@ class RemovalSimulator:
     def emptiness(self, name: str, now: Instant) -> tuple[bool, bool]:
         """Return (is empty, must wait) for the node `name`.
 
-        The node is empty if no pod has to move. It must wait if some of its pods must complete
-        first. Drain rules that read controllers or disruption budgets are not applied.
+        The node is empty if no pod except DaemonSet pods has to move and no pod blocks the removal.
+        It must wait if it is empty and some of its pods must complete first. Drain rules that read
+        controllers or disruption budgets are not applied.
         """
         revision = self._context.snapshot.revision(name)
         known = self._emptiness.get(name)
@@ -113,9 +114,10 @@ class RemovalSimulator:
     def _move(
         self, node: Node, moving: list[PodInfo], destinations: Collection[str], now: Instant
     ) -> bool:
-        """Move the pods to other nodes; return whether all fit.
+        """Move the pods to other nodes and remove the node; return False if some pod fits no node.
 
-        The node stays in the snapshot, empty and tainted, as a topology domain.
+        While the pods are placed, the node stays in the snapshot, empty and tainted, as a topology
+        domain.
         """
         snapshot, name = self._context.snapshot, node.metadata.name
         info = snapshot.node(name)

@@ -105,7 +105,7 @@ class ScaleDown:
         )
 
     def _without_delayed(self, nodes: Sequence[Node], now: Instant) -> list[Node]:
-        """Return `nodes`; if delays are per group, without groups that changed recently."""
+        """Return `nodes`; if delays are per group, leave out groups that changed recently."""
         options, context = self._context.options, self._context
         for outcome in self._actuator.outcomes:
             (self._shrunk if outcome.is_success else self._failed)[outcome.group] = outcome.at

@@ -53,9 +53,10 @@ class UnneededNodes:
         self.by_name = {}
 
     def threshold(self, node: Node) -> DurationNs:
-        """Return the time for which the node must be unneeded before its deletion.
+        """Return the time for which `node` must be unneeded before its deletion.
 
-        Unready nodes have a time of their own.
+        This is `scale_down_unneeded_time` for ready nodes, `scale_down_unready_time` for other
+        nodes.
         """
         options = self._context.group_options(self._context.group_of(node))
         if node_readiness(node).is_ready:
@@ -65,7 +66,7 @@ class UnneededNodes:
     def removable_at(
         self, now: Instant, left: MinimumLeft, deletions: Mapping[str, int]
     ) -> tuple[list[NodeToBeRemoved], dict[str, UnremovableReason]]:
-        """Return (the nodes to delete now, the reasons for keeping the others).
+        """Return (the nodes to delete now, the reasons for keeping the other nodes by name).
 
         Empty nodes come first. `deletions` is the number of deletions in progress by group. Each
         returned node counts against the minimum sizes of its group and of the cluster.

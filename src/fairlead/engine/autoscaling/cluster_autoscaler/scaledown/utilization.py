@@ -100,8 +100,8 @@ def _share(
 ) -> float:
     """Return requested / allocatable of `resource`.
 
-    The requests of ignored pods are subtracted from allocatable, and do not count as requested.
-    Raises UtilizationError.
+    The requests of ignored pods are subtracted from allocatable, and do not count as requested. Nor
+    do the requests of pods that have been terminating for too long. Raises UtilizationError.
     """
     allocatable = info.node.status.allocatable
     if resource not in allocatable:

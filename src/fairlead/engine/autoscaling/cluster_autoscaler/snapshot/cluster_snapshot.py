@@ -83,7 +83,10 @@ class ClusterSnapshot:
     # --- following the cluster -------------------------------------------------------------
 
     def put(self, changed: ApiObject) -> None:
-        """Store a new or changed object. Call this only between loops."""
+        """Store a new or changed object; remove a pod that the snapshot must no longer contain.
+
+        `Listers.in_snapshot` decides about pods. Call this only between loops.
+        """
         if isinstance(changed, Pod):
             visible = self._listers.in_snapshot(changed)
             if visible is None:

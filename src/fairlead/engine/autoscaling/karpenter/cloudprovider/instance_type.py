@@ -151,8 +151,8 @@ def unmet_min_values(
     """Return the number of leading `types` that are needed to meet all minValues.
 
     The result is (number of types needed, {}). If all types together do not suffice, it is (number
-    of types, {label: number of values}) with the labels that fail. All values in the types count,
-    even if no offering has them.
+    of types, {label: number of values}) with the labels that fail. Without minValues or without
+    types, it is (0, {}). All values in the types count, even if no offering has them.
     """
     # upstream: types.go:InstanceTypes.SatisfiesMinValues
     asked = requirements.with_min_values()

@@ -44,7 +44,7 @@ class _Column:
         asked: LabelRequirement | None,
         agrees: Callable[[LabelRequirement, LabelRequirement | None], bool],
     ) -> Mask:
-        """Return a mask of the subjects with no requirement or one that `agrees` with `asked`."""
+        """Return a mask of the subjects whose requirement is missing or `agrees` with `asked`."""
         found = self._masks.get(asked)
         if found is None:
             answers = [one is None or agrees(one, asked) for one in self._distinct]

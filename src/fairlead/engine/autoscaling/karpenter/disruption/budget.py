@@ -28,7 +28,9 @@ UNLIMITED: Final = 2**31 - 1
 def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) -> dict[str, int]:
     """Return, by NodePool, the number of its nodes that may still be disrupted for `reason`.
 
-    Nodes that are not ready, or that are already being removed for any reason, count as disrupted.
+    Nodes without NodeClaim, nodes that have not initialized, and nodes whose instance is
+    terminating are not counted at all. Of the other nodes, those that are not ready or are already
+    being removed for any reason count as disrupted.
     """
     nodes: dict[str, int] = {}
     disrupting: dict[str, int] = {}
@@ -48,7 +50,7 @@ def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) ->
 def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
     """Return how many of `nodes` nodes the active budgets for `reason` allow to disrupt.
 
-    Returns UNLIMITED if no budget is active, and 0 if a budget is invalid.
+    Returns UNLIMITED if no budget is active, and 0 if a budget's schedule or duration is invalid.
     """
     found = UNLIMITED
     for one in pool.spec.disruption.budgets:

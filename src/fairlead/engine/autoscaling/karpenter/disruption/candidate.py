@@ -86,7 +86,7 @@ class Candidates:
         queued: Collection[str],
         well_known: frozenset[str],
     ) -> None:
-        """Search `cluster`. `queued` are the keys of nodes that a command is already disrupting."""
+        """`queued` are the keys of the nodes of `cluster` that a command is already disrupting."""
         self._cluster = cluster
         self._types_of = types_of
         self._queued = queued

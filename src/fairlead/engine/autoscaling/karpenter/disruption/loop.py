@@ -72,7 +72,7 @@ class DisruptionLoop:
         queue: DisruptionQueue,
         options: KarpenterOptions,
     ) -> None:
-        """Search `cluster`, except nodes that commands in `queue` are already disrupting.
+        """Nodes that commands in `queue` are already disrupting are not candidates.
 
         Replacements are simulated with `provisioner`.
         """
@@ -167,7 +167,7 @@ class DisruptionController:
         return min(due, default=None)
 
     def is_waiting(self) -> bool:
-        """Return whether a loop or a command is in progress, or a loop is due."""
+        """Return whether a loop or a command is in progress, or a loop is scheduled."""
         return self._running is not None or len(self._queue) > 0 or self._loop_at is not None
 
     def change(self, now: Instant) -> None:

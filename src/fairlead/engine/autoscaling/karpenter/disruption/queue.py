@@ -71,7 +71,11 @@ class DisruptionQueue:
         )
 
     def add(self, command: DisruptionCommand, replacements: Sequence[str], now: Instant) -> None:
-        """Add a command that waits for `replacements`, and mark its candidates for deletion."""
+        """Add a command that waits for `replacements`.
+
+        Its candidates are marked for deletion, and the existing nodes that will take pods are
+        nominated.
+        """
         queued = QueuedCommand(command, tuple(replacements), now)
         self._commands.append(queued)
         self.keys.update(queued.keys)

@@ -88,7 +88,10 @@ class ClaimConditions:
         return claim, min(due, default=None)
 
     def ripens_in(self, claim: NodeClaim, pool: NodePool | None, now: Instant) -> DurationNs | None:
-        """Return the ns until the NodeClaim becomes Consolidatable; None if it never does."""
+        """Return the ns until the NodeClaim becomes Consolidatable.
+
+        Returns None if it already is Consolidatable or never becomes so.
+        """
         return None if pool is None else _with_consolidatable(claim, pool, now)[1]
 
     def type_check_at(self, claim: NodeClaim) -> Instant:
@@ -194,7 +197,7 @@ def _has_other_hash(claim: NodeClaim, pool: NodePool) -> bool:
 def _with_consolidatable(
     claim: NodeClaim, pool: NodePool, now: Instant
 ) -> tuple[NodeClaim, DurationNs | None]:
-    """Set Consolidatable if no pod of the node has changed for consolidateAfter.
+    """Set Consolidatable if no pod of the node has changed for consolidateAfter, else remove it.
 
     Returns (the NodeClaim, the ns until it becomes Consolidatable or None). NodeClaims of static
     pools, which do not use the condition, are returned unchanged.

@@ -97,7 +97,7 @@ class NodeClaimLifecycle:
             self._draining[name] = min(self._draining[name], now)
 
     def check_conditions(self, now: Instant) -> None:
-        """Check the conditions of the changed NodeClaims at `now`."""
+        """Schedule a check of the conditions of the changed NodeClaims at `now`."""
         self._conditions_at = now
 
     # --- launch --------------------------------------------------------------------------------
@@ -188,9 +188,9 @@ class NodeClaimLifecycle:
     # --- registration --------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> None:
-        """Join a Node with its NodeClaim.
+        """Store a Node; join a new Node with its NodeClaim.
 
-        A Node of a NodePool that has no NodeClaim gets a new NodeClaim.
+        If a new Node of a NodePool has no NodeClaim, the NodeClaim is created.
         """
         name = node.metadata.name
         if not node.spec.provider_id:
@@ -317,7 +317,7 @@ class NodeClaimLifecycle:
         return bool(claim.metadata.deletion_timestamp) or is_marked
 
     def lose_machine(self, name: str, message: str, now: Instant) -> None:
-        """Remove the NodeClaim `name`, because the API server rejected its Node with `message`."""
+        """Remove the NodeClaim `name` if it has no Node; `message` is the API server's refusal."""
         claim = self._context.cluster.node_claims.get(name)
         if claim is not None and name not in self._context.cluster.node_objects:
             self.reasons[name] = f"RegistrationFailed: {message}"
@@ -326,7 +326,7 @@ class NodeClaimLifecycle:
     # --- conditions ------------------------------------------------------------------------------
 
     def update_conditions(self, now: Instant) -> None:
-        """If due, set conditions of NodeClaims, delete expired ones, and schedule the next check.
+        """If a check is due, update conditions, delete expired NodeClaims, and plan the next check.
 
         Only NodeClaims that have changed, or whose time has come, are checked.
         """

@@ -52,7 +52,7 @@ class Batcher:
             self._window = first, now
 
     def discard(self, trigger: str) -> bool:
-        """Remove a trigger; return whether no trigger is left. An open window stays open."""
+        """Remove a trigger; return whether it was the last trigger. An open window stays open."""
         if trigger not in self._triggers:
             return False
         self._triggers.remove(trigger)

@@ -112,7 +112,7 @@ def cheapest_first(
 ) -> list[tuple[InstanceType, Offering]]:
     """Return the available (type, offering) pairs that `requirements` allow, cheapest first.
 
-    Among equals, the offerings of the first type come first.
+    Pairs of equal price are ordered by the names of their types.
     """
     found = [
         (one, offering)

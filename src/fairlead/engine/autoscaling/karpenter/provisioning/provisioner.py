@@ -133,10 +133,7 @@ class Provisioner:
     def __init__(
         self, cluster: KarpenterCluster, types_of: TypesOfPool, options: KarpenterOptions
     ) -> None:
-        """Place pods on the nodes of `cluster`, or on new nodes.
-
-        `types_of` returns the instance types that a NodePool can use, with overlays applied.
-        """
+        """`types_of` returns the instance types that a NodePool can use, with overlays applied."""
         self._cluster = cluster
         self.types_of = types_of
         self._options = options
@@ -188,7 +185,9 @@ class Provisioner:
     ) -> Provisioned:
         """Place `pods` on `nodes` or on new nodes.
 
-        If `onto` is given, only these nodes take pods. The other nodes only count against limits.
+        If `strict_reservations` is set, a pod stays without a node if all reservations that it
+        could use are used up; otherwise it uses other capacity. If `onto` is given, only these
+        nodes take pods. The other nodes only count against limits.
         """
         if not pods:
             return Provisioned()

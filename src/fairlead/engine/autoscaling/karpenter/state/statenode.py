@@ -124,7 +124,7 @@ class StateNode:
 
     @cached_property
     def deleted(self) -> bool:
-        """Whether the NodeClaim is being deleted, or the Node if there is no NodeClaim."""
+        """Whether the NodeClaim or its instance is being deleted; without a NodeClaim, the Node."""
         if self.claim is not None:
             terminating = self.claim.is_true(INSTANCE_TERMINATING)
             return self.claim.metadata.deletion_timestamp != "" or terminating

@@ -179,7 +179,7 @@ class Actuator:
         return listers.in_order(pod for pod in bound if not is_expendable(pod, cutoff))
 
     def _recheck(self, one: _Deletion, now: Instant) -> None:
-        """Drain the node, or abort if a pod now blocks this or an empty node has new pods."""
+        """Drain the node; abort if it is gone, a pod blocks, or an empty node has new pods."""
         context = self._context
         if one.name not in context.listers.nodes:
             self._abort(

@@ -174,7 +174,8 @@ class NodeDrain:
 def drain_of(context: AutoscalingContext, node: str, pods: Sequence[Pod]) -> NodeDrain:
     """Return a drain that evicts `pods` from a node, except mirror pods.
 
-    Failed evictions of DaemonSet pods are ignored, except with --drain-priority-config.
+    `daemon_set_pods_to_evict` selects the DaemonSet pods. Failures to evict these are ignored,
+    except with --drain-priority-config.
     """
     options = context.options
     by_default = options.daemonset_eviction_for_occupied_nodes

@@ -113,9 +113,9 @@ class Consolidation:
     def __init__(
         self, context: DisruptionContext, memory: ConsolidationMemory, method: str
     ) -> None:
-        """Decide for the method called `method`, which the commands name.
+        """`method` is the name of the disruption method, which the commands contain.
 
-        `memory` tells whether a search can find anything new.
+        `memory` records searches that found nothing, so that they run again only after a change.
         """
         self._context = context
         self._memory = memory
@@ -157,7 +157,10 @@ class Consolidation:
     def compute(
         self, candidates: Sequence[DisruptionCandidate], now: Instant
     ) -> DisruptionCommand | str:
-        """Return the command that removes exactly `candidates`, or the reason to keep them."""
+        """Return the command that removes exactly `candidates`, or upstream's reason to keep them.
+
+        The reason is "" if a candidate is already being removed.
+        """
         rejection = (self._search or self._new_search(now)).reason(candidates, self._cheaper)
         if rejection is not None:
             return rejection

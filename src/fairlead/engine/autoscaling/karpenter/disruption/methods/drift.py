@@ -37,7 +37,7 @@ class Drift:
     def compute(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> list[DisruptionCommand]:
-        """Return the command for the first node whose pods fit other nodes.
+        """Return the command for the first node within budgets whose pods fit other or new nodes.
 
         Returns [] if there is no such node. Empty nodes come first, then the other nodes by the
         time at which they drifted.

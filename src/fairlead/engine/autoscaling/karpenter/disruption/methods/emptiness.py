@@ -35,10 +35,7 @@ class Emptiness:
     disruption_class = DisruptionClass.GRACEFUL
 
     def __init__(self, context: DisruptionContext, memory: ConsolidationMemory) -> None:
-        """Search the candidates of `context`.
-
-        `memory` tells whether a search can find anything new.
-        """
+        """`memory` records searches that found nothing, until the cluster changes."""
         self._context = context
         self._memory = memory
 

@@ -37,17 +37,14 @@ _BATCH_MAX: Final = 100
 
 
 class MultiNodeConsolidation:
-    """Removes as many of the cheapest candidates as possible with one command."""
+    """Removes several of the cheapest candidates with one command."""
 
     name = "multi"
     reason = UNDERUTILIZED
     disruption_class = DisruptionClass.GRACEFUL
 
     def __init__(self, context: DisruptionContext, memory: ConsolidationMemory) -> None:
-        """Search the candidates of `context`.
-
-        `memory` tells whether a search can find anything new.
-        """
+        """`memory` records searches that found nothing, until the cluster changes."""
         self._consolidation = Consolidation(context, memory, self.name)
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:

@@ -28,10 +28,7 @@ class StaticDrift:
     disruption_class = DisruptionClass.EVENTUAL
 
     def __init__(self, context: DisruptionContext, pending: Callable[[], frozenset[str]]) -> None:
-        """Search the candidates of `context`.
-
-        `pending` returns the names of the NodeClaims that are already being replaced.
-        """
+        """`pending` returns the names of the NodeClaims that are already being replaced."""
         self._context = context
         self._pending = pending
 

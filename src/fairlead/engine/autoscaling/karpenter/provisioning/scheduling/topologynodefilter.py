@@ -24,8 +24,8 @@ HONOR = "Honor"
 class TopologyNodeFilter:
     """Decides which nodes a topology spread constraint counts.
 
-    A node must meet at least one of the requirements in `alternatives`; if there are none, every
-    node counts.
+    If `honors_affinity` is set and there are `alternatives`, a node must meet one of these
+    requirements. If `honors_taints` is set, `tolerations` must tolerate the taints of the node.
     """
 
     alternatives: tuple[Requirements, ...] = ()
