@@ -100,7 +100,10 @@ def name_restriction(spec: PodSpec) -> tuple[str, ...] | None:
 
 
 def preferred_term_error(index: int, term: PreferredSchedulingTerm) -> str | None:
-    """Return upstream's error for the preferred term at `index`, None if it is valid."""
+    """Return upstream's error for the preferred term at `index`, None if it is valid.
+
+    A term of weight 0 is not checked.
+    """
     return _aggregate(_preferred_problems(index, term))
 
 

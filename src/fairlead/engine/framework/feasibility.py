@@ -138,7 +138,10 @@ def filter_nodes(plans: PlanCache, pod: PodInfo) -> Feasibility:
 
 
 def _pre_filter(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
-    """Run the uncached PreFilter plugins in configured order; stop at the first rejection."""
+    """Run the uncached PreFilter plugins in configured order; stop at the first rejection.
+
+    Cached rejections count at the place of their plugin.
+    """
     plan, framework = found.plan, plans.framework
     split = plan.split
     plugins = split.pre_filters if plan.rejected else split.cluster_pre_filters

@@ -184,7 +184,7 @@ class ColumnFilterPlugin(Plugin, Protocol):
 
 
 class Shortlist(Protocol):
-    """The preemption candidates that a PostFilter passes to the extenders before it chooses one."""
+    """The preemption candidates that extenders may filter before a PostFilter chooses a node."""
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -295,7 +295,8 @@ class ReservePlugin(Plugin, Protocol):
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Record the placement of `pod` on `node`; `unreserve` reverts it.
 
-        If a plugin rejects the placement, it must first revert its own changes.
+        If a plugin rejects the placement, `unreserve` of every Reserve plugin is called, also of
+        this one.
         """
         ...
 

@@ -63,7 +63,7 @@ class Handle(Protocol):
         ...
 
     def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
-        """Start a trial for `pod`, which moves pods hypothetically and then runs the Filters."""
+        """Start a trial for `pod`: it moves other pods hypothetically and runs the Filters."""
         ...
 
 

@@ -135,7 +135,11 @@ class VolumeRestrictions:
     # --- queueing hint ---------------------------------------------------------------------
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether a conflicting pod was removed, or a node or the pod's claim was added."""
+        """Return whether `event` may make the pod schedulable.
+
+        This is the case if a pod of the same namespace was removed that uses one of the pod's
+        claims or has a conflicting disk, or if a node or one of the pod's claims was added.
+        """
         gone, new = event.old, event.new
         if isinstance(new, PersistentVolumeClaim):
             is_ours = new.metadata.namespace == pod.namespace

@@ -23,7 +23,7 @@ def find_nodes_that_fit(plans: PlanCache, pod: PodInfo) -> Feasibility:
 
 
 def _add_nominated_rejector(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
-    """Add the plugin that rejects the pod's nominated node to the plugins that exclude nodes.
+    """Add to `found.restricting` the plugin that rejects the pod's nominated node.
 
     Upstream evaluates the nominated node first, and collects the plugins of both evaluations in one
     set (schedule_one.go: evaluateNominatedNode).

@@ -45,7 +45,7 @@ class NodeRotation:
         self._start = 0
 
     def narrow(self, found: Feasibility, percentage: int) -> None:
-        """Limit `found` to the number of feasible nodes needed, and move the next start."""
+        """Limit `found` to the feasible nodes needed, and move the start of the next search."""
         positions = self._positions(found)
         if not len(positions):
             return

@@ -89,7 +89,7 @@ def _broken(found: Feasibility) -> Status | None:
 
 
 def _asked(found: Feasibility, pod: PodInfo) -> list[ScorePoint]:
-    """Return the Score plugins to call: those without cached scores that may distinguish nodes."""
+    """Return the Score plugins to call, whose scores are not cached and may differ by node."""
     return [point for point in found.plan.split.cluster_scorers if not point.scores_alike(pod)]
 
 

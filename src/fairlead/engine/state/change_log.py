@@ -13,7 +13,7 @@ _LENGTH_MAX: Final = 1 << 16
 
 
 class ChangeLog(Generic[Item]):
-    """An append-only log of changed items, such as rows or node names, without its oldest entries.
+    """An append-only log of changed items, such as rows or node names; drops its oldest entries.
 
     `position` is the position after the newest entry; only `append` changes it.
     """

@@ -82,7 +82,8 @@ Change = PodChange | NodeChange | StorageChange | PodGroupChange
 class Cluster:
     """The engine's view of the whole cluster; only `apply`, `assume` and `forget` change it.
 
-    `now` is the time of the stimulus or deadline that the engine is handling.
+    Plugins record assumptions about volumes and devices in `assumed_volumes` and `devices`. `now`
+    is the time of the stimulus or deadline that the engine is handling.
     """
 
     def __init__(self, *, device_taint_rules: bool = False) -> None:

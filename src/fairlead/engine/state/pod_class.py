@@ -30,10 +30,10 @@ class PodClass:
 
 
 class PodCounter(Protocol):
-    """Protocol for sums over rows that follow every change, such as `DomainCounts`."""
+    """Protocol for sums over rows, such as `DomainCounts`; PodLocations report changes to it."""
 
     def count(self, row: int, weight: int, pods: int) -> None:
-        """Add `weight` to the sum for `row`; the row has `pods` more pods, or fewer if negative."""
+        """Add `weight` to the sum for `row`, which has `pods` more pods now (fewer if negative)."""
         ...
 
     def release(self, source: PodLocations) -> None:

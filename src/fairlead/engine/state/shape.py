@@ -30,7 +30,7 @@ Amounts = tuple[tuple[int, int], ...]
 
 
 class _Sums:
-    """The sums of requests of pods with equal containers, overhead and in-place resizes.
+    """The sums of requests of pods with equal containers, resources, overhead and in-place resizes.
 
     Shapes that differ in other fields share them. For example, the pods of a DaemonSet have one
     shape per node, and these shapes differ only in their affinity.

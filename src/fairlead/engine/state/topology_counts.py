@@ -20,7 +20,7 @@ class KeyedCounts:
     __slots__ = ("by_key", "dropped")
 
     def __init__(self, table: NodeTable, keys: Iterable[str]) -> None:
-        """Start without counts; `keys` may repeat."""
+        """Start with counts of no pods for each of `keys`, which may repeat."""
         epoch = table.pod_index.nodes
         self.by_key = {key: DomainCounts(epoch, table.label_column(key).domains) for key in keys}
         self.dropped = False

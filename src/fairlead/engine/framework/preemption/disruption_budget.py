@@ -15,10 +15,10 @@ from fairlead.engine.state.pod_info import PodInfo
 def split_by_budget(
     pods: Sequence[PodInfo], budgets: Sequence[PodDisruptionBudget]
 ) -> tuple[list[PodInfo], list[PodInfo]]:
-    """Split `pods`, sorted by importance, into (pods that violate a budget, other pods).
+    """Split `pods` into (pods whose removal violates a budget, other pods).
 
-    Both lists keep the order. Each pod counts against all budgets that match it, even if it
-    violates another budget.
+    `pods` are sorted by importance; both lists keep the order. Each pod counts against all budgets
+    that match it, even if it violates another budget.
     """
     if not budgets:
         return [], list(pods)

@@ -231,7 +231,10 @@ class DeviceSearch:
             yield position, one
 
     def _take(self, at: int, request: ResolvedRequest, one: PoolDevice) -> bool:
-        """Add the device to the path and return True if allowed; `_give_back` reverts it."""
+        """Add the device to the path if it may be taken; return whether it was added.
+
+        `_give_back` reverts this.
+        """
         if self._is_taken(at, request, one):
             return False
         has_share = _is_shared(one) and self._capacity.is_in_use(one)
@@ -472,7 +475,10 @@ class AttributeMatch:
         self._count = 0
 
     def add(self, request: ResolvedRequest, one: PoolDevice) -> bool:
-        """Add the device and return True if the constraint stays satisfied; `remove` reverts it."""
+        """Add the device if the constraint stays satisfied; return False if it does not.
+
+        A request that the constraint does not concern always gets True. `remove` reverts this.
+        """
         if not self._concerns(request):
             return True
         value = _attribute_of(one, self._attribute)
@@ -510,7 +516,10 @@ class DistinctAttribute:
         self._values: list[DeviceAttribute] = []
 
     def add(self, request: ResolvedRequest, one: PoolDevice) -> bool:
-        """Add the device and return True if the constraint stays satisfied; `remove` reverts it."""
+        """Add the device if the constraint stays satisfied; return False if it does not.
+
+        A request that the constraint does not concern always gets True. `remove` reverts this.
+        """
         if not self._concerns(request):
             return True
         value = _attribute_of(one, self._attribute)

@@ -1,8 +1,7 @@
 """DeviceSelectors: compiles and evaluates CEL selectors of devices, and caches the results.
 
-An expression is compiled once. Its result depends only on a device's driver, attributes and
-capacity, so it is evaluated once per distinct combination of them. The cost of an evaluation is
-limited.
+An expression is compiled once. It is evaluated once per distinct combination of a device's driver,
+attributes and capacity (`PoolDevice.make`). The cost of an evaluation is limited.
 
 upstream: dynamic-resource-allocation/cel/compile.go: CompileCELExpression, DeviceMatches
 """

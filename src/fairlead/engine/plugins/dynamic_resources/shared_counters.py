@@ -21,7 +21,7 @@ CounterId = tuple[str, str]  # counter set, counter
 
 
 class SharedCounters:
-    """The available counters of all pools during one search."""
+    """The remaining amounts of the counters of all pools during one search."""
 
     def __init__(self, pools: Sequence[NodeDevicePool], ledger: DeviceLedger) -> None:
         """Use the counters of `pools` and the allocations in `ledger`.

@@ -179,7 +179,7 @@ class ExistingTerms:
         weigh: Callable[[AffinityTerm], int],
         kinds: tuple[TermKind, ...],
     ) -> None:
-        """Match terms of `kinds`; each pod with a matching term adds `weigh(term)` to sums."""
+        """Match terms of `kinds`; each pod with a matching term counts with `weigh(term)`."""
         self._table = table
         self._namespaces = namespaces
         self._weigh = weigh

@@ -93,7 +93,7 @@ class ConstraintCounts:
 class SpreadCounts:
     """The counts for a set of constraints that have the same whenUnsatisfiable.
 
-    Pods in the same namespace with equal constraints share one instance.
+    Pods in the same namespace with equal constraints and eligible nodes share one instance.
     """
 
     def __init__(

@@ -73,7 +73,10 @@ class CheckNodePressure:
 
 
 def _is_best_effort(spec: PodSpec) -> bool:
-    """Return True if no container has requests or limits of cpu or memory (qos.go: GetPodQOS)."""
+    """Return True if no container has requests or limits of cpu or memory above 0.
+
+    upstream: qos.go: GetPodQOS
+    """
     return not any(
         name in ("cpu", "memory") and amount not in ("0", 0)
         for container in spec.containers

@@ -74,7 +74,10 @@ class Rating(Protocol):
 
 
 class _ByMean:
-    """Scores a node by the mean of its cpu and memory scores; a resource that it lacks scores 0."""
+    """Scores a node by the mean of its cpu and memory scores.
+
+    A resource scores 0 if the node lacks it, or if its requests exceed the allocatable amount.
+    """
 
     def __init__(self, one: Callable[[int, int], int], many: Callable[[Ints, Ints], Ints]) -> None:
         self._one = one

@@ -244,7 +244,7 @@ class FreeVolumes:
     # --- queries ---------------------------------------------------------------------------
 
     def of_class(self, name: str) -> ClassVolumes:
-        """Return the free volumes of the storage class `name`."""
+        """Return the volumes of the storage class `name` that are or were free (see `is_free`)."""
         found = self._classes.get(name)
         if found is None:
             volumes = [self._known[one] for one in self._names.get(name, ())]

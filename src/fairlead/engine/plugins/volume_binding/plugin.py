@@ -235,8 +235,8 @@ class VolumeBinding:
 def is_schedulable_after(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether `event` may make the pod schedulable.
 
-    This may be a new node, volume, storage class or capacity, or a change of one of the pod's
-    claims.
+    A new or changed claim counts only if the pod uses it. A changed StorageClass, CSINode,
+    CSIStorageCapacity or CSIDriver counts only if the change can help. All other events count.
     """
     match event.old, event.new:
         case _, PersistentVolumeClaim() as claim:

@@ -30,7 +30,7 @@ Verdicts = dict[str, Status]
 def pass_extenders(
     asked: Sequence[ExtenderCalls], found: Feasibility
 ) -> Consultation[Status | None]:
-    """Remove the nodes that the extenders reject from `found`.
+    """Remove from `found` the nodes that the extenders reject.
 
     Returns an ERROR status if an extender that is not `ignorable` failed, else None.
     """

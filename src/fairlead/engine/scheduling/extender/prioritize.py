@@ -30,7 +30,10 @@ _WRAP: Final = 1 << 64
 def best_with_extenders(
     asked: Sequence[ExtenderCalls], plans: PlanCache, pod: PodInfo, found: Feasibility
 ) -> Consultation[Rows | Status]:
-    """Return the plan positions of the best nodes, or an ERROR status if a plugin failed."""
+    """Return the plan positions of the best nodes, or an ERROR status if a plugin failed.
+
+    The result is empty if all these nodes were deleted during the extender calls.
+    """
     ranked = prioritize(plans, pod, found)
     if ranked.error is not None:
         return ranked.error
@@ -48,7 +51,10 @@ def best_with_extenders(
 def extender_scores(
     asked: Sequence[ExtenderCalls], names: Sequence[str]
 ) -> Consultation[list[tuple[ExtenderCalls, dict[str, int]]]]:
-    """Return (extender, score by node name) of each extender that scores; scores are 0..100."""
+    """Return (extender, scores by node name) for each extender with a prioritize verb.
+
+    Scores are 0..100. An extender whose call failed is left out.
+    """
     scorers = [asker for asker in asked if asker.extender.prioritize_verb]
     if not scorers:
         return []
@@ -73,7 +79,7 @@ def _by_host(entries: Iterable[HostPriority]) -> dict[str, int]:
 def with_extenders(
     totals: dict[str, int], given: Iterable[tuple[ExtenderCalls, dict[str, int]]]
 ) -> dict[str, int]:
-    """Return `totals` by node with the score of each extender, multiplied by its weight, added.
+    """Add the scores of each extender, multiplied by its weight, to a copy of `totals` (by node).
 
     As in Go, a sum that overflows wraps at 64 bits.
     """

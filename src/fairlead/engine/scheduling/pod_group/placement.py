@@ -63,8 +63,8 @@ class PodGroupResult:
     """The result of a PodGroup's cycle.
 
     `attempts` are in the order of the members; after an error, later members have no attempt. If
-    `awaits_preemption` is set, the group fits once the victims are gone. `victims` are the pods
-    that preemption removes for the group as a whole, the least important pod last.
+    `awaits_preemption` is set, the group fits once the preempted pods are gone. `victims` are the
+    pods that preemption removes for the group as a whole, the least important pod last.
     """
 
     attempts: list[PodGroupAttempt] = field(default_factory=list)
@@ -204,7 +204,7 @@ def _assume(
 
 
 def _place(decision: Decision) -> tuple[str, CycleState] | None:
-    """Return the node on which to assume the pod and its CycleState; None if it fits no node."""
+    """Return (name of the node on which to assume the pod, CycleState); None if no node fits."""
     if isinstance(decision, Placement):
         return decision.node.name, decision.state
     if decision.room is None or not decision.nominated_node or decision.state is None:

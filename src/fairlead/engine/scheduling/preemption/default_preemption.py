@@ -171,14 +171,14 @@ class DefaultPreemption:
 
 @dataclass(frozen=True, slots=True)
 class CandidateShortlist:
-    """The candidates that extenders may filter before DefaultPreemption picks one."""
+    """The candidates that extenders may filter before DefaultPreemption picks one of them."""
 
     candidates: tuple[Candidate, ...]
     preemption: DefaultPreemption
     diagnosis: Diagnosis
 
     def choose(self, candidates: Sequence[Candidate] | Status) -> PostFilterResult:
-        """Nominate the best of `candidates`; if they are the status of a failed extender, fail."""
+        """Nominate the best of `candidates`; return an error if an extender failed (a Status)."""
         if isinstance(candidates, Status):
             return PostFilterResult(error(f"preemption: {candidates.message}"))
         return self.preemption.choose(candidates, self.diagnosis)
@@ -191,9 +191,9 @@ def _present(chosen: Candidate) -> tuple[PodInfo, ...]:
 
 
 def no_candidates(diagnosis: Diagnosis, search: PreemptionSearch) -> str:
-    """Return the message if no node is a candidate, with the reasons of dry runs and filters.
+    """Return the message for a search without candidates, such as `preemption: 0/5 nodes are …`.
 
-    Example: `preemption: 0/5 nodes are available: …`.
+    It counts the reasons of the dry runs. All other nodes count as NOT_HELPFUL.
     """
     nodes = diagnosis.table.count
     text = histogram(_dry_run_counts(nodes, search))

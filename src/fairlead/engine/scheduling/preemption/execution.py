@@ -69,9 +69,10 @@ class PreemptionExecution:
         return self.failed or self._phase > len(self._phases())
 
     def holds_back(self, pods: Mapping[str, PodInfo]) -> bool:
-        """Return whether the preemptor must wait until its last victim is terminating or gone.
+        """Return whether the preemptor must wait, until the last victim is terminating or gone.
 
         `pods` are all pods in the cluster, keyed by `namespace/name`.
+
         upstream: executor.go: IsPodRunningPreemption
         """
         if self._phase < len(self._phases()):

@@ -54,7 +54,7 @@ class MoveRequestQueue(SchedulingQueue):
     _moved_in = -1
 
     def pop(self, now: Instant) -> QueuedPod | None:
-        """Remove and return the next pod to schedule; its attempt starts now."""
+        """Remove and return the next pod to schedule, or None; its attempt starts now."""
         queued = super().pop(now)
         self._cycle += queued is not None
         return queued

@@ -21,7 +21,7 @@ _CHAIN_MAX: Final = 3
 def find_remedy(
     framework: Framework, pod: PodInfo, node: NodeInfo, status: Status
 ) -> Remedy | None:
-    """Return changes that make `pod` fit `node`, which rejects it with `status`, or None.
+    """Return changes that make `pod` fit `node`, which rejects it with `status`.
 
     The result is a single change if one is enough. Otherwise the first change that satisfies the
     rejecting plugin is kept, and the search continues with the next rejection. Returns None if the

@@ -33,7 +33,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolDevice:
-    """A device of a pool; a selector gives the same result for all devices with equal `make`."""
+    """A device of a pool; `make` is the key by which results of selectors are cached."""
 
     id: DeviceId
     device: Device
