@@ -145,7 +145,7 @@ def _mismatch(wanted: CelType, type_: CelType) -> str:
 
 
 def _require_constants(found: Checked) -> None:
-    """Raise ConstantError if the conversion of a constant fails."""
+    """Raise ConstantError if a constant cannot be converted, or is not a valid pattern."""
     for node in nodes(found.root):
         _constant(node)
         if isinstance(node, Call) and node.function in _SEARCHES and node.arguments:

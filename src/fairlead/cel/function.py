@@ -22,8 +22,8 @@ class Function:
     """One overload of a function: its name, argument types, implementation and cost.
 
     `does` is the implementation; it raises ValueError for an error of the language. If `is_metered`
-    is set, its first argument is the cost tracker. `cost` takes the same arguments and returns
-    units; None means one unit.
+    is set, its first argument is the cost tracker. `cost` takes the arguments without the tracker
+    and returns units; None means one unit.
     """
 
     name: str

@@ -67,7 +67,7 @@ class Program:
     def evaluate(self, known: Mapping[str, Any], budget: CostBudget) -> EvaluationResult:
         """Evaluate the expression with the variables `known`. Raises OutOfBudgetError.
 
-        An evaluation stops when its cost exceeds the remaining budget.
+        An evaluation stops when its cost exceeds CALL_COST_MAX or the remaining budget.
         """
         run = Run(known, self.slots, min(CALL_COST_MAX, budget.left))
         value, problem = None, ""

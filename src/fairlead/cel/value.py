@@ -7,8 +7,8 @@
     optional_type type      OptionalValue, TypeValue
     quantities, addresses   frozen dataclasses of `library`, each with a `type_name`
 
-In Python True equals 1; in CEL it does not. So the code compares `type(value)` and never uses
-`isinstance`, which would accept a bool as an int.
+In Python True equals 1; in CEL it does not. So code that distinguishes a bool from an int compares
+`type(value)`, because `isinstance` accepts a bool as an int.
 
 upstream: cel-go's common/types
 """

@@ -260,7 +260,7 @@ class HttpPool:
         deadline: float,
         on_end: OnEnd,
     ) -> None:
-        """Send a request; at its deadline it fails."""
+        """Send a request, which fails at `deadline`."""
         self._busy.add(connection)
         connection.deadline = deadline
         if self._timer is None or deadline < self._timer.when():

@@ -328,7 +328,7 @@ def _data(path: str, place: str, data: str, file: str) -> str:
 
 
 def _located(path: str, file: str) -> str:
-    """Return the path of `file`, which is relative to the folder of the kubeconfig `path`."""
+    """Return the path of `file`, resolved against the folder of the kubeconfig `path`."""
     return str(Path(path).parent / Path(file)) if file else ""
 
 

@@ -153,7 +153,10 @@ class LeaderElection:
         return WriteLease(self._object(taken, self._version), creates=False)
 
     def written(self, body: bytes, now: int) -> None:
-        """Process the response to a successful write of the Lease: this replica now leads."""
+        """Process the response to a successful write of the Lease.
+
+        This replica now leads, unless it has lost leadership before or `body` is not a Lease.
+        """
         try:
             lease = msgspec.json.decode(body, type=_Lease)
         except msgspec.DecodeError:
@@ -171,7 +174,11 @@ class LeaderElection:
         self._version = ""
 
     def release(self, now: int) -> WriteLease | None:
-        """End leadership; return the write that frees the Lease, None if no write is needed."""
+        """End leadership; return the write that frees the Lease.
+
+        Returns None if this replica did not lead, or if the version of the Lease is unknown because
+        the last attempt failed.
+        """
         # upstream: leaderelection.go:release
         was_leader, self._renewed_at = self.is_leader(now), now - self.config.renew_deadline
         if not was_leader or not self._version:

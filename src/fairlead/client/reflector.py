@@ -8,9 +8,10 @@ The reflector does no I/O. `next_action` returns the next request, and the calle
 to `listed`, `watched`, `ended` or `failed`. `listed` and `watched` return the differences to the
 known objects. A repeated list also yields only differences, including deleted objects. Events and
 lists that are older than the known objects are ignored. So a repeated event or the list of a
-lagging server does not revert changes.
+lagging server does not revert changes. After STALE_LISTS_MAX older lists, an older list is
+accepted, because the server may have been restored from a backup.
 
-If the server supports it, the first list is streamed as events (`sendInitialEvents`).
+If the server supports it, a list is streamed as events (`sendInitialEvents`).
 
 upstream: client-go/tools/cache/reflector.go
 """

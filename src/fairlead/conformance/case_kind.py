@@ -58,7 +58,10 @@ class CaseKind(Protocol):
         ...
 
     def judge(self, line: Json) -> Finding:
-        """Replay the case; return the first mismatch, None if the decision is as recorded."""
+        """Replay the case; return the first mismatch or a remark.
+
+        Returns None if the decision is as recorded.
+        """
         ...
 
 

@@ -53,7 +53,7 @@ def _shown(value: object) -> str:
 
 
 def first_mismatch(expected: object, found: object, path: str = "") -> Mismatch | None:
-    """Return the first mismatch in the order of the keys; None if the values are equal."""
+    """Return the first mismatch in the order of the sorted keys; None if the values are equal."""
     if isinstance(expected, dict) and isinstance(found, dict):
         for key in sorted({*expected, *found}):
             inner = first_mismatch(

@@ -21,7 +21,7 @@ _PLAIN_EXPONENTS: Final = range(-4, 6)  # decimal exponents of numbers written w
 
 
 def format_v(value: Any) -> str:
-    """Return `value` as Go's `%v`: `map[a:1 b:[x y]]` with sorted keys, null as <nil>."""
+    """Return `value` as Go's `%v` prints it: `map[a:1 b:[x y]]` with sorted keys, null as <nil>."""
     match value:
         case dict():
             members = " ".join(f"{key}:{format_v(value[key])}" for key in sorted(value))
@@ -70,7 +70,7 @@ def format_float(value: float) -> str:
 
 
 def format_go_syntax(value: Any) -> str:
-    """Return `value` as Go's `%#v`: `map[string]interface {}{"a":1}`."""
+    """Return `value` as Go's `%#v` prints it, such as `map[string]interface {}{"a":1}`."""
     match value:
         case dict():
             members = ", ".join(
@@ -88,7 +88,7 @@ def format_go_syntax(value: Any) -> str:
 
 
 def type_name(value: Any) -> str:
-    """Return Go's type of a decoded JSON value (`%T`): `string`, `map[string]interface {}`."""
+    """Return the Go type (`%T`) of a JSON value, such as `string` or `map[string]interface {}`."""
     match value:
         case dict():
             return "map[string]interface {}"

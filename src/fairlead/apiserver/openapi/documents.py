@@ -54,9 +54,9 @@ class OpenApi:
         self._cache: dict[str, tuple[str, bytes]] = {}
 
     def __call__(self, request: Request, now: int) -> Response | None:
-        """Return the document at an OpenAPI path; None for other paths. `now` is not used.
+        """Return the document at an OpenAPI path; None for other paths.
 
-        All methods return the same response.
+        The HTTP method and `now` are ignored.
         """
         parts = tuple(request.path.split("/")[1:])
         if parts[0] != "openapi":

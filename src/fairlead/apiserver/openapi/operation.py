@@ -60,7 +60,7 @@ class Subject:
         return CUSTOM_READ if self.kind.is_custom else READ
 
     def operation_id(self, verb: str, part: str = "") -> str:
-        """Return the operation id of `verb` and `part`: `readCoreV1NamespacedPodStatus`."""
+        """Return the operation id of `verb` and `part`, such as `readCoreV1NamespacedPodStatus`."""
         return f"{verb}{self.title}{self.scope}{self.kind.kind}{part}"
 
 

@@ -2,6 +2,7 @@
 
 A type is added together with all types that it refers to. Descriptions are optional and come from
 `schema.model.words`.
+
 upstream: k8s.io/kube-openapi/pkg/generators/openapi.go, pkg/builder3/util
 """
 

@@ -29,7 +29,10 @@ class _Revision(msgspec.Struct):
 
 
 def with_raw_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
-    """Return `obj`, parsed from `body` (JSON), with the original text of its member `data`."""
+    """Return `obj`, parsed from `body` (JSON), with the original text of its member `data`.
+
+    If `data` is not an object, `obj` is returned unchanged.
+    """
     data = obj.get("data")
     if not isinstance(data, dict):
         return obj

@@ -184,7 +184,7 @@ class CompactStorage(Storage):
             self._set_hot((kind.resource, key), found)
 
     def _keep(self, kind: Kind, key: Key, text: bytes | None = None) -> None:
-        """Keep an object decoded until later objects reach `hot_max` or HOT_BYTES_MAX."""
+        """Keep an object decoded until later objects exceed `hot_max` or HOT_BYTES_MAX."""
         entry = kind.resource, key
         self._set_hot(entry, text)
         self._hot.move_to_end(entry)

@@ -33,7 +33,7 @@ class DeferredStorage(Storage):
         return value
 
     def find_stored(self, kind: Kind, namespace: str, name: str) -> StoredObject | None:
-        """Return the object `name` as it is stored; None if it does not exist."""
+        """Return the object `name` as a JSON value; None if it does not exist."""
         return self.find(kind, namespace, name)
 
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:

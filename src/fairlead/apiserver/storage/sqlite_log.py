@@ -289,7 +289,7 @@ class SqliteLog:
         return iter(changes)
 
     def _first_logged(self) -> int:
-        """Return the oldest version for which the texts since then total at most LOG_BYTES_MAX."""
+        """Return the oldest version since which the logged texts total at most LOG_BYTES_MAX."""
         first, size = self.version + 1, 0
         for version, length in self._connection.execute(
             "SELECT version, length(object) FROM log ORDER BY version DESC"

@@ -6,9 +6,9 @@ listeners, in this order, before they return. The rules about objects are in `re
 the durable copy runs out of disk space, changes are refused from the next check on. Deletions are
 still accepted, because disk space is reserved for them.
 
-An object is a JSON value that is never mutated; a change makes a new one that shares the unchanged
-parts. The text of a changed object is encoded at most once (`StoredChange.text`). The log's size,
-the write-ahead log, responses and watches use the same text.
+An object is a JSON value that is never mutated; a change makes a new value that shares the
+unchanged parts. The text of a changed object is encoded at most once (`StoredChange.text`). The
+log's size, the write-ahead log, responses and watches use the same text.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ Reads are always possible. Deletions are accepted longer, because disk space is 
     4 MiB and more       no         yes; the log of changes is dropped, and the file shrinks
     less                 no         yes, after a reserve of 24 MiB is released; then no
 
-A start releases another reserve for its own writes.
+A start with less than 4 MiB releases another reserve for its own writes.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class TypeSizeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CelType:
-    """A type: its name, and the type parameters of a list, map, optional value or type.
+    """A type: its name, and in `parameters` the types that a list, map, optional or type contains.
 
     `size` counts the types in a type. It is bounded, because each `.map(x, {x: x})` doubles the
     type of its operand. Creating a larger type raises TypeSizeError. `is_type_parameter` means that
@@ -70,7 +70,7 @@ class CelType:
 
     @property
     def is_open(self) -> bool:
-        """Whether the type is known only at run time, so that it fits every other type."""
+        """Whether the type fits every other type: it is known only at run time, or is an error."""
         return self.name in ("dyn", "any", "error")
 
     @property

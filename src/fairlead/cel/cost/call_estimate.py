@@ -52,7 +52,7 @@ class Operand:
         return self.type_.parameters[0], told or UNKNOWN
 
     def number(self, otherwise: int) -> int:
-        """Return the value of the operand if it is an integer literal, otherwise `otherwise`."""
+        """Return the value of the operand if it is a literal integer ≥ 0, otherwise `otherwise`."""
         node = self.node
         is_number = isinstance(node, Literal) and node.type_name == "int" and node.value >= 0
         return node.value if is_number and isinstance(node, Literal) else otherwise

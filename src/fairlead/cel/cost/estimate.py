@@ -1,6 +1,6 @@
 """Ranges of sizes and costs.
 
-The largest number means that there is no limit; adding to it or multiplying it does not change it.
+The largest number (ENDLESS) means that there is no limit; larger sums and products become ENDLESS.
 
 upstream: cel-go's checker/cost.go, common/cost
 """

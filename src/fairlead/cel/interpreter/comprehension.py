@@ -10,8 +10,9 @@ an accumulator, at the same cost:
     test ? accumulator + 1 : accumulator              `_counted`
     a loop over [] that names a value                 `_bound`
 
-An error in one round does not end a loop: a later round may decide the result, or fail with another
-error. If no round decides the result, the error that the accumulator would contain is raised.
+An error in one round ends only a loop that makes a map. In the other loops a later round may decide
+the result, or fail with another error. If no round decides the result, the error that the
+accumulator would contain is raised.
 
 upstream: cel-go's interpreter/interpretable.go:evalFold
 """

@@ -109,7 +109,7 @@ def checked_timestamp(nanos: int) -> Timestamp:
 
 
 def sum_of(one: Any, other: Any) -> Any:
-    """Return `one + other` for all types except lists and strings, which have a variable cost."""
+    """Return `one + other` for all types except lists, strings and bytes."""
     match one, other:
         case Duration(), Duration():
             return checked_duration(one.nanos + other.nanos)
@@ -292,7 +292,10 @@ def _found(whole: dict[Any, Any], key: Any) -> Any:
 
 
 def element(whole: Any, key: Any) -> Any:
-    """Return `whole[key]`: a field, an item of a list or an entry of a map."""
+    """Return `whole[key]`: a field, an item of a list or an entry of a map. Raises CelError.
+
+    For an optional `whole`, return an optional value.
+    """
     if isinstance(whole, dict):
         found = _found(whole, key)
         if found is _ABSENT:

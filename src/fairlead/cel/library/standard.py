@@ -59,7 +59,10 @@ def to_bool(value: bool | str) -> bool:  # noqa: FBT001 - the language has no ke
 
 
 def to_int(value: Any) -> int:
-    """Convert a value as CEL's `int(value)` does; a timestamp becomes seconds."""
+    """Convert a value as CEL's `int(value)` does.
+
+    A timestamp becomes seconds since 1970, a duration becomes nanoseconds.
+    """
     match value:
         case Timestamp():
             return value.seconds

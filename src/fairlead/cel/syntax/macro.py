@@ -64,7 +64,7 @@ class _Expansion:
     """Creates the nodes for one macro call, all at the position of the call."""
 
     def __init__(self, call: Call, factory: NodeFactory) -> None:
-        """Expand the macro call `call`."""
+        """`call` is the macro call to expand."""
         self.arguments = call.arguments
         self._target = call.target
         self._factory = factory
@@ -238,7 +238,7 @@ def _transform_list(of: _Expansion) -> Node:
 
 
 def _inserted(of: _Expansion, names: tuple[str, ...], test: list[Node], *new: Node) -> Node:
-    """Return a loop that makes a map of entries for each item that passes the test."""
+    """Return a loop that makes a map, to which each item that passes the test adds entries."""
     step: Node = of.call(MAP_INSERT, of.name(), *new)
     if test:
         step = of.call("_?_:_", test[0], step, of.name())

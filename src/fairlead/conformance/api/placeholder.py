@@ -141,7 +141,8 @@ class PlaceholderValues:
     def _value(self, placeholder: str, name: str, key: str) -> object:
         """Return the bound value of a placeholder.
 
-        If it is not bound, bind it to a new value of the right form and return this value.
+        If it is not bound, bind it to a new value of the right form and return this value. If no
+        value can be made, return `placeholder`.
         """
         text = f"{name}:{key}"
         if text not in self._values:

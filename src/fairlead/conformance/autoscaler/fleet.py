@@ -75,7 +75,7 @@ class FleetGroup:
         return self.template
 
     def instances(self) -> Sequence[Instance]:
-        """Return all machines, sorted by creation."""
+        """Return all machines, in order of creation."""
         return list(self.machines.values())
 
     def fault(self, kind: str, now: Instant) -> Json | None:
@@ -105,7 +105,11 @@ class FleetGroup:
         return f"fleet://{self.id}/{name}"
 
     def decrease_target_size(self, delta: int, now: Instant) -> None:
-        """Remove machines without a Node, newest machine first."""
+        """Remove -`delta` machines that have no Node, newest machine first.
+
+        Raises ProviderError if the target size would be less than the number of machines with a
+        Node.
+        """
         existing = sum(self.registered(name) for name in self.machines)
         if self.target + delta < existing:
             self.act(now, "decrease_failed", group=self.id, delta=delta)
@@ -122,7 +126,11 @@ class FleetGroup:
     def delete_nodes(
         self, provider_ids: Sequence[str], now: Instant, *, force: bool = False
     ) -> None:
-        """Delete machines; machines that do not exist are ignored."""
+        """Delete machines; machines that do not exist are ignored.
+
+        Raises ProviderError if a fault prevents it, or, without `force`, if fewer than `min_size`
+        machines would remain.
+        """
         names = [one.rpartition("/")[2] for one in provider_ids]
         shown = [
             name if self.registered(name) else one

@@ -31,7 +31,10 @@ _LIMITED: Final = "ScaleUpLimitedByMaxNodesTotal"
 
 
 def loop_entry(autoscaler: StaticAutoscaler, record: LoopRecord, *, single: bool) -> Json:
-    """Return the input and the decisions of one loop; `single` adds the templates."""
+    """Return the input and the decisions of one loop.
+
+    `single` adds the templates and omits the duration.
+    """
     entry: Json = {"t_ms": to_ms(record.at), "scaleUp": [_scale_up(s) for s in record.scale_ups]}
     if record.took and not single:
         entry["took_ms"] = record.took // NANOSECONDS_PER_MILLISECOND

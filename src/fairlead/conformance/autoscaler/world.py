@@ -65,7 +65,7 @@ _SCRIPT, _GONE, _REPLACEMENT, _REMOVAL = range(4)
 class FleetWorld:
     """The simulated cluster; `actions` and `events` record its history.
 
-    Pods are bound and replaced only if `live` is set.
+    Pods are bound and replaced, and new machines register, only if `live` is set.
     """
 
     def __init__(self, case: Json, *, live: bool) -> None:
@@ -483,7 +483,7 @@ class FleetWorld:
     # --- the autoscaler's commands ---------------------------------------------------------
 
     def perform(self) -> None:
-        """Perform the autoscaler's commands until it issues no more commands."""
+        """Perform the autoscaler's commands until it issues no more commands, then bind pods."""
         commands = self.autoscaler.commands
         has_written = False
         while commands:

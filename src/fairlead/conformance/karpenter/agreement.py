@@ -16,7 +16,10 @@ _TOLERANCE: Final = 1e-6
 
 
 def compare_line(line: Json, found: Json) -> Mismatch | None:
-    """Return the first mismatch with the recorded outcome; None if any alternative matches."""
+    """Return the first mismatch with the recorded outcome; None if there is none.
+
+    A case that is not stable may agree with any recorded alternative instead.
+    """
     mismatch = _mismatch(line["expect"], found)
     if mismatch is None or line.get("stable", True):
         return mismatch

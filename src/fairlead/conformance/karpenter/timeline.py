@@ -201,7 +201,7 @@ class _Timeline(Scene):
         return shown
 
     def _untaint_others(self) -> None:
-        """Remove the disruption taint from nodes that are neither being replaced nor deleted."""
+        """Undo the disruption of NodeClaims that are neither being replaced nor deleted."""
         for node in self.cluster.nodes(self.now):
             if node.claim is None or node.key in self.queue.keys or node.marked_for_deletion:
                 continue
@@ -396,7 +396,10 @@ class _Timeline(Scene):
         return "" if exists else f'pods "{name}" not found'
 
     def _terminate(self) -> Json:
-        """Remove the NodeClaims with a deletion timestamp; their pods become pending again."""
+        """Remove the NodeClaims with a deletion timestamp, with their nodes and pods.
+
+        Pods of DaemonSets are not recreated; all other pods are recreated as pending pods.
+        """
         shown: Json = {}
         for name, claim in sorted(self.cluster.node_claims.items()):
             if not claim.metadata.deletion_timestamp:

@@ -50,7 +50,7 @@ def begin_scenario(world: NodeWorld, form: Json) -> None:
 
 @dataclass
 class NodeScenario:
-    """Creates objects and schedules actions in `world`; times are recorded milliseconds."""
+    """Creates objects and schedules actions in `world`, at the recorder's times in milliseconds."""
 
     world: NodeWorld
     form: Json

@@ -34,7 +34,10 @@ class NodeWriteLog:
         self._context: Json | None = None
 
     def begin(self, command: Command, by: str, now: Instant, store: Store) -> None:
-        """Attribute changes until `end` to the controller `by`, which performs `command`."""
+        """Attribute changes until `end` to the controller `by`, which performs `command`.
+
+        Log `command` itself if it records an event or deletes a pod.
+        """
         self._context = {"t_ms": (now - EPOCH) // NANOSECONDS_PER_MILLISECOND, "by": by}
         match command:
             case RecordEvent():
@@ -49,7 +52,7 @@ class NodeWriteLog:
         self._context = None
 
     def see(self, change: StoredChange) -> None:
-        """Log a change of an object, if a controller made it."""
+        """Log what changed in a node or a pod, if a controller changed it."""
         if self._context is None or change.type is not ChangeType.MODIFIED:
             return
         before = change.previous or {}

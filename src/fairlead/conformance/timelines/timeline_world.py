@@ -135,7 +135,8 @@ class TimelineWorld:
 
     Call `operate` for the initial objects, then `begin`, then `run`. `config` contains the start
     and the latencies of kubelets and requests. `terminate_ms` contains the time that some pods take
-    to end. `noop_ops` are the operations of the script that found no object.
+    to end. `noop_ops` are the operations of the script that changed nothing, because their object
+    did not exist or already existed.
     """
 
     def __init__(self, config: Json, terminate_ms: Json, engine: CommandSource) -> None:
@@ -303,7 +304,10 @@ class TimelineWorld:
     def _delete_pod(
         self, pod: Json, grace_s: int | None, terminate_ms: int | None, now: Instant
     ) -> None:
-        """Delete `pod` gracefully; its kubelet removes it later. A second call has no effect."""
+        """Delete `pod` gracefully; its kubelet removes it later.
+
+        A second call has no effect, unless `grace_s` is 0.
+        """
         meta = pod["metadata"]
         if meta.get("deletionTimestamp") and grace_s != 0:
             return

@@ -84,7 +84,10 @@ def watched_resources(
 
 
 def resources_by_kind(resources: Collection[ApiResource]) -> dict[str, ApiResource]:
-    """Return `resources` by kind, with and without the group: `Queue.example.com`, `Queue`."""
+    """Return `resources` keyed by kind and group, `Queue.example.com`, and by kind, `Queue`.
+
+    If several groups have the kind, the plain kind means the resource that `find_kind` returns.
+    """
     named: dict[str, ApiResource] = {}
     for resource in resources:
         for name in _names(resource):

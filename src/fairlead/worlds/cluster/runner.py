@@ -166,7 +166,7 @@ class ClusterRunner:
         return 0 if self._sender is None else self._sender.events_dropped
 
     def stop(self) -> None:
-        """End the run: finish the requests in flight and release the Lease."""
+        """End the run: send the queued commands and events, and release the Lease."""
         self._ended.set()
 
     # --- the run ---------------------------------------------------------------------------
@@ -341,10 +341,10 @@ class ClusterRunner:
             self._schedule_step(0)
 
     def _check_room(self) -> None:
-        """Report the overcommitted nodes among the nodes with pods that have just changed.
+        """Report each overcommitted node on which a pod has just been bound or changed.
 
-        This happens if two schedulers bind pods to a node at the same moment, or if a binding was
-        in flight when leadership was lost.
+        A node can become overcommitted if two schedulers bind pods to it at the same moment, or if
+        a binding was in flight when leadership was lost.
         """
         assert self.engine is not None
         assert self._world is not None
@@ -388,7 +388,7 @@ class ClusterRunner:
                 self._sender.stop()
 
     async def _finish(self) -> None:
-        """Wait for the requests in flight to end, for at most STOP_SECONDS_MAX."""
+        """Wait until the queued commands and events are sent, for at most STOP_SECONDS_MAX."""
         end = perf_counter() + STOP_SECONDS_MAX
         sender = self._sender
         while not self._problem and sender is not None and not sender.is_idle:

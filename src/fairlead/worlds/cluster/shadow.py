@@ -1,8 +1,8 @@
 """Shadow: decides about every pod that another scheduler places, and compares the decisions.
 
- a pod gets a node       evaluate the pod on the previous state, compare the node, then apply
- a pod is nominated      evaluate the pod on the previous state: did it have to preempt?
- any other update        apply
+    a pod gets a node       evaluate the pod on the previous state, compare the node, then apply
+    a pod is nominated      evaluate the pod on the previous state: did it have to preempt?
+    any other update        apply
 
 A shadow replaces an engine and issues no commands. The previous state can differ from the state in
 which the other scheduler decided, because two bindings may be observed in a different order. Such

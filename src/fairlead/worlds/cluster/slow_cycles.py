@@ -1,10 +1,11 @@
 """SlowCycles: logs the units of work of an engine that took 100 ms or longer, with their steps.
 
- slow cycle: 152 ms for pod shop/web-0: 120 ms NodePrice/Score (5000 calls), 9 ms …
+    slow cycle: 152 ms for pod shop/web-0: 120 ms NodePrice/Score (5000 calls), 9 ms …
 
 A unit of work is a scheduling cycle, a session of the batch scheduler or a pass of a node
 controller. A step is one plugin at one extension point. The line lists the five steps in which
 plugins spent the most time, longest first.
+
 upstream: schedule_one.go: schedulePod, whose trace is logged by utiltrace.LogIfLong
 """
 
@@ -94,7 +95,7 @@ def _text(steps: Sequence[PluginStep]) -> str:
 
 
 def _pods(issued: Sequence[Issued]) -> str:
-    """Return the text that names the pods that the commands of a unit bind or patch."""
+    """Return the text that names the pods that the commands of a unit bind, patch or delete."""
     refs = (
         one.command.pod if isinstance(one.command, Bind) else getattr(one.command, "target", None)
         for one in issued

@@ -61,7 +61,7 @@ class PartialObject:
     def opened(self, key: str) -> PartialObject | PartialArray:
         """Convert the member `key` to its partial form and return it.
 
-        Raises OperationError if the member is a scalar.
+        Raises OperationError if the member is a scalar or does not exist.
         """
         inner = self.members[key] = opened(self.members.get(key))
         return inner

@@ -4,15 +4,15 @@ Lists whose field has the merge strategy are merged: lists of scalars as sets, a
 by their merge key. Other lists are replaced. A new list item is put at the front unless
 `$setElementOrder/<list>` gives another order. `directive` describes the directives.
 
-A member that the original lacks is added without the nulls and directives in it. A new list item,
-and a value that replaces a value, are used unchanged: directives in them are unknown fields, which
-decoding reports.
+A member that the original lacks, or has with another type, is set without the nulls and directives
+in it. A new list item, and a list or an object that is replaced as a whole, are used unchanged:
+directives in them are unknown fields, which decoding reports.
 
 Example, with the merge key `name` of `containers`:
 
- original  {containers: [{name: a, image: 1}, {name: b, image: 2}]}
- patch     {containers: [{name: c}, {name: b, image: 3}]}
- result    {containers: [{name: c}, {name: a, image: 1}, {name: b, image: 3}]}
+    original  {containers: [{name: a, image: 1}, {name: b, image: 2}]}
+    patch     {containers: [{name: c}, {name: b, image: 3}]}
+    result    {containers: [{name: c}, {name: a, image: 1}, {name: b, image: 3}]}
 
 upstream: apimachinery/pkg/util/strategicpatch/{patch,meta}.go
 """

@@ -53,7 +53,7 @@ class Agreement:
     compares values and order of resource versions; it requires that no controller writes.
     `structure` compares only status classes and kinds, because the recording depends on unknown
     initial objects. `holds(name)` returns whether the server can have an object called `name`;
-    recorded objects with other names are ignored in lists.
+    names in recorded lists for which it returns False are ignored.
     """
 
     bindings: PlaceholderValues
@@ -204,7 +204,7 @@ class Agreement:
 
 
 def _is_place(path: str) -> bool:
-    """Return whether the field at `path` contains the name of a node or zone."""
+    """Return whether the field at `path` may contain the name of a node or zone."""
     return path.endswith((".zone", "nodeName", "nominatedNodeName", ZONE)) or ".cells[" in path
 
 
@@ -214,7 +214,7 @@ def _is_of_list(path: str) -> bool:
 
 
 def _shortened(recorded: Json, found: Json, path: str) -> tuple[Json, Json]:
-    """Return (recorded, found) without build data, descriptions and truncated items."""
+    """Return (recorded, found) without parts that differ between servers or were truncated."""
     if _COLUMNS in path:
         return _without(recorded, "description"), _without(found, "description")
     if "gitVersion" in recorded:

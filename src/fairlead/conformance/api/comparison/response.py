@@ -172,7 +172,7 @@ def content(answer: HttpAnswer, *, as_text: bool = False) -> object:
 def _of_setup(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch | None:
     """Return the mismatch of a setup step; None if there is none.
 
-    The step may fail if its object already exists, in this replay or in the recording.
+    The step may fail if it also failed in the recording, or if its object already exists (409).
     """
     if recorded["status"] >= 400 or answer.status < 300 or answer.status == 409:
         return None

@@ -65,7 +65,7 @@ def with_nodes_of(recorded: str, found: str) -> str:
 
 
 def same_typed_errors(recorded: str, found: str) -> bool:
-    """Return whether both texts are typed-patch errors, and one lists only fields of the other.
+    """Return whether both texts are typed-patch errors, and one lists a subset of the other.
 
     Upstream visits fields in random order and stops at the first unknown field.
     """

@@ -1,7 +1,7 @@
 """Compares the events of a watch: their types and objects, in order for each object.
 
 Events of different objects may interleave differently, and bookmarks that report progress may
-arrive at any time. A bookmark that ends the initial events must be at the recorded position.
+arrive at any time. Bookmarks that end the initial events are compared like the events of an object.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ _INITIAL_END: Final = "k8s.io/initial-events-end"
 
 
 def mismatch(recorded: Json, found: WatchEnd, agreement: Agreement) -> Mismatch | None:
-    """Return the first mismatch between a watch's events and the recorded events; None if equal."""
+    """Return the first mismatch between a watch's events and the recorded events.
+
+    Returns None if they are equal, or if protobuf events were recorded, which are not compared.
+    """
     if recorded.get("end") == "server-closed" and not found.ended:
         return Mismatch("end", "server-closed", "open")
     expected = [_event(entry["event"]) for entry in recorded.get("events", ())]

@@ -105,7 +105,10 @@ class KubectlSession:
         self._stack.close()
 
     def judge(self, line: Json) -> list[Mismatch]:
-        """Run the command of `line` and return the mismatches."""
+        """Run the command of `line` and return the mismatches.
+
+        The output of setup commands and of `version` is not compared.
+        """
         number = int(line["id"].split(".")[1])
         self._enter_namespace(number)
         self._create_foreign_objects(number)
@@ -154,7 +157,7 @@ class KubectlSession:
     def _observes_changes(self, line: Json) -> bool:
         """Return whether the command observes ongoing changes.
 
-        The two commands after a command with --wait=false do so.
+        `rollout status` does so, and the two commands after a command with --wait=false.
         """
         self._commands_until_rest = (
             _HASTY if _NO_WAIT in line["argv"] else max(0, self._commands_until_rest - 1)
@@ -229,7 +232,10 @@ class KubectlSession:
         return text.replace(_WORK, str(self._work))
 
     def _config_of(self, user: str) -> str:
-        """Return a kubeconfig for another user, with the administrator's current namespace."""
+        """Write a kubeconfig for another user and return its path.
+
+        Its current namespace is the administrator's.
+        """
         text = (self._work / "admin.config").read_text()
         config = yaml.CSafeLoader(text).get_single_data()
         config["users"] = _config(self._socket, user)["users"]

@@ -35,9 +35,10 @@ _SECOND: Final[DurationNs] = seconds(1)
 
 @dataclass(slots=True)
 class Pace:
-    """Advances the cluster's time, `now`, at the pace of commands; `machine` is real time in ns.
+    """Advances the cluster's time, `now`, at the pace of commands.
 
-    `now` does not advance beyond `latest`.
+    `now` does not advance beyond `latest`. The argument `machine` of its methods is real time in
+    ns.
     """
 
     now: Instant
@@ -48,7 +49,7 @@ class Pace:
     def begin(self, rest: DurationNs) -> None:
         """Start another command after the pause `rest`.
 
-        Unless `rest` is minimal, the time is rounded up to BEAT, so that a small delay of one
+        If `rest` exceeds AT_ONCE, the time is rounded up to BEAT, so that a small delay of one
         command does not shift all later commands.
         """
         self._asked_at = None

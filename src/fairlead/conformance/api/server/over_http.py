@@ -49,7 +49,7 @@ class OverHttp:
         """Do nothing, because the server has its own clock."""
 
     def ask(self, request: ReplayRequest) -> HttpAnswer:
-        """Send a request and return its response.
+        """Send a request and return its response. Raises NoAnswerError.
 
         Use the previous connection if it is still open.
         """
@@ -63,7 +63,7 @@ class OverHttp:
         return self._asked(self._connection(), request)
 
     def watch(self, request: ReplayRequest) -> HttpWatching:
-        """Open a watch on a new connection."""
+        """Open a watch on a new connection. Raises NoAnswerError."""
         connection = self._connection()
         response = self._response(connection, request)
         timeout_s = min(request.timeout_s or 1.0, self.patience_s)

@@ -149,7 +149,7 @@ class _Distribution:
         self._storage = storage
 
     def handle(self, stimulus: Stimulus, now: int) -> list[Command]:
-        """Create the ConfigMap in each new namespace."""
+        """Create the ConfigMap in each new or changed namespace that does not contain it."""
         return [
             CreateObject(_service_authority(one.metadata.name))
             for one, is_deleted in changes(stimulus)
