@@ -561,7 +561,10 @@ def _stages(conditions: Conditions) -> list[Manifest]:
 
 
 def _new_nodes(change: ClusterChange, conditions: Conditions, snapshot: Snapshot) -> list[Json]:
-    """Return the templates of new nodes of an instance type; [] if no type is given."""
+    """Return the templates of new nodes of an instance type; [] if no type is given.
+
+    Raises InputError.
+    """
     if not change.instance_type:
         return []
     if conditions.instance_types is None:

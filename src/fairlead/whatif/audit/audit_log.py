@@ -190,7 +190,10 @@ def _events(source: str, where: str, event: _Event) -> Iterable[_Event]:
 def _writes(
     source: str, where: str, event: _Event, *, has_workloads: bool
 ) -> Iterator[AuditedWrite]:
-    """Yield the write that `event` records, if it changes an object that scheduling depends on."""
+    """Yield the write that `event` records, if it changes an object that scheduling depends on.
+
+    Raises InputError if the event was recorded without bodies, or is malformed.
+    """
     ref, status = event.object_ref, event.response_status
     if ref is None or event.stage != _COMPLETE or event.verb not in _WRITES:
         return

@@ -268,7 +268,10 @@ def _deschedule(collected: _Steps, path: str) -> None:
 
 
 def _drain(collected: _Steps) -> KubectlDrain:
-    """Add the steps of the drain; nodes that kubectl refuses to drain are only cordoned."""
+    """Add the steps of the drain; nodes that kubectl refuses to drain are only cordoned.
+
+    Raises InputError for nodes that do not exist, and for options that do not fit together.
+    """
     change, rolling = collected.change, _rolling(collected.change)
     if change.drain_as_kubectl and not change.drain:
         raise InputError("--drain-as-kubectl", "needs --drain")

@@ -85,7 +85,10 @@ def _steps(path: str) -> Iterator[tuple[str, bool]]:
 
 
 def _inner(place: _Place, step: str, done: str, *, creates: bool) -> _Place:
-    """Return the place of `step` in the value at `place`; with `creates`, add missing objects."""
+    """Return the place of `step` in the value at `place`; with `creates`, add missing objects.
+
+    Raises SetFieldError.
+    """
     schema = place.schema
     kind = None if schema is None or schema.type is Type.ANY else schema.type
     value = _present(place)

@@ -201,7 +201,7 @@ def _is_integer(text: str) -> bool:
 
 
 def priority_note(before: Manifest, value: int, inventory: Inventory) -> str:
-    """Return a note about the effect of the new value on existing pods."""
+    """Return a note about the new `value` of the PriorityClass `before`, and its effect on pods."""
     name, old = before.ref.name, before.value.get("value", 0)
     pods = [
         pod

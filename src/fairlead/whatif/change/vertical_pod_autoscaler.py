@@ -153,7 +153,10 @@ def _edit(vpa: Manifest, form: _Form, inventory: Inventory) -> RecommendedEdit:
 
 
 def _changes(vpa: Manifest, form: _Form, content: Json) -> Iterator[str]:
-    """Set the recommended amounts in `content`; yield a description of each change."""
+    """Set the recommended amounts in `content`; yield a description of each change.
+
+    Raises InputError for a recommended amount that is malformed.
+    """
     recommended = {one.container_name: one.target for one in form.recommendations}
     spec = content.get("spec", {}).get("template", {}).get("spec", {})
     for container in spec.get("containers", []):

@@ -130,7 +130,10 @@ def loads_of(
 
 
 def read_loads(path: str, inventory: Inventory, start: Instant) -> WorkloadLoads:
-    """Return the loads in the file of --load: a CSV table or `load: […]`. Raises InputError."""
+    """Return the loads in the file of --load: a CSV table or `load: […]`.
+
+    `inventory` contains the workloads; the curves begin at `start`. Raises InputError.
+    """
     if path.endswith(".csv"):
         collected = _Collection(inventory, start)
         collected.add_table(path)

@@ -216,6 +216,8 @@ def _rules(
 def _protections(source: str, args: EvictorArgs) -> frozenset[str]:
     """Return the names of the protections that older and newer fields of `args` enable.
 
+    Raises InputError for an unknown protection.
+
     upstream: defaultevictor.go:getEffectivePodProtections
     """
     stated, field = args.pod_protections, f"{EVICTOR}.podProtections"
@@ -305,7 +307,7 @@ def _require_known(
 def _require_percentages(
     source: str, name: str, lower: Mapping[str, float], upper: Mapping[str, float]
 ) -> None:
-    """Raise InputError as upstream does (nodeutilization/validation.go)."""
+    """Raise InputError for thresholds that upstream refuses (nodeutilization/validation.go)."""
     for field, shares in (("thresholds", lower), ("targetThresholds", upper)):
         for resource, share in shares.items():
             if not 0 <= share <= 100:

@@ -91,7 +91,10 @@ def _targets(by_node: dict[str, list[Pod]], nodes: Sequence[Node]) -> set[str]:
 
 
 def remove_violating_spread(evictor: Evictor, args: SpreadArgs) -> None:
-    """Evict pods from domains that have more pods than a topology spread constraint allows."""
+    """Evict pods from domains that have more pods than a topology spread constraint allows.
+
+    Only pods that `args` selects, and that the policy allows evicting, are evicted.
+    """
     for pod in _above_average(evictor, args):
         selector = args.label_selector
         if selector is not None and not selector_matches(selector, pod.metadata.labels):

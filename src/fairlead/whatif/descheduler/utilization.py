@@ -54,7 +54,11 @@ class _Usage:
 
 
 def balance_low(evictor: Evictor, args: UtilizationArgs) -> None:
-    """Evict pods from overutilized nodes while underutilized nodes have room."""
+    """Evict pods from overutilized nodes while underutilized nodes have room.
+
+    Cordoned nodes do not count as underutilized. Evict nothing unless some node is overutilized and
+    more than `args.number_of_nodes` nodes are underutilized.
+    """
     names = list(dict.fromkeys([*args.thresholds, *_BASIC]))
     usages = _usages(evictor, args.thresholds, args.target_thresholds, names, args)
     low = [one for one in usages if one.is_below and not one.node.spec.unschedulable]
@@ -76,7 +80,11 @@ def balance_low(evictor: Evictor, args: UtilizationArgs) -> None:
 
 
 def balance_high(evictor: Evictor, args: UtilizationArgs) -> None:
-    """Evict the pods of underutilized nodes while the other nodes have room."""
+    """Evict the pods of underutilized nodes while the other nodes have room.
+
+    Evict nothing unless more than `args.number_of_nodes` nodes are underutilized and some other
+    node is not cordoned.
+    """
     thresholds = {**dict.fromkeys(_BASIC, _WHOLE), **args.thresholds}
     names = list(thresholds)
     targets = dict.fromkeys(names, _WHOLE)

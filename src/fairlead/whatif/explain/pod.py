@@ -72,7 +72,7 @@ class Explanation:
 
 
 def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -> Explanation:
-    """Return the scheduler's evaluation of a pod that does not exist yet.
+    """Return the scheduler's evaluation of a pod of `new` that does not exist yet.
 
     The pod and its claims pass admission as in the API server; nothing else changes. Raises
     InputError if admission refuses them.

@@ -49,7 +49,10 @@ def content_of(path: Path, bytes_max: int = BYTES_MAX, on_read: OnRead = read_si
 def content_of_stream(
     source: str, stream: BinaryIO, bytes_max: int = BYTES_MAX, on_read: OnRead = read_silently
 ) -> Bytes:
-    """Return the rest of `stream`, such as standard input. Raises InputError."""
+    """Return the rest of `stream`, such as standard input, up to `bytes_max` bytes.
+
+    Raises InputError.
+    """
     try:
         descriptor = stream.fileno()
         is_whole = not stat.S_ISREG(os.fstat(descriptor).st_mode) or stream.tell() == 0

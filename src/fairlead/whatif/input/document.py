@@ -1,10 +1,10 @@
 """Reads users' files as JSON values.
 
-A path is a file, a directory (every .yaml, .yml and .json file below it, sorted) or `-` for
-standard input. A file can be compressed with gzip, or be a tar archive of such files. Text is
-UTF-8, or UTF-16 with a byte order mark, as some shells on Windows write it. If the file name or the
-first character suggests JSON, JSON is tried first, because it parses a hundred times faster than
-YAML.
+A path is a file, a directory (every .yaml, .yml, .json, .gz, .tar and .tgz file below it, sorted)
+or `-` for standard input. A file can be compressed with gzip, or be a tar archive of such files.
+Text is UTF-8, or UTF-16 with a byte order mark, as some shells on Windows write it. If the file
+name or the first character suggests JSON, JSON is tried first, because it parses a hundred times
+faster than YAML.
 """
 
 from __future__ import annotations

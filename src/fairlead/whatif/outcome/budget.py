@@ -93,7 +93,7 @@ def _pods(count: int) -> str:
 def budget_outcomes(
     without: RunOutcome, changed: RunOutcome, breaches: Collection[PdbBreach]
 ) -> list[BudgetOutcome]:
-    """Return the budgets whose rule, displaced pods or refused evictions differ, worst first.
+    """Return the budgets whose rule, displacements or refusals differ in the two runs, worst first.
 
     `breaches` are the violations that only the change causes.
     """

@@ -16,7 +16,7 @@ from fairlead.whatif.outcome.run_outcome import Evicted, Recurrence
 from fairlead.whatif.outcome.workload import WorkloadRef
 
 EVICTIONS_MAX: Final = 3
-"""How often a pod and its replacements may be evicted for one reason before it is a loop."""
+"""A loop has more than this number of evictions of a pod and its replacements for one reason."""
 
 
 def eviction_loops(evicted: Iterable[Evicted]) -> Iterator[Recurrence]:

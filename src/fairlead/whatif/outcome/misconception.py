@@ -43,7 +43,10 @@ def misconceptions(
     breaches: Iterable[PdbBreach],
     start: Instant,
 ) -> Iterator[Misconception]:
-    """Yield the beliefs that the run contradicts, in the order of events in an outage."""
+    """Yield the beliefs that the run contradicts, in the order of events in an outage.
+
+    `breaches` are the displacements against budgets; times in the facts count from `start`.
+    """
     evidence = _Evidence(outage, config, breaches, start)
     for check in (
         evidence.five_minutes,
@@ -69,7 +72,10 @@ class _Evidence:
     start: Instant
 
     def five_minutes(self) -> Misconception | None:
-        """Return a note if the first pods did not leave their failed node after five minutes."""
+        """Return a note if the first pods did not leave their failed node after five minutes.
+
+        Return None if they did, or if no pods left a tainted node.
+        """
         evicted = [one for one in self.outage.nodes if one.first_eviction_at and one.tainted_at]
         first = min(evicted, key=lambda one: one.first_eviction_at or 0, default=None)
         if first is None:
@@ -108,7 +114,7 @@ class _Evidence:
         )
 
     def slow(self) -> Misconception | None:
-        """Return a note if the outage ended before all failed nodes could be tainted."""
+        """Return a note if the outage ended before all failed nodes could be tainted, else None."""
         tainted = {turn.node for turn in self.outage.turns}
         waited = Counter(
             one.zone for one in self.outage.nodes if one.unready_at and one.node not in tainted

@@ -91,7 +91,10 @@ def _share(nodes: Iterable[NodeEnd], resource: str) -> float | None:
 
 
 def _fullest(nodes: Iterable[NodeEnd], place: Callable[[NodeEnd], str]) -> float | None:
-    """Return the share (percent) of a workload's pods at its fullest place, mean over workloads."""
+    """Return the share (percent) of a workload's pods at its fullest place, mean over workloads.
+
+    Workloads with one pod do not count. Return None if no workload counts.
+    """
     found: dict[WorkloadRef, Counter[str]] = defaultdict(Counter)
     for node in nodes:
         for pod in node.pods:

@@ -79,7 +79,7 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A reason for which `nodes` nodes refuse a pod; `plugin` is "" if several plugins gave it."""
+    """A reason for which `nodes` nodes refuse a pod; `plugin` is "" if several plugins refuse."""
 
     plugin: str
     reason: str

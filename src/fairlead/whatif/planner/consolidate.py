@@ -96,7 +96,11 @@ def consolidate(
     prices: Mapping[str, float],
     progress: Progress,
 ) -> ConsolidationPlan:
-    """Choose the removable nodes among `nodes`; the model is unchanged afterwards."""
+    """Choose the removable nodes among `nodes`; the model is unchanged afterwards.
+
+    The `rules` and the budgets of `planner` block nodes. `prices` are per hour by node; a choice of
+    nodes with a higher total price is better.
+    """
     model = planner.model
     blockers: list[Blocker] = []
     free = []

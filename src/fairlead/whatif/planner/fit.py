@@ -108,7 +108,7 @@ def fit(
 def _place(
     model: ClusterModel, pod: PodInfo, result: FitResult, by_node: dict[str, int] | None = None
 ) -> Failure | None:
-    """Place `pod`, by preemption if necessary; return the failure if it fits no node.
+    """Place `pod`, by preemption if necessary; return None, or the failure if it fits no node.
 
     This ends because each repetition removes at least one pod.
     """

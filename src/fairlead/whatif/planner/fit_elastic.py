@@ -39,7 +39,7 @@ from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.manifest import manifests
 
 ELASTIC_MAX: Final = 5_000
-"""How many pods are tried at most, unless --max-limit says otherwise."""
+"""The maximum number of pods to try, unless --max-limit sets another number."""
 _FIRST: Final = 250
 _GROWTH: Final = 4
 _LABEL: Final = "fairlead.dev/fit"

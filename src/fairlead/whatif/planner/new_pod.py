@@ -212,7 +212,7 @@ def _controller(value: Json) -> Json | None:
 
 
 def _newest_replica_set(deployment: Manifest, inventory: Inventory) -> Manifest | None:
-    """Return the ReplicaSet with the highest revision that `deployment` controls."""
+    """Return the ReplicaSet of `deployment` with the highest revision; None if it has none."""
     owned = [
         one
         for one in inventory.of_kind(REPLICA_SET)

@@ -151,7 +151,10 @@ class Rebalancer:
     # --- moves -----------------------------------------------------------------------------
 
     def _make_room(self) -> GainingMove | None:
-        """Return the best move that makes room for the first waiting pod that a move can help."""
+        """Return the best move that makes room for the first waiting pod that a move can help.
+
+        Return None if no single move makes room for any waiting pod.
+        """
         for waiting in list(self._waiting):
             best: tuple[float, NodeInfo, PodInfo] | None = None
             for info, pod in self._movable(self._model.table.nodes()):

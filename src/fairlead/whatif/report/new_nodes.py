@@ -1,11 +1,10 @@
 """NewNodes: the number of new nodes that would hold the waiting pods, and the node that they copy.
 
 A suitable node has room for each of the waiting pods, if only its static pods and the pods of its
-DaemonSets are on it.
-Nodes on which pods of the same workloads run come first, because they also satisfy selectors and
-tolerations; then the smallest nodes. The pods are placed on copies of that node, largest first,
-each on the first copy that fits. This is an estimate by requests alone; a what-if with the new
-nodes is exact.
+DaemonSets are on it. Nodes on which pods of the same workloads run come first, because they also
+satisfy selectors and tolerations; then the smallest nodes. The pods are placed on copies of that
+node, largest first, each on the first copy that fits. This is an estimate by requests alone; a
+what-if with the new nodes is exact.
 
     3 pods of 2 CPU wait, and no node of 4 CPU has room        ->   2 nodes like that node
 """

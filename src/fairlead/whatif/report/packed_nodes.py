@@ -37,7 +37,10 @@ class NodeSide:
 
 
 def packed_nodes(after: NodeSide, before: NodeSide | None = None) -> Json:
-    """Return nodes as columns, with their pods as further columns and a pod count per node."""
+    """Return nodes as columns, with their pods as further columns and a pod count per node.
+
+    `after` is the run with the change, `before` the run without it, None for a single run.
+    """
     nodes = _all_nodes(after, before)
     pods = _PodColumns(nodes[: len(after.nodes)])
     index = {node["name"]: at for at, node in enumerate(nodes)}

@@ -72,7 +72,7 @@ def waiting_totals_json(waits: Iterable[PodWait]) -> Json:
 
 
 def pod_autoscalers_json(outcomes: Iterable[PodAutoscalerOutcome], start: Instant) -> list[Json]:
-    """Return the effects of each HorizontalPodAutoscaler."""
+    """Return the effects of each HorizontalPodAutoscaler; times are in seconds after `start`."""
     return [
         {
             "autoscaler": one.autoscaler,

@@ -45,7 +45,10 @@ class RequestsByShape:
 
 
 def requested_in(cluster: Cluster) -> dict[str, int]:
-    """Return the requests of all pods on nodes by resource (CPU in millicores, else in units)."""
+    """Return the requests of all pods on nodes by resource, and the number of these pods as `pods`.
+
+    CPU is in millicores, other resources are in units.
+    """
     shapes = Counter(pod.shape for pod in cluster.pods.values() if pod.pod.spec.node_name)
     total: dict[str, int] = {PODS: shapes.total()}
     for shape, count in shapes.items():

@@ -338,10 +338,10 @@ class ExperimentRun:
     def _create(
         self, step: ScriptedStep, manifest: Mapping[str, Any], store: Store, now: Instant
     ) -> None:
-        """Create an object.
+        """Create an object of `step`.
 
-        If admission rejects a namespaced object, the rejection is part of the answer. Other
-        rejections raise InputError, because other objects refer to cluster-scoped objects.
+        If admission rejects a namespaced object, the rejection becomes a complaint in the outcome.
+        Raises InputError for every other rejection.
         """
         try:
             store.create(manifest, now, write=self._world.user_write())

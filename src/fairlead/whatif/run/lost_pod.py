@@ -33,7 +33,10 @@ from fairlead.whatif.run.recorders.outage_recorder import AffectedPod, OutageRec
 def lost_pods(
     recorder: OutageRecorder, ends: Mapping[str, PodEnd], start: Instant
 ) -> Iterator[LostPod]:
-    """Yield the pods that do not run again, sorted by name; `ends` maps keys to pods at the end."""
+    """Yield the pods that do not run again, sorted by name.
+
+    `ends` maps keys to pods at the end; times in the reasons count from `start`.
+    """
     explainer = _LossExplainer(recorder, ends, start)
     for key in sorted(recorder.affected):
         pod = recorder.affected[key]

@@ -28,6 +28,7 @@ def outage_outcome(
     """Return the outcome of the failed nodes; None if no node failed.
 
     `ends` are the pods at the end; a replacement pod has the key of the first pod in its chain.
+    Times in texts count from `start`.
     """
     if not recorder.failed_nodes:
         return None

@@ -22,7 +22,7 @@ PAUSE: Final = seconds(1)
 def rest_of(
     transitions: Iterable[PodTransition], start: Instant, gap: DurationNs, *, settled: bool
 ) -> Rest:
-    """Return the rest after the last transition before the first `gap` without transitions.
+    """Return the Rest that follows the last transition before the first `gap` without transitions.
 
     `settled` is True if the run ended because the cluster had settled. `Rest.after` is None if the
     cluster did not come to rest.

@@ -45,7 +45,10 @@ def wanted_pods(
 
 
 def desired_pods(store: Store, ref: WorkloadRef) -> int | None:
-    """Return `spec.replicas` of a workload; None if it is not in `store` or has no such field."""
+    """Return `spec.replicas` (default 1) of the workload `ref`.
+
+    Return None if it is not in `store`, or if workloads of its kind have no replicas.
+    """
     kind = _SCALED.get(ref.kind)
     found = None if kind is None else store.find(kind, ref.namespace, ref.name)
     return None if found is None else int(found["spec"].get("replicas", 1))

@@ -205,7 +205,7 @@ class _Reader:
     # --- what is left out -------------------------------------------------------------------
 
     def _is_left_out(self, write: AuditedWrite, obj: Json | None) -> bool:
-        """Return whether the simulation itself has the effect of `write` on `obj`."""
+        """Return whether `write` to `obj` is left out, because the simulation decides it again."""
         kind, owner = write.kind, _controller(obj)
         if kind is NODE:
             return False

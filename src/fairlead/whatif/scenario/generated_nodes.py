@@ -78,7 +78,7 @@ def node_object(
     start: Instant,
     taints: list[dict[str, Any]] | None = None,
 ) -> Json:
-    """Return a Ready node; capacity equals allocatable."""
+    """Return a node that was created at `start` and is Ready; its capacity equals `allocatable`."""
     spec = {"taints": taints} if taints else {}
     ready = {
         "type": "Ready",

@@ -91,7 +91,11 @@ class PodSource:
 def job_arrivals(
     jobs: TraceJobs, pod_source: PodSource, seed: int, scenario: str
 ) -> list[ArrivingObject]:
-    """Return PodGroups and pods in order of arrival. Raises InputError, naming `scenario`."""
+    """Return PodGroups and pods in order of arrival, each with its time since the start.
+
+    `seed` determines the shape, the number of members and the runtime of each gang. Raises
+    InputError, naming `scenario`.
+    """
     _check(jobs, pod_source.rows, scenario)
     runtimes = [_duration(scenario, "runtimes", each) for each in jobs.runtimes]
     found: list[ArrivingObject] = []

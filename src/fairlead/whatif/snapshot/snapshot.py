@@ -139,7 +139,10 @@ def start_of_time(documents: Iterable[Document], found: Iterable[Manifest]) -> I
 
 
 def _taken_at(document: Document) -> Instant | None:
-    """Return the time in the annotation of a List that Fairlead wrote; None for other documents."""
+    """Return the time in the annotation of a List that Fairlead wrote; None for other documents.
+
+    Raises InputError for a malformed time.
+    """
     match document.value:
         case {
             "kind": "List" | "Snapshot",

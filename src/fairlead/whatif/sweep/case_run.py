@@ -173,7 +173,7 @@ def run_case(source: str, scenario: Json, folder: Path | None = None) -> CaseRes
 def run_scenario(
     source: str, scenario: Json, folder: Path | None = None
 ) -> tuple[Experiment, FinishedRun]:
-    """Run `scenario` and return its experiment and its run; the parameters are those of `run_case`.
+    """Run `scenario`; return (its experiment, its run). The parameters are those of `run_case`.
 
     Raises InputError.
     """

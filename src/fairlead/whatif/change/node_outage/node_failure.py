@@ -58,7 +58,7 @@ class Failures:
     def outages(self, inventory: Inventory, seed: int) -> list[Outage]:
         """Return the outages; if several outages select a node, it belongs to the first one.
 
-        Raises InputError.
+        `seed` selects the nodes of a fraction. Raises InputError.
         """
         self._refuse_unused_options()
         at, lasts = option_duration("--at", self.at) or 0, option_duration("--for", self.lasts)

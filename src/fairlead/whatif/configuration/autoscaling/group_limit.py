@@ -47,7 +47,11 @@ class GroupLimits:
 
     @classmethod
     def of(cls, nodes_flags: Sequence[str], manifests: Iterable[Manifest]) -> GroupLimits:
-        """Return the limits of the flags `--nodes`, else of the status, else of Cluster API."""
+        """Return the limits from the flags `--nodes`.
+
+        Without such flags, return those of the status ConfigMap, or else those of the annotations
+        of Cluster API.
+        """
         stated = _of_flags(nodes_flags)
         if stated:
             return cls(stated, "the flags --nodes of the Cluster Autoscaler")

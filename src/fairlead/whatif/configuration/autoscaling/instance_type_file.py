@@ -75,7 +75,7 @@ class StatedType:
         return bool(self.prices)
 
     def price(self, capacity_type: str, zone: str) -> float:
-        """Return the stated hourly price, or else an estimate.
+        """Return the stated hourly price for `capacity_type` in `zone`, or else an estimate.
 
         The estimate is based on the on-demand price if there is one, else on cores and memory.
         """

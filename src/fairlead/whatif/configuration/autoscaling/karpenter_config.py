@@ -50,7 +50,7 @@ def karpenter_config(
     instance_type_file: str | None = None,
     node_pool_file: str | None = None,
 ) -> tuple[KarpenterConfig, list[str]]:
-    """Return the configuration for the cluster `initial`, and notes about assumptions.
+    """Return (configuration for the cluster `initial`, notes about assumptions).
 
     The NodePools, NodeClaims and NodeOverlays in `node_pool_file` are added to those of the
     cluster. Without an `instance_type_file`, the types of the cluster's nodes are used. Raises

@@ -53,10 +53,10 @@ _ASSUMED: Final = (1, 100)
 def groups_of(
     file: str, manifests: Iterable[Manifest], flags: Iterable[str]
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
-    """Return the node groups, from `file` or (if `file` is "") from node labels, and notes.
+    """Return (node groups, notes).
 
-    `flags` is the command line of the autoscaler in the cluster of `manifests`, empty if there is
-    none. Raises InputError.
+    The groups come from `file`, or from node labels if `file` is "". `flags` is the command line of
+    the autoscaler in the cluster of `manifests`, empty if there is none. Raises InputError.
     """
     manifests = list(manifests)
     nodes = _nodes(manifests)
@@ -75,9 +75,10 @@ def options_of_flags(words: Iterable[str]) -> AutoscalingOptions:
 def with_prices(
     config: ClusterAutoscalerConfig, files: str, manifests: Iterable[Manifest]
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
-    """Return `config` with prices of its groups, and a note that names the groups without a price.
+    """Return (`config` with prices of its groups, a note about the groups without a price).
 
-    The price of a group without a price is that of its instance type in `files`. Raises InputError.
+    The price of a group without a price is that of its instance type in `files`. If all prices are
+    known, there is no note. Raises InputError.
     """
     nodes = [one.node for one in manifests if one.kind is NODE]
     stated = {one.name: one for one in read_instance_types(files, nodes)}

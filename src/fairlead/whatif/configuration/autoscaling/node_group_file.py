@@ -169,7 +169,10 @@ def _outages(
 def _template_in(
     path: str, where: str, group: NodeGroupForm, spec: NodeGroupSpec, nodes: Iterable[Json]
 ) -> Json:
-    """Return the template that the file states, else the first node with the group's labels."""
+    """Return the template that the file states, else the first node with the group's labels.
+
+    Raises InputError if there is neither, or if the template is not valid.
+    """
     stated = group.template
     if stated is None:
         for node in nodes:

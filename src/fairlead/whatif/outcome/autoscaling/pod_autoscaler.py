@@ -37,17 +37,17 @@ class PodAutoscalerOutcome:
 
     @property
     def replicas_before(self) -> int | None:
-        """The number of replicas at the start."""
+        """The number of replicas at the start; None if the target has no scale."""
         return self.changes[0].before if self.changes else self.replicas
 
     @property
     def lowest(self) -> int | None:
-        """The lowest number of replicas during the run."""
+        """The lowest number of replicas during the run; None if the target has no scale."""
         return min(self._numbers(), default=None)
 
     @property
     def highest(self) -> int | None:
-        """The highest number of replicas during the run."""
+        """The highest number of replicas during the run; None if the target has no scale."""
         return max(self._numbers(), default=None)
 
     def _numbers(self) -> list[int]:

@@ -219,9 +219,9 @@ class SizeSearch:
         return self._model.schedule(pod)
 
     def _place(self, pod: PodInfo, failed_zone: str | None = None) -> Failure | None:
-        """Schedule `pod`, on a new node if necessary; return the failure if no new node helps.
+        """Schedule `pod`, on a new node if necessary; return None if the pod has a node.
 
-        No node is added in `failed_zone`.
+        Otherwise return the failure on the present nodes. No node is added in `failed_zone`.
         """
         first = self._schedule(pod)
         if isinstance(first, Placement):

@@ -106,9 +106,10 @@ class Runtimes:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeDraw:
-    """Draws a runtime for each pod, equal for equal seeds; the kubelets call it as a function.
+    """Draws a runtime for each pod; the kubelets call it as a function of the pod.
 
-    Pods that ran at `start` get a runtime longer than their age.
+    Equal seeds lead to equal runtimes. Pods that ran at `start` get a runtime longer than their
+    age.
     """
 
     runtimes: Runtimes
@@ -154,7 +155,7 @@ def runtimes_in(manifests: Iterable[Manifest], stated: Iterable[StatedRuntime] =
 
 
 def coverage(runtimes: Runtimes, manifests: Iterable[Manifest], now: Instant) -> RuntimeCoverage:
-    """Return the number of pods that run at `now`, and the number of those with a known runtime."""
+    """Return the number of pods that run at `now`, and of running pods with a known runtime."""
     running = known = stated = 0
     for manifest in manifests:
         if manifest.kind is not POD:

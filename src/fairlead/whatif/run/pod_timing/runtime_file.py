@@ -158,7 +158,10 @@ def _interpolated(points: Sequence[tuple[int, DurationNs]], percent: int) -> Dur
 
 
 def _read_table(path: str) -> tuple[StatedRuntime, ...]:
-    """Return the runtimes of a CSV file; rows with the same subject form one entry."""
+    """Return the runtimes of a CSV file; rows with the same subject form one entry.
+
+    Raises InputError.
+    """
     header, rows = read_table(path, decode_text(path, read_bytes(Path(path))))
     percentiles = _check_header(path, header)
     found: dict[tuple[str, str], StatedRuntime] = {}
@@ -188,7 +191,7 @@ def _read_table(path: str) -> tuple[StatedRuntime, ...]:
 
 
 def _check_header(path: str, header: Sequence[str]) -> list[str]:
-    """Return the columns with percentiles; [] if there is a column duration."""
+    """Return the columns with percentiles; [] if there is a column duration. Raises InputError."""
     percentiles = [name for name in header if _PERCENTILE.fullmatch(name)]
     for name in header:
         if name not in (*_SUBJECTS, "duration", *percentiles):

@@ -28,7 +28,7 @@ _QUEUE: Final = (
     '"spec":{"weight":1}}'
 )
 EXPLAINED_MAX: Final = 100
-"""How many waiting groups are explained: each explanation costs a trial session."""
+"""The maximum number of waiting groups to explain; each explanation costs a trial session."""
 
 
 @dataclass(slots=True)

@@ -317,9 +317,9 @@ class Recorder:
                     self.budgets.refused(track.pod, _original_key(track.pod), now)
 
     def _see_conditions(self, one: ApiObject) -> bool:
-        """Record a new version of a pod that differs only in conditions; return False for others.
+        """Record a new version of a pod with the same phase that differs only in its status.
 
-        This is a fast path for the most frequent change.
+        Return False for every other object. This is a fast path for the most frequent change.
         """
         track = self._tracks.get(one.key) if isinstance(one, Pod) else None
         if track is None or not isinstance(one, Pod) or not _is_in_same_state(track.pod, one):

@@ -77,7 +77,10 @@ class WorkloadRecorder:
                 self.placed[workload_of(pod)] -= 1
 
     def node_changed(self, pods: Iterable[Pod], now: Instant, *, is_serving: bool) -> None:
-        """Record that a node stopped or started to work; `pods` are the pods on it."""
+        """Record that a node stopped or started to work; `pods` are the pods on it.
+
+        `is_serving` is True if the node works now.
+        """
         for pod in pods:
             self._set_ready(pod, pod, now, is_ready=is_serving and _ready(pod))
 

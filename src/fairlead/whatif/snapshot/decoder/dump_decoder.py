@@ -124,7 +124,10 @@ class DumpDecoder:
             return None
 
     def _like_another_pod(self, text: Text) -> tuple[DumpedObject, str] | None:
-        """Return the object if it is a pod whose text matches the template of another pod."""
+        """Return (object, its newest timestamp) if `text` matches the template of another pod.
+
+        Otherwise return None.
+        """
         known = (
             self._pods.decode_row(text)
             if isinstance(text, TemplateText)

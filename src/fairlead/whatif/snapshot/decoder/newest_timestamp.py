@@ -126,7 +126,7 @@ class NewestTimestamp:
         return self.of_times(times_of(created, status))
 
     def of_times(self, times: set[str]) -> str:
-        """Return the newest of `times`; "" if one has another form or is not plausible."""
+        """Return the newest of `times`; "" if a time has an unusual form or is not plausible."""
         if not self._plausible.issuperset(times):
             if not all(map(_is_usual, times)):
                 return ""
