@@ -17,7 +17,9 @@ class IntOrPercentError(ValueError):
 
 
 def scaled(value: int | str, total: int, *, is_rounded_up: bool = True) -> int:
-    """Return the number `value`, or the percentage `value` of `total`, rounded up or down.
+    """Return the number `value`, or the percentage `value` of `total`.
+
+    A fraction is rounded up if `is_rounded_up` is set, otherwise down.
 
     Raises IntOrPercentError if `value` is neither a number nor a percentage.
     """

@@ -34,7 +34,7 @@ Write = CreateObject | PatchObject | DeleteObject
 
 @dataclass(slots=True)
 class _InFlight:
-    """The objects written for one key whose writes have no outcome yet.
+    """The objects (`targets`) that have a write in flight for one key.
 
     `is_stale` is set if the key became due again while the writes were in flight.
     """
@@ -68,7 +68,11 @@ class WorkQueue:
         return 0 if self._keys else self._retries.next_due()
 
     def take(self, now: Instant) -> Iterator[Key]:
-        """Yield the keys that are due and not in flight; keys added during the iteration wait."""
+        """Yield the keys that are due and not in flight.
+
+        Keys that exceed the burst limit are delayed. Keys that are added during the iteration wait
+        for the next call.
+        """
         keys, self._keys = self._keys, {}
         for key in keys | dict.fromkeys(self._retries.pop_due(now)):
             if key in self._in_flight:

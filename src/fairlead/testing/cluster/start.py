@@ -25,8 +25,8 @@ def start_cluster(
     """Return a context manager that runs a new cluster; its kubeconfig and keys are in `folder`.
 
     `without` contains the parts that the test replaces, which are not started: kubelet, workloads,
-    volumes, disruption, node-lifecycle, scheduler, metrics. Raises ValueError for invalid
-    arguments.
+    volumes, provisioner, disruption, node-lifecycle, scheduler, metrics. Raises ValueError for
+    invalid arguments.
     """
     if nodes < 0 or not 1 <= zones <= max(1, nodes):
         raise ValueError(f"{nodes} nodes in {zones} zones: every zone needs a node")

@@ -259,7 +259,7 @@ class TestCluster:
             raise self._failure(f"{kind} {name} was not gone within {within}: {told}")
 
     def expect_event(self, reason: str, about: str, *, within: Duration = "1m") -> Json:
-        """Expect an Event with `reason` about the object named `about`; return the event."""
+        """Expect an Event with `reason` about the object named `about`; return the last one."""
 
         def told() -> Objects:
             return [event for event in self.list("event", None) if _is_about(event, about)]

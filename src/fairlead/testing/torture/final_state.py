@@ -139,7 +139,7 @@ class FinalState:
     # --- workloads ----------------------------------------------------------------------------
 
     def _check_owners(self) -> None:
-        """Check that no object exists without its owner, except objects being deleted.
+        """Check that no object exists without its owner, except some objects being deleted.
 
         A deleted NodeClaim stays until its Node is drained; another check finds the pods that block
         the drain. A deleted pod stays until the kubelet of its node confirms that it has ended. If

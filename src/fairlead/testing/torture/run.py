@@ -234,7 +234,7 @@ class _Run:
     # --- the end -----------------------------------------------------------------------------
 
     def _come_to_rest(self) -> None:
-        """Wait until no object has changed for the duration REST.
+        """Wait until no object has changed for the duration REST, or a limit is reached.
 
         Jobs may wait for each other for hours. So a wait does not count against the limit RESTS_MAX
         if pods completed during it, up to WORKING_RESTS_MAX waits in total. A scenario that was

@@ -421,7 +421,7 @@ class _Draw:
         return kind, f"{prefix}-{1 + self.chance.below(self.counts[prefix] + 1)}"
 
     def scale(self, at: int, _node: str, namespace: str) -> None:
-        """Scale a workload."""
+        """Scale a workload, or suspend or resume a CronJob."""
         kind, name = self._any_name()
         count = self.chance.below(16)
         spec: Json = {"parallelism": count} if kind == "Job" else {"replicas": count}

@@ -32,7 +32,10 @@ class Preempt:
     name = "preempt"
 
     def execute(self, session: Session) -> None:
-        """Run both phases for each queue, in queue order."""
+        """Run both phases for each queue, in queue order.
+
+        Under the defect preempt-phase2, phase 2 runs for all queues after each queue.
+        """
         queues = list(dict.fromkeys(job.queue for job in session.candidates()))
         queues.sort(key=lambda name: session.tiers.queue_key(session.queues[name]))
         pending_jobs = [job for job in session.candidates() if job.by_status[TaskStatus.PENDING]]

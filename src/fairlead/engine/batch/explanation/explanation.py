@@ -90,7 +90,7 @@ class GroupExplanation:
 def explain_group(
     composition: Composition, cluster: Cluster, group: str, now: Instant
 ) -> GroupExplanation:
-    """Explain the group `group` (namespace/name); the session that this needs is reverted.
+    """Explain why the group `group` (namespace/name) does not run; change no state.
 
     If there is no such group, the obstacle of the result is NO_GROUP. `starts_at` assumes that no
     other pod is started.

@@ -1,6 +1,6 @@
 """AffinityOfJobs: inter-pod affinity by kube-batch's rules (the defect affinity-foreign-pod).
 
-Only tasks with a node count, and only those of this session's jobs. The index of placed pods does
+Only tasks that have a node and belong to a job of this session count. The index of placed pods does
 not contain the jobs, so every task is evaluated for every node. This is slow, but only happens if
 kube-batch's defects are reproduced.
 

@@ -36,7 +36,7 @@ class Room:
 
     `is_left_out[row]` marks nodes that are excluded from the session because their pods use too
     much. `shared` is the view without reserved resources. `whole` is the view that includes the
-    resources reserved for a starving gang; only that gang uses it, and backfill for short tasks.
+    resources reserved for a starving gang, for this gang and for short tasks (backfill).
     `nonzero_surplus[row]` is the excess of the node's own sums (cpu, memory, with defaults) over
     the sums by the configured rule. The arrays are valid from `open` to the end of the session.
     """

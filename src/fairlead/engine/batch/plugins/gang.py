@@ -41,7 +41,7 @@ class Gang:
         return job.is_pipelined
 
     def objection(self, job: JobInfo) -> Unschedulable | None:
-        """Return an objection if the job has too few valid members."""
+        """Return an objection if the job has too few valid members, else None."""
         valid, minimum = job.valid_count, job.min_available
         if valid >= minimum:
             return None

@@ -1,5 +1,7 @@
 """nodeorder: scores nodes with the Score plugins of the default scheduler.
 
+The configuration's rules select the plugins and their default weights.
+
 upstream: pkg/scheduler/plugins/nodeorder/nodeorder.go
 """
 

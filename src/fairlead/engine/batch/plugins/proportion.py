@@ -136,8 +136,8 @@ class Proportion:
     def _request(self, jobs: Sequence[JobInfo], uncounted: set[int]) -> dict[int, int]:
         """Return the amounts that `jobs` have allocated and wait for, by resource column.
 
-        Resources that tasks request with the amount 0 are included (see `_named`). Resources in
-        `uncounted` are not.
+        Resources with the amount 0 are left out, unless `_named` returns them. Resources in
+        `uncounted` are always left out.
         """
         named = self._named(jobs)
         total: list[int] = []

@@ -155,10 +155,10 @@ def _place(
 def place(
     session: Session, job: JobInfo, lacking: Sequence[TaskInfo], free: Ints
 ) -> list[int] | None:
-    """Return a row for each task of `lacking` in the amounts `free`, shape (resources, rows).
+    """Place the tasks of `lacking` into the free amounts `free`; return the row of each task.
 
-    Returns None if a task fits on no node. Rows that were reserved for `job` are preferred, then
-    rows with more idle cpu.
+    `free` has the shape (resources, rows) and is not changed. Returns None if a task fits on no
+    node. Rows that were reserved for `job` are preferred, then rows with more idle cpu.
     """
     free = free.copy()
     preference = session.room.idle[CPU].copy()

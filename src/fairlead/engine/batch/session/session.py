@@ -111,7 +111,7 @@ class NodeChoices:
 
 @dataclass(frozen=True, slots=True)
 class ChoicesByView:
-    """The node choices for ordinary jobs (`shared`) and for the job with the reservation."""
+    """The node choices for the job with the reservation (`whole`) and for other jobs (`shared`)."""
 
     shared: NodeChoices
     whole: NodeChoices

@@ -6,7 +6,7 @@
                             use it
                          2  amounts up to its spec.deserved
                          3  a fraction by weight of the remaining amount, up to what it wants
-    a leaf deserves      the amount given to it or the amount it wants, if that is smaller
+    a queue deserves     the amount given to it or the amount it wants, if that is smaller
 
 The numbers 1 to 3 are the stages. In each stage a queue is filled at most up to its entry of
 `stages` (`_Part`), and an amount that it does not take is divided between the other queues by

@@ -46,7 +46,10 @@ class CronJobs:
         self._changed: dict[str, None] = {}
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Store the change; `handle_deadline` syncs after all changes of the same instant."""
+        """Store the change; return an event if a Job was created or refused.
+
+        `handle_deadline` syncs after all changes of the same instant.
+        """
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)

@@ -106,7 +106,10 @@ class GarbageCollector:
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)  # uids
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Return the commands for the owners and dependents that `stimulus` affects."""
+        """Return the commands for the owners and dependents that `stimulus` affects.
+
+        If `looks_up_owners` is set, postpone them and return [].
+        """
         if isinstance(stimulus, CommandSucceeded | CommandFailed):
             self._see_outcome(stimulus, now)
             return []

@@ -238,7 +238,7 @@ class NoRolloutOutput:
 
 
 def _count(rollout: Rollout) -> PodCounts:
-    """Return the sums of the pod counts in the status of the rollout's ReplicaSets."""
+    """Return the pod counts of the rollout, from the spec and status of its ReplicaSets."""
     sets = rollout.replica_sets
     statuses = [one.status for one in sets.values()]
     current = sets.get(rollout.current)

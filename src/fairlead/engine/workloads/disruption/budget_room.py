@@ -63,7 +63,7 @@ class BudgetRoom:
     """The budgets of a cluster with their pods, as the disruption controller counts them."""
 
     def __init__(self, objects: Iterable[ApiObject], now: Instant) -> None:
-        """Count the pods in `objects` at `now`."""
+        """Count the unfinished pods in `objects` at `now`."""
         self._namespaces: dict[str, NamespaceBudgets] = {}
         self._scales = Scales()
         self._limits: dict[str, BudgetLimit] = {}

@@ -83,7 +83,7 @@ class NamespaceBudgets:
     def see_budget(self, view: PodDisruptionBudget) -> BudgetState:
         """Store the newest version of a budget; return its state.
 
-        If the budget's spec changed, its pods are selected and counted again.
+        If the spec, generation or uid changed, its pods are selected and counted again.
         """
         name = view.metadata.name
         state = self.states.get(name)

@@ -88,7 +88,7 @@ def full_conditions(patch: PatchStatus, view: PodDisruptionBudget, now: Instant)
 
 
 def pods_warning(view: PodDisruptionBudget, reason: str) -> RecordEvent:
-    """Return the warning event about the pods of a budget; `reason` is NO_PODS or UNMANAGED."""
+    """Return the event about a budget's pods: Normal for NO_PODS, Warning for UNMANAGED."""
     # upstream: pkg/controller/disruption/disruption.go:trySync
     if reason == NO_PODS:
         return owner_event(_ref(view), NO_PODS, "No matching pods found")

@@ -73,7 +73,7 @@ class Disruption:
     def __init__(
         self, events: EventSink | None = None, form: ConditionForm = short_conditions
     ) -> None:
-        """Start empty; `events` records warnings about budgets, which are dropped by default.
+        """Start empty; `events` records the events about budgets, which are dropped by default.
 
         `form` completes the conditions of each status patch.
         """
@@ -203,7 +203,7 @@ class Disruption:
         return [*events, self._form(status_patch(view, status), view, now)]
 
     def _warnings(self, state: BudgetState) -> list[Command]:
-        """Return a warning event about the pods of a budget if a new problem appears."""
+        """Return an event about the pods of a budget if a new problem appears."""
         budget = state.budget
         warning = ""
         if not budget.members:

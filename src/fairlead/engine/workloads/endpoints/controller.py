@@ -64,7 +64,10 @@ class ServiceEndpoints:
         self._zones: dict[str, str] = {}  # by node
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Record changes; `handle_deadline` writes after all changes of the same instant."""
+        """Record changes; `handle_deadline` writes after all changes of the same instant.
+
+        Only the Endpoints of a deleted Service are deleted immediately.
+        """
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)

@@ -291,7 +291,8 @@ class Autoscaler:
     def _written(self, draft: StatusDraft) -> list[Command]:
         """Return the write of the status in `draft`, or [] if no relevant part has changed.
 
-        Unless the configuration sets `refreshes_status`, only replicas and conditions are relevant.
+        Unless the configuration sets `refreshes_status`, only the numbers of replicas, the last
+        scale time and the conditions are relevant.
         """
         before, after = self.view.status, draft.status
         if not self.config.refreshes_status and essence(before) == essence(after):

@@ -90,7 +90,8 @@ class LoadCurve:
     def linear_until(self, now: Instant) -> Instant | None:
         """Return the end of the segment of the curve that contains `now`, or None if it has no end.
 
-        Within a segment, up to but not including its end, the amount only rises or only falls.
+        Within a segment, up to but not including its end, the amount only rises, only falls or
+        stays constant.
         """
         elapsed, begin = now - self.start, self.start
         if self.period is not None:

@@ -126,7 +126,7 @@ class _Sample:
 
 
 def _with_uncounted(groups: PodGroups, usage: int, ratio: float, missing_usage: int) -> _Sample:
-    """Return the totals of the counted, missing and unready pods.
+    """Return the totals of the counted and missing pods, for a scale-up also of the unready pods.
 
     The added pods make the change smaller. `missing_usage` is the assumed usage of all missing pods
     for a scale-down; for a scale-up it is 0.

@@ -122,7 +122,10 @@ class JobProgress:
         return progress
 
     def take(self, ends: Iterable[EndedPod], job: Job, now: Instant) -> None:
-        """Count the pods that have ended since the last call."""
+        """Count the pods that have ended since the last call.
+
+        Pods that the Job deleted, and tracked pods without the finalizer, are not counted.
+        """
         for end in ends:
             uid = end.pod.metadata.uid
             if end.is_ours or (self.is_tracked and not is_held(end.pod)):
@@ -226,7 +229,7 @@ def is_held(pod: Pod) -> bool:
 
 
 def is_indexed(job: Job) -> bool:
-    """Return whether the Job has completion mode Indexed."""
+    """Return whether the Job has completion mode Indexed and a number of completions."""
     return job.spec.completion_mode == "Indexed" and job.spec.completions is not None
 
 

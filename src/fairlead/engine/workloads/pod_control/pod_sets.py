@@ -272,7 +272,10 @@ class PodSets:
     def not_created(
         self, target: ObjectRef, reason: FailureReason, message: str, now: Instant
     ) -> list[Command]:
-        """Handle a refused creation: choose another name if it is taken, else start a backoff."""
+        """Handle a refused creation: start a backoff, or choose another name if it is taken.
+
+        A pod in a slot cannot have another name, so its owner waits for the backoff.
+        """
         key = self._creating.pop((target.namespace, target.name), None)
         creating = None if key is None else self.sets[key].creation_observed(target.name)
         if key is None or creating is None:

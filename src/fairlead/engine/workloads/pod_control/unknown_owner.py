@@ -47,7 +47,7 @@ class UnknownOwnerRule:
         )
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Return one pod for each replacement; a name that must be kept has to be free first."""
+        """Plan one pod for each replacement; if it keeps the old name, wait until that is free."""
         slots = list(pods.replacements) if slot is None else [slot]
         return Plan(create=tuple(desired for one in slots for desired in self._wishes(pods, one)))
 
@@ -89,10 +89,7 @@ class NoOpRule:
 
 @dataclass(frozen=True, slots=True)
 class DeletedOwnerRule:
-    """Deletes the pods of an unknown owner whose own owner was deleted.
-
-    The unknown owner is an implied ReplicaSet of a deleted Deployment.
-    """
+    """Deletes the pods of an implied ReplicaSet after its Deployment was deleted."""
 
     is_watchful: ClassVar[bool] = False
 

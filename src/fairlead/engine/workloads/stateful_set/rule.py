@@ -106,7 +106,7 @@ class StatefulSetRule:
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
         """Return the pods to create and delete next; `slot` is ignored.
 
-        All slots are planned together, because each step depends on all lower ordinals.
+        All slots are planned together, because a step may depend on the pods of other ordinals.
         """
         plan = self._plan(pods, now)
         again_at = pods.next_available(self.min_ready, now)

@@ -121,9 +121,9 @@ def give_up_node(claim: PersistentVolumeClaim) -> PatchObject:
 def provision(
     claim: PersistentVolumeClaim, of: StorageClass, node: Node | None, csi_node: CSINode | None
 ) -> CreateObject:
-    """Return the creation of a volume for `claim`, accessible from `node`.
+    """Return the creation of a volume for `claim`, accessible from the topology of `node`.
 
-    If `node` is None, the volume is accessible from every node.
+    If `node` is None or has no topology labels, the volume is accessible from every node.
     """
     driver = driver_of(of)
     name = f"pvc-{claim.metadata.uid or claim.key.replace('/', '-')}"

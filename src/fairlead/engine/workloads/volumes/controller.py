@@ -172,7 +172,11 @@ class Volumes:
             self._claim_timers.add(due, key)
 
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        """Store all of `objects`, then sync each of them."""
+        """Store all of `objects` before any of them is synced.
+
+        If the dump may be incomplete, create the missing claims, and do not sync volumes that were
+        bound to a missing claim.
+        """
         for one in objects:
             if not isinstance(one, Pod):
                 self._see(one)
@@ -186,7 +190,7 @@ class Volumes:
         return commands
 
     def _is_orphan(self, one: ApiObject) -> bool:
-        """Return whether `one` is a volume whose claim is unknown, as the dump may lack claims."""
+        """Return whether `one` was bound to a claim that does not exist; a dump may lack it."""
         return isinstance(one, PersistentVolume) and self._index.is_orphan(one)
 
     def _see(self, one: ApiObject) -> None:

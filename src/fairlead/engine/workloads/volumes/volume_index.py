@@ -103,7 +103,7 @@ class VolumeIndex:
         return self.classes.get(class_name(claim))
 
     def default_class(self) -> StorageClass | None:
-        """Return the default class, the newest of several; None if no class is the default.
+        """Return the newest class that is marked as the default, or None if there is none.
 
         upstream: pkg/controller/volume/persistentvolume/pv_controller_base.go
         """
