@@ -45,7 +45,8 @@ class AdmissionGateway:
     def __init__(self, store: Store, field_managers: FieldManagers) -> None:
         """Write to `store`.
 
-        Webhooks are skipped while `calls_webhooks` is False, as at the start.
+        While `calls_webhooks` is False, as at the start, a command that would call a webhook is
+        performed without webhooks and policies.
         """
         self.calls_webhooks = False
         self.pending: deque[PendingCommand] = deque()

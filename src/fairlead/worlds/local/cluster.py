@@ -107,10 +107,11 @@ class LocalCluster:
         account_key: str,
         journal: WriteAheadLog | None = None,
     ) -> None:
-        """Start with the contents of `journal`, or with new nodes if `journal` is empty.
+        """Start with the contents of `journal`, or as a new cluster if it is None or empty.
 
-        `users` are keyed by their tokens. `account_key` is the PEM text of the P-256 key that signs
-        the tokens of service accounts.
+        A new cluster contains `options.objects`, or new nodes if there are none. `users` are keyed
+        by their tokens. `account_key` is the PEM text of the P-256 key that signs the tokens of
+        service accounts.
         """
         self.clock = clock
         self.journal = journal
@@ -208,7 +209,7 @@ class LocalCluster:
         self._create_missing((NODE_CLASS, *(() if has_pools else (DEFAULT_POOL,))), now)
 
     def _create_missing(self, manifests: Iterable[Json], now: Instant) -> None:
-        """Create the objects in `manifests` that `LocalOptions.objects` does not contain."""
+        """Create the objects in `manifests` that are not in the store."""
         missing = [one for one in manifests if not self._is_stored(one)]
         create_as_apiserver(self.store, missing, now)
 
@@ -262,9 +263,9 @@ def config_in(release: Release, config: EngineConfig) -> EngineConfig:
 
 
 def _certificate_signer(storage: Storage, options: LocalOptions) -> tuple[CertificateSigner, ...]:
-    """Return a tuple of the certificate signer.
+    """Return the certificate signer in a tuple.
 
-    Empty if there is no key, or no workload controllers.
+    Returns () if there is no CA key, or if the workload controllers do not run.
     """
     if not options.authority_key or _CONTROLLERS in options.without:
         return ()

@@ -121,7 +121,10 @@ class ControlPlane:
 
     @property
     def pending(self) -> deque[PendingCommand]:
-        """Commands that wait for webhooks. The caller calls each webhook, then calls `resume`."""
+        """Commands that wait for webhooks. The caller calls each webhook, then calls `resume`.
+
+        Commands skip webhooks until this property is read for the first time.
+        """
         self._world.gateway.calls_webhooks = True
         return self._world.gateway.pending
 

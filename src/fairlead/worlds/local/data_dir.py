@@ -127,9 +127,10 @@ def note_objects(directory: Path) -> None:
 
 
 def missing_objects(directory: Path) -> str:
-    """Return an error text if a directory with an empty database has contained objects, else "".
+    """Return an error text if `directory` has contained objects, else "".
 
-    This finds the loss even if the mark beside the database is missing too.
+    Call this only if its database is empty. It finds the loss even if the mark beside the database
+    is missing too.
     """
     if not (directory / _USED).exists():
         return ""

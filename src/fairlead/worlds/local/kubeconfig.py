@@ -62,7 +62,7 @@ def _data(text: str) -> str:
 
 
 def is_of_a_local_cluster(text: bytes) -> bool:
-    """Return whether Fairlead wrote every cluster entry in `text`, a kubeconfig."""
+    """Return whether `text` is a kubeconfig whose only cluster is named as Fairlead names it."""
     try:
         config = yaml.safe_load(text)
         return [cluster["name"] for cluster in config["clusters"]] == [NAME]

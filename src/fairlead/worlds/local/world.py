@@ -90,7 +90,11 @@ class LocalWorld:
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
-        """Perform a command; `poll` returns the changes that it makes, then its outcome."""
+        """Perform a command.
+
+        Returns the outcome of recording an event or calling an extender. For any other command,
+        `poll` returns the changes that it makes, then its outcome.
+        """
         command = issued.command
         if isinstance(command, RecordEvent):
             self._events.record(command, issued.issuer.component, now)

@@ -170,7 +170,10 @@ class SimulatedWorld:
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
-        """Perform a command, immediately or after its latency; `poll` returns the outcome."""
+        """Perform a command, immediately or after its latency.
+
+        `poll` returns its outcome; recording an event has none.
+        """
         command = issued.command
         if self.command_log is not None:
             self.command_log(command_line(command, now))

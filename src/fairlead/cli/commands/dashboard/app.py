@@ -202,7 +202,7 @@ class DashboardApp:
             gone.cancel()
 
     def _encode_page(self) -> None:
-        """Encode the page again if the state has changed since it was last encoded."""
+        """Encode the page if the state has changed and the rest after the last encoding is over."""
         clock = self._clock
         paused_at = clock.now() if clock.is_paused else None
         revision = (self._recording.revision, clock.speed, paused_at)

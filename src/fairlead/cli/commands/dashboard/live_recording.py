@@ -45,7 +45,7 @@ class CopiedReports:
 
 
 class LiveRecording:
-    """Records a cluster from its creation on; `revision` increases with every change."""
+    """Records a running cluster; `revision` increases with every change."""
 
     def __init__(
         self, title: str, clock: LocalClock, objects: Objects, reports: CopiedReports | None

@@ -95,9 +95,10 @@ class Reading:
 
 
 async def read_cluster_once(client: RestClient, namespace: str) -> Reading:
-    """Read the cluster; if `namespace` is set, read only its events. Raises RequestError.
+    """Read the cluster; of events and pod metrics, only those in `namespace` if it is set.
 
     Events and metrics are empty if reading them is not allowed, or if metrics are not served.
+    Raises RequestError.
     """
     inside = f"/namespaces/{namespace}" if namespace else ""
     nodes, pods, events, node_metrics, pod_metrics = await asyncio.gather(
@@ -136,7 +137,7 @@ async def _if_readable(client: RestClient, path: str) -> list[Raw]:
 async def _now(client: RestClient) -> Instant:
     """Return the current time of a cluster of `fairlead up`.
 
-    For other clusters, this is the time of the API server.
+    For other clusters, this is the time of the API server, or 0 if it sent no valid time.
     """
     try:
         state: dict[str, Any] = msgspec.json.decode(await client.get(CLOCK))

@@ -31,7 +31,7 @@ class ChildCommand:
 
     @property
     def exit_code(self) -> int:
-        """The command's exit code; SUCCESS if there is no command."""
+        """The command's exit code, after waiting for its end; SUCCESS if there is no command."""
         if self._process is None:
             return exit_code.SUCCESS
         code = self._process.wait()

@@ -25,8 +25,10 @@ _WRITTEN_ANEW: Final = (
 def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
     """Return the objects of `snapshot`, made complete so that controllers accept them.
 
-    Namespaces that the snapshot lacks are added. References to owners that it lacks are removed,
-    because garbage collection would delete the dependents; a line on stderr states how many.
+    Leases, Events, APIServices and CertificateSigningRequests are left out. Namespaces that the
+    snapshot lacks are added. References to owners that it lacks are removed, because garbage
+    collection would delete the dependents; a line on stderr states how many objects had such
+    references.
     """
     kept = [one for one in snapshot.manifests if one.kind.resource not in _WRITTEN_ANEW]
     uids = {uid for one in kept if (uid := _uid(one))}
@@ -66,7 +68,7 @@ def _with_owners(manifest: Manifest, uids: list[str]) -> Json:
 
 
 def _missing_namespaces(manifests: list[Manifest]) -> Iterator[Json]:
-    """Yield the names of namespaces that contain objects but are missing from the snapshot."""
+    """Yield a Namespace for each namespace that contains objects but is not in `manifests`."""
     known = {one.ref.name for one in manifests if one.kind is NAMESPACE}
     used = {one.ref.namespace for one in manifests if one.kind.namespaced}
     for name in sorted(used - known):

@@ -128,7 +128,7 @@ class Inquiry:
         return digest
 
     async def _ask(self, question: Question) -> Answer:
-        """Answer `question` about the snapshot, and store the answer."""
+        """Answer `question` about the snapshot, and return the answer."""
         arguments = ["whatif", str(self._snapshot), *question.words, "-o", "json"]
         try:
             completed = await run_own_command(arguments)

@@ -27,7 +27,7 @@ from fairlead.cli.output.console.terminal import print_line
 
 Row = TypeVar("Row")
 
-LINES_MAX: Final = 40  # Width of text that is not printed on a terminal.
+LINES_MAX: Final = 40  # Lines of text that is not printed on a terminal.
 _LINES_MIN: Final = 22  # On a terminal of 24 lines, the command and the next prompt take two lines.
 _LAST_LINES: Final = 3  # Lines at the end that name what is not shown.
 DETAILS: Final = "-o details"

@@ -77,7 +77,7 @@ class ApiServerRecords(ReactiveController):
     ) -> None:
         """Read the objects in `storage`.
 
-        Without `authority`, no client certificates are accepted.
+        Without `authority`, the ConfigMap with the CA is not written.
         """
         super().__init__()
         self._storage = storage

@@ -50,7 +50,11 @@ class NamespaceDefaults(ReactiveController):
         self._authority = authority
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Create the default objects of new namespaces, and recreate deleted ones."""
+        """Create the missing default objects of the namespaces that changed.
+
+        A deleted object or a changed ResourceQuota counts as a change of its namespace, because
+        the quota may have prevented the creation.
+        """
         names: dict[str, None] = {}
         for one, is_deleted in changed:
             if kind_name(one) == NAMESPACE.kind:

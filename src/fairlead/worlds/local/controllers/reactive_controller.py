@@ -44,8 +44,9 @@ _TRANSIENT: Final = (
 class ReactiveController(ABC):
     """A controller whose only deadlines are those of refused writes that it will repeat.
 
-    One second after a write was refused, `reconcile` returns the writes that its target then needs.
-    A subclass includes the classes of its writes in the `failed` of its interest.
+    Only writes that failed with a conflict, too many requests or an internal error are repeated:
+    one second later, `reconcile` returns the writes that their target then needs. A subclass
+    includes the classes of its writes in the `failed` of its interest.
     """
 
     def __init__(self) -> None:

@@ -66,9 +66,10 @@ class PodDetails:
     def detailed(
         self, command: PatchStatus, issuer: Issuer, store: Store, now: Instant
     ) -> PatchStatus:
-        """Return `command` with observedGeneration added to the pod's status.
+        """Return `command` with its conditions merged into the pod's, with observedGeneration.
 
-        If the issuer is a kubelet, add addresses and container statuses too.
+        If the issuer is a kubelet, add the status's own observedGeneration, addresses and container
+        statuses too. If the pod does not exist, return `command` unchanged.
 
         upstream: pkg/api/v1/pod/util.go:CalculatePodConditionObservedGeneration
         """
@@ -243,7 +244,10 @@ class _Report:
         return self._status(container, self._state(container, waiting)) | up
 
     def _initial(self, container: Json) -> Json:
-        """Return the status of an init container: completed, or running if it is a sidecar."""
+        """Return the status of an init container: completed, or waiting while the pod is pending.
+
+        A sidecar has the state of a main container.
+        """
         if container.get("restartPolicy") == "Always":
             is_up = self.phase == "Running"
             state = self._state(container, "PodInitializing")

@@ -50,7 +50,7 @@ class Runner:
         return self._cluster.clock
 
     def steer(self, *, speed: float | None = None, paused: bool | None = None) -> None:
-        """Change the clock, and compute timers again; see `SteeredClock.steer`."""
+        """Change the clock, and compute timers again; see `LocalClock.steer`."""
         self._cluster.clock.steer(speed=speed, paused=paused)
         self.wake()
 
