@@ -113,7 +113,7 @@ class _OldSettings:
 
 
 def beta_as_v1(form: BetaForm) -> ConfigurationForm:
-    """Return `form` converted to v1. Raises ConfigurationError."""
+    """Return `form` converted to v1. Raises ConfigurationError if that is not possible."""
     by_plugins = form.api_version.endswith(_BY_PLUGINS)
     old_settings = _OldSettings(form.disable_preemption, form.bind_timeout_seconds, by_plugins)
     profiles = [
@@ -125,7 +125,7 @@ def beta_as_v1(form: BetaForm) -> ConfigurationForm:
 
 
 def alpha_as_v1(form: AlphaForm) -> ConfigurationForm:
-    """Return `form` converted to v1, with one profile. Raises ConfigurationError."""
+    """Return `form` as v1 with one profile. Raises ConfigurationError if that is not possible."""
     args = list(form.plugin_config)
     weight = form.hard_pod_affinity_symmetric_weight
     if weight is not None:
@@ -150,7 +150,7 @@ def alpha_as_v1(form: AlphaForm) -> ConfigurationForm:
 def _provider_args(source: AlgorithmSource) -> dict[str, Any] | None:
     """Return the arguments of NodeResourcesFit for the provider; None for the current defaults.
 
-    Raises ConfigurationError.
+    Raises ConfigurationError if the provider is unknown or a Policy is given.
     """
     if source.policy is not None:
         raise ConfigurationError("algorithmSource.policy", _NO_POLICY)

@@ -161,8 +161,8 @@ CURRENT: Final = Release()
 def release_of(version: str = "", gates: Mapping[str, bool] | None = None) -> Release:
     """Return the release `version` ("" for the newest) with `gates`.
 
-    Raises ConfigurationError. The error's field is "" for an unknown version, otherwise the name of
-    the invalid gate.
+    Raises ConfigurationError for an unknown version or an invalid gate. The error's field is "" or
+    the name of the gate.
     """
     name = version or NEWEST
     if name not in SELECTABLE:

@@ -63,7 +63,7 @@ def scheduler_config(
     *,
     only_profile: bool = False,
 ) -> SchedulerConfig:
-    """Return the SchedulerConfig for `form`. Raises ConfigurationError.
+    """Return the SchedulerConfig for `form`. Raises ConfigurationError if `form` is invalid.
 
     Unset fields have the defaults of `release`, whose feature gates take precedence over those in
     the file. Set `only_profile` if the file describes a single profile without the field
@@ -170,7 +170,8 @@ def _percentage(field: str, given: int | None) -> int | None:
 def _named(forms: Sequence[ProfileForm], profiles: Sequence[Profile]) -> tuple[Profile, ...]:
     """Return `profiles` with their names, which must be distinct.
 
-    Only a single profile may omit its name. Raises ConfigurationError.
+    Only a single profile may omit its name. Raises ConfigurationError if a name is missing or
+    occurs twice.
     """
     if len(forms) == 1 and forms[0].scheduler_name is None:
         return (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER),)

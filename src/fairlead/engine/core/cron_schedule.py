@@ -38,7 +38,10 @@ class ScheduleError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A schedule: the cron `fields` in the time zone `zone`, or every `period` ns if not 0."""
+    """A schedule: the cron `fields` in the time zone `zone`, or an interval.
+
+    If `period` is not 0, the schedule fires every `period` ns, and `fields` do not count.
+    """
 
     fields: str
     zone: tzinfo = UTC

@@ -32,7 +32,10 @@ def ready_delay(pod: Pod) -> DurationNs | None:
 
 
 def annotation_problems(pod: Pod) -> tuple[str, ...]:
-    """Return the problems of the pod's annotations. An invalid annotation counts as missing."""
+    """Return the problems of the pod's annotations.
+
+    An invalid annotation counts as missing, but an invalid run duration means `forever`.
+    """
     annotations = pod.metadata.annotations
     if annotations.keys().isdisjoint(_DURATIONS):
         return ()

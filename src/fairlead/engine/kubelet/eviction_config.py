@@ -35,7 +35,7 @@ NOT_SIMULATED: Final = (
 
 
 class Signal(StrEnum):
-    """The eviction signals of a kubelet, in the order in which the kubelet handles them."""
+    """The simulated eviction signals, in the order in which a kubelet handles them."""
 
     # upstream: pkg/kubelet/eviction/helpers.go:byEvictionPriority puts memory first
     MEMORY = "memory.available"

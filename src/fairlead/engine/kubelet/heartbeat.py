@@ -133,7 +133,7 @@ class Heartbeats:
             self._timers.add(kubelet.retries_at, kubelet)
 
     def measure(self, name: str, reports: tuple[Report, ...], now: Instant) -> list[Command]:
-        """Set the pressures that the node `name` reports from now on."""
+        """Set the pressures that the node `name` reports from now on; return the write, if any."""
         kubelet = self._kubelets.get(name)
         if kubelet is None or kubelet.measured == reports:
             return []

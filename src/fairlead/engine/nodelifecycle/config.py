@@ -47,9 +47,9 @@ class NodeLifecycleConfig:
     passes of no duration that would take 55 s, because after exactly 50 s the grace period is not
     yet exceeded.
 
-    `eviction_offset` is the delay between a monitor pass and the first processing of the eviction
-    queues, which is then repeated every 100 ms. `gc_offset` is the delay before the first pod
-    garbage collection, which is then repeated every 20 s.
+    `eviction_offset` is the delay from the controller's start to the first processing of the
+    eviction queues, which is then repeated every 100 ms. `gc_offset` is the delay from the start to
+    the first pod garbage collection, which is then repeated every 20 s.
 
     If `is_taking_over` is True, the first list of nodes counts as already known, as if a controller
     with this state had been running before. Otherwise the controller behaves as after a restart:

@@ -52,14 +52,17 @@ class NodeGroupOptions:
     def overridden(self, overrides: Mapping[str, Any]) -> NodeGroupOptions:
         """Return a copy of these options with `overrides`, a map of flag names to values.
 
-        Raises OptionError.
+        Raises OptionError for an unknown flag or an invalid value.
         """
         return replace(self, **_parsed(overrides, NodeGroupOptions)) if overrides else self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutoscalingOptions:
-    """Settings of Cluster Autoscaler; each field is named after its flag."""
+    """Settings of Cluster Autoscaler; each field is named after its flag.
+
+    `memory_total` is in bytes. `defaults` are the options of node groups without overrides.
+    """
 
     expander: tuple[str, ...] = ("least-waste",)
     scan_interval: DurationNs = 10 * _SECOND

@@ -228,7 +228,7 @@ class Karpenter:
     # --- when ----------------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which any part of Karpenter next has work; None if no part has any."""
+        """Return the time at which a part of Karpenter next has work; None if no part has work."""
         due = (
             self._claims.next_due(),
             self._batcher.due(),

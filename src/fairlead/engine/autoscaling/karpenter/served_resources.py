@@ -305,7 +305,7 @@ def _status(claim: NodeClaim) -> Json:
 
 
 def _conditions(claim: NodeClaim) -> Iterator[PodCondition]:
-    """Yield the NodeClaim's conditions, an Unknown one for each missing condition, and Ready."""
+    """Yield the NodeClaim's conditions, then Ready. Missing conditions of a launch are Unknown."""
     # upstream: operatorpkg status/condition_set.go: Ready depends on the conditions of a launch
     known = {one.type: one for one in claim.status.conditions}
     waiting = [kind for kind in _OF_READINESS if kind not in known]

@@ -46,7 +46,7 @@ class NoExecuteTaintMode:
     def __init__(
         self, queues: ZoneQueues, writer: NodeWriter, find: FindNode, *, requeues: bool
     ) -> None:
-        """Write taints through `writer`. `find` returns the newest version of a node.
+        """Taints are written through `writer`. `find` returns the newest version of a node.
 
         If `requeues` is set, each pass queues a not-ready node again if its taint is missing.
         """

@@ -43,7 +43,7 @@ class PodEvictionMode:
         timeout: DurationNs,
         reporter: Reporter,
     ) -> None:
-        """Delete pods of nodes in `queues`; `timeout` is --pod-eviction-timeout in ns."""
+        """`find` returns the newest version of a node, `timeout` is --pod-eviction-timeout (ns)."""
         self._queues = queues
         self._pods = pods
         self._find = find

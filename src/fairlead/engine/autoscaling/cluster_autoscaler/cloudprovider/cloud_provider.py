@@ -85,13 +85,13 @@ class NodeGroup(Protocol):
         ...
 
     def increase_size(self, delta: int, now: Instant) -> None:
-        """Request `delta` more nodes. Raises ProviderError."""
+        """Request `delta` more nodes. Raises ProviderError if the provider refuses."""
         ...
 
     def decrease_target_size(self, delta: int, now: Instant) -> None:
         """Lower the target size by -`delta` (`delta` is negative) without deleting nodes.
 
-        Raises ProviderError.
+        Raises ProviderError if the provider refuses.
         """
         ...
 
@@ -100,7 +100,8 @@ class NodeGroup(Protocol):
     ) -> None:
         """Delete machines and lower the target size by their number.
 
-        With `force`, the group may fall below its minimum size. Raises ProviderError.
+        With `force`, the group may fall below its minimum size. Raises ProviderError if the
+        provider refuses.
         """
         ...
 

@@ -42,7 +42,7 @@ def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
 
 
 def fast_path_group(groups: Sequence[Pods], node: Node) -> int | None:
-    """Return the index of the group that benefits most from arithmetic; the last one among equals.
+    """Return the index of the group that benefits most from arithmetic, the last of equal groups.
 
     Returns None if no group qualifies. Only the requests of a pod's first container count.
     """

@@ -35,7 +35,7 @@ class PriorityMapError(ValueError):
 class HighestPriority:
     """Keeps the options whose group has the highest priority.
 
-    Keeps all options if no group has a priority.
+    Keeps all options if no group has a priority, or the ConfigMap is missing or invalid.
     """
 
     def __init__(self, text: str | None, events: EventLog) -> None:
@@ -88,7 +88,7 @@ class HighestPriority:
 
 
 def read_priorities(text: str) -> Priorities:
-    """Return the patterns of group ids by priority. Raises PriorityMapError."""
+    """Return the patterns of group ids by priority; raise PriorityMapError for invalid `text`."""
     if not text:
         raise PriorityMapError(_EMPTY)
     try:

@@ -51,10 +51,7 @@ class ScaleDownPlanner:
     """Finds unneeded and unremovable nodes, and remembers them from loop to loop."""
 
     def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:
-        """Plan with the snapshot and options of `context`.
-
-        `rules` determine which pods can move.
-        """
+        """`rules` determine which pods can move."""
         self._context = context
         self.unneeded = UnneededNodes(context)
         self.unremovable = UnremovableNodes()

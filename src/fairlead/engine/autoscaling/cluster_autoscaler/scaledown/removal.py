@@ -59,7 +59,7 @@ class RemovalSimulator:
     """
 
     def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:
-        """Simulate in the snapshot of `context`; `rules` determine which pods can move."""
+        """`rules` determine which pods can move."""
         self._context = context
         self._rules = rules
         self._simulator = HintingSimulator(context.snapshot)
@@ -88,9 +88,10 @@ class RemovalSimulator:
     def simulate(
         self, name: str, destinations: Collection[str], budgets: RemainingBudgets, now: Instant
     ) -> NodeToBeRemoved | Unremovable:
-        """Move the pods of the node `name` to `destinations`; if all pods fit, remove the node.
+        """Move the pods of the node `name` to `destinations` in the snapshot, and remove the node.
 
-        Returns the removed node, or the reason why the node stays.
+        Returns the removed node. If the node has to stay, the snapshot is unchanged, and the reason
+        is returned.
         """
         info = self._context.snapshot.node(name)
         assert info is not None

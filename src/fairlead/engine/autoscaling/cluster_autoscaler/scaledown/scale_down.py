@@ -52,7 +52,6 @@ class ScaleDown:
     def __init__(
         self, context: AutoscalingContext, planner: ScaleDownPlanner, actuator: Actuator
     ) -> None:
-        """Plan with `planner`, delete with `actuator`."""
         self._context = context
         self._planner = planner
         self._actuator = actuator

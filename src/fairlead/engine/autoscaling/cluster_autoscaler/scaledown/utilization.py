@@ -80,7 +80,8 @@ def node_utilization(
 ) -> Utilization:
     """Return the utilization of a node: of its GPU if it is a GPU node, else of cpu or memory.
 
-    Of cpu and memory, the larger share counts. Raises UtilizationError.
+    Of cpu and memory, the larger share counts. Raises UtilizationError if a resource has no
+    allocatable amount.
     """
     pods = list(pods)
     if is_gpu_node(info, rules.gpu_label):

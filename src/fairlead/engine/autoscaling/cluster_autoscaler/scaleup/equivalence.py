@@ -1,4 +1,4 @@
-"""PodEquivalenceGroup: pending pods that are equal for scheduling, so that one represents them all.
+"""PodEquivalenceGroup: pending pods that are equal for scheduling, represented by one pod.
 
 upstream: core/scaleup/equivalence/groups.go
 """

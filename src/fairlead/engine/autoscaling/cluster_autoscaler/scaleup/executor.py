@@ -34,7 +34,7 @@ def execute_scale_ups(
 ) -> None:
     """Grow the groups in order.
 
-    The first failure puts its group into backoff and ends the execution. Raises ExecutionError.
+    The first failure puts its group into backoff and ends the execution with ExecutionError.
     """
     groups, events = context.groups_by_id(), context.events
     for info in infos:

@@ -67,7 +67,6 @@ class ScaleUpOrchestrator:
     """
 
     def __init__(self, context: AutoscalingContext) -> None:
-        """Use the node groups, snapshot and options of `context`."""
         self._context = context
         self.choices: list[Choice] = []
 

@@ -193,7 +193,7 @@ class DisruptionController:
     def _advance(self, sent: Instant | None, now: Instant) -> None:
         """Continue the loop until its next wait or its end.
 
-        `sent` is the time to resume it with.
+        `sent` is the time with which a waiting loop is resumed, None for a loop that starts.
         """
         if self._running is None:
             return
@@ -224,7 +224,7 @@ class DisruptionController:
         return max(min(later), now + LOOP_PERIOD_NS) if later else None
 
     def _start(self, command: DisruptionCommand, now: Instant) -> None:
-        """Taint the candidates of a command, launch its replacements, and queue it."""
+        """Taint the candidates of a command, launch its replacements, and queue the command."""
         names = [self._claims.create(one, command.reason, now) for one in command.replacements]
         for one in command.candidates:
             self._claims.set_tainted(one.claim, tainted=True)

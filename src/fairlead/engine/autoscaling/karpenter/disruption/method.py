@@ -58,6 +58,7 @@ class DisruptionMethod(Protocol):
     ) -> Waiting:
         """Yield the ns to wait before validation, then return the validated commands.
 
-        `allowed` is the number of nodes that budgets allow to disrupt, by NodePool.
+        `allowed` is the number of nodes that budgets allow to disrupt, by NodePool. The method may
+        lower these numbers.
         """
         ...

@@ -61,7 +61,7 @@ class ClaimConditions:
     """
 
     def __init__(self, types_of: TypesOfPool, cloud_drift: CloudDrift) -> None:
-        """Take the instance types of a NodePool from `types_of`.
+        """`types_of` returns the instance types of a NodePool.
 
         `cloud_drift` returns the provider's reason for the drift of a NodeClaim; "" if it has not
         drifted.

@@ -77,9 +77,10 @@ class Batcher:
         self._last_pass = now
 
     def renewed(self, now: Instant) -> Instant:
-        """Return the time of upstream's last pass, which repeats passes every 10 s.
+        """Return the time at which upstream would last have run a pass.
 
-        `now` is the time at which the triggers or the cluster have changed.
+        Upstream repeats passes every 10 s. `now` is the time at which the triggers or the cluster
+        have changed.
         """
         since = now if self._last_pass is None else self._last_pass
         return now - (now - since) % _RETRIGGER_NS

@@ -77,7 +77,7 @@ class NodeClaimRequest:
 
     @property
     def ordered_types(self) -> list[InstanceType]:
-        """The possible types by price. Consolidation may have restricted the capacity type."""
+        """The possible types, ordered by their cheapest offering that `requirements` allow."""
         return ordered_by_price(self.instance_types, self.requirements, self.well_known)
 
     @property

@@ -277,7 +277,8 @@ class Provisioner:
     def daemons(self) -> list[Pod]:
         """Return one pod for each DaemonSet.
 
-        Successive calls return the same list object while its pods stay the same.
+        If `ignore_dra_requests` is set, DaemonSets that use ResourceClaims are left out. Successive
+        calls return the same list object while its pods stay the same.
         """
         version, known = self._daemons
         if version == self._cluster.version:

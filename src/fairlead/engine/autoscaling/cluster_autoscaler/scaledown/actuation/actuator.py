@@ -85,7 +85,7 @@ class Actuator:
     """
 
     def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:
-        """Delete through the provider and the commands of `context`. `rules` classify pods."""
+        """`rules` classify the pods of a node."""
         self._context = context
         self._rules = rules
         self.tracker = NodeDeletionTracker()

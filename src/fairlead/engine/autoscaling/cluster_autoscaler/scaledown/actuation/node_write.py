@@ -28,16 +28,13 @@ class NodeTaintWriter:
     """Writes taints and cordons. Patches are appended to `commands`; deleted nodes are ignored."""
 
     def __init__(self, commands: list[Command], listers: Listers, *, cordon: bool) -> None:
-        """Write to `commands`.
-
-        If `cordon` is set, nodes are cordoned while they are being deleted.
-        """
+        """If `cordon` is set, nodes are cordoned while they are being deleted."""
         self._commands = commands
         self._listers = listers
         self._cordon = cordon
 
     def mark_to_be_deleted(self, name: str, now: Instant) -> None:
-        """Add the deletion taint to node `name`, and cordon the node if configured."""
+        """Add the deletion taint to node `name` if it lacks the taint; cordon it if configured."""
         node = self._listers.nodes.get(name)
         if node is not None and not has_taint(node, TO_BE_DELETED):
             self._write(node, (*node.spec.taints, to_be_deleted_taint(now)), cordon=True)

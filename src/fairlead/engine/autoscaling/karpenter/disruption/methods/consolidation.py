@@ -127,8 +127,9 @@ class Consolidation:
         """Yield the validation delay, then return the command found if it is still valid.
 
         `search` returns (the command or None, whether a budget excluded a candidate). If it found
-        no command although no budget excluded a candidate, no search runs until the cluster
-        changes. `reject` is called with a command that is no longer valid, and the reason.
+        no command although no budget excluded a candidate, no search runs until the cluster changes
+        or five minutes have passed. `reject` is called with a command that is no longer valid, and
+        the reason.
         """
         if self._memory.is_consolidated(self._method, now):
             return []

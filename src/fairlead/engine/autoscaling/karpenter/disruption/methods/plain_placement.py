@@ -122,7 +122,7 @@ class PlainPlacement:
     """Places sets of plain pods on the nodes of one cluster state, independently of each other."""
 
     def __init__(self, rows: Sequence[NodeRoom], common: PlainPods) -> None:
-        """Place pods on `rows`, in this order. The pods `common` take part in every placement."""
+        """`rows` are the nodes in the order of trying them; every placement includes `common`."""
         self._rows = rows
         self._common = common
         self._by_facts: dict[int, list[NodeRoom]] = {}

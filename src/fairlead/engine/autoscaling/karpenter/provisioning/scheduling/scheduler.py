@@ -1,7 +1,7 @@
 """ProvisioningScheduler: one pass that places pods on existing nodes or on new nodes.
 
     take the largest remaining pod
-    try existing nodes, then NodeClaims of this pass, then a new one from each NodePool in order
+    try existing nodes, then NodeClaims of this pass, then a new NodeClaim of each NodePool in order
     if all of these fail, relax the pod by one preference and try again
     if nothing can be relaxed, put the pod back into the queue, with all its preferences
     stop when a whole round has placed no pod
