@@ -157,7 +157,7 @@ def _volumes_key(spec: PodSpec) -> object:
 
 
 def _resize_key(pod: Pod) -> object:
-    """Return a key of the container resources in the pod's status, None if there are none."""
+    """Return a key of the pod's and its containers' resources in the status, None without any."""
     status = pod.status
     statuses = status.container_statuses
     if status.init_container_statuses:
@@ -166,10 +166,12 @@ def _resize_key(pod: Pod) -> object:
         if one.resources is not None or one.allocated_resources:
             break
     else:
-        return None
+        if status.resources is None:
+            return None
     resizing = [c for c in status.conditions if c.type == "PodResizePending"]
     sizes = [(s.name, s.resources, s.allocated_resources) for s in statuses]
-    return [len(status.container_statuses), sizes, resizing]
+    of_pod = status.resources, status.allocated_resources
+    return [len(status.container_statuses), sizes, resizing, of_pod]
 
 
 def is_same_shape(before: Pod, after: Pod) -> bool:

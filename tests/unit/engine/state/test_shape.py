@@ -90,6 +90,15 @@ def test_a_resize_counts_for_the_load_and_not_for_the_request(shape_of):
     assert (dict(shape.requests)[0], dict(shape.load)[0]) == (1000, 3000)
 
 
+def test_a_resize_of_the_pod_is_another_shape(shape_of):
+    """A pod with resources of its own occupies what its status says."""
+    spec = {"resources": {"requests": {"cpu": "1"}}}
+    plain = make_pod("a", spec=spec)
+    resized = make_pod("a", spec=spec, status={"resources": {"requests": {"cpu": "3"}}})
+    assert [dict(shape_of(pod).load)[0] for pod in (plain, resized)] == [1000, 3000]
+    assert not is_same_shape(plain, resized)
+
+
 def test_an_infeasible_resize_is_another_shape(shape_of):
     """It occupies what it has, not what it asked for."""
     statuses = [{"name": "main", "resources": {"requests": {"cpu": "500m"}}}]

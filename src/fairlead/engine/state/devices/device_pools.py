@@ -236,7 +236,14 @@ def _devices_of(one: ResourceSlice, pool: PoolId) -> tuple[PoolDevice, ...]:
             id=(*pool, device.name),
             device=device,
             slice=one,
-            make=_ENCODER.encode((pool[0], device.attributes, device.capacity)),
+            make=_ENCODER.encode(
+                (
+                    pool[0],
+                    device.attributes,
+                    device.capacity,
+                    device.allow_multiple_allocations,
+                )
+            ),
         )
         for device in one.spec.devices
     )

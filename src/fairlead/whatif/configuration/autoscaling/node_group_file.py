@@ -147,14 +147,20 @@ def _spec(path: str, where: str, group: NodeGroupForm, nodes: Iterable[Json]) ->
         maximum=group.max,
         labels=group.labels,
         price=group.price,
-        provision_time=field_duration(path, f"{where}.provision-time", group.provision_time)
-        or PROVISION_TIME,
-        deletion_time=field_duration(path, f"{where}.deletion-time", group.deletion_time)
-        or DELETION_TIME,
+        provision_time=_duration(
+            path, f"{where}.provision-time", group.provision_time, PROVISION_TIME
+        ),
+        deletion_time=_duration(path, f"{where}.deletion-time", group.deletion_time, DELETION_TIME),
         out_of_capacity=tuple(_outages(path, where, group)),
         overrides=group.options,
     )
     return replace(spec, template=_template_in(path, where, group, spec, nodes))
+
+
+def _duration(source: str, field: str, value: str | float | None, usual: DurationNs) -> DurationNs:
+    """Return the duration `value` of `field`, `usual` if it is not set. Raises InputError."""
+    found = field_duration(source, field, value)
+    return usual if found is None else found
 
 
 def _outages(

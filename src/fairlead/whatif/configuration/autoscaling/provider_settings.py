@@ -182,7 +182,10 @@ def _applied(found: Autoscaling, settings: ProviderSettings) -> Autoscaling:
         )
     if config is not None:
         groups = (
-            replace(one, provision_time=times.get(one.id, usual or one.provision_time))
+            replace(
+                one,
+                provision_time=times.get(one.id, one.provision_time if usual is None else usual),
+            )
             for one in config.groups
         )
         config = replace(config, groups=tuple(groups), outages=outages)

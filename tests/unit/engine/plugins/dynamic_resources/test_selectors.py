@@ -131,3 +131,12 @@ def test_an_attribute_without_a_value_is_named(selectors):
     pools.put(make_slice("a", [{"name": "x", "attributes": {"new": {"list": [1]}}}]))
     with pytest.raises(EvaluationError, match="attribute new: unsupported attribute value"):
         selectors.matches("true", pools.on(make_node("a"))[0].devices[0])
+
+
+def test_devices_that_differ_only_in_sharing_are_evaluated_one_by_one(selectors):
+    pools = DevicePools()
+    shared = {**make_device("gpu-1"), "allowMultipleAllocations": True}
+    pools.put(make_slice("a", [make_device("gpu-0"), shared]))
+    devices = pools.on(make_node("a"))[0].devices
+    found = [selectors.matches("device.allowMultipleAllocations", one) for one in devices]
+    assert found == [False, True]

@@ -248,6 +248,11 @@ def test_a_file_states_everything(of_file):
     assert config.options.expander == ("price",)
 
 
+def test_nodes_may_take_no_time_to_start_and_to_go(of_file):
+    [group] = of_file({**GROUP, "provision-time": "0s", "deletion-time": "0s"}).groups
+    assert (group.provision_time, group.deletion_time) == (0, 0)
+
+
 def test_without_a_template_a_group_is_like_its_first_node(of_file):
     [group] = of_file(GROUP).groups
     assert group.template["status"]["allocatable"]["cpu"] == "4"
