@@ -178,11 +178,11 @@ class StatefulSetRule:
 
     def _outdated(self, pods: PodSet, now: Instant) -> list[Pod]:
         """Step 3: return the pods to update next, from the highest ordinal down."""
-        rolling = self.owner.spec.update_strategy.rolling_update
+        # The partition counts replicas; the first replica has the ordinal spec.ordinals.start.
+        # upstream: stateful_set_control.go:updateStatefulSetAfterInvariantEstablished
+        partition = self.owner.spec.update_strategy.rolling_update.partition
         targets = [
-            (ordinal, self._name(ordinal))
-            for ordinal in reversed(self.ordinals)
-            if ordinal >= rolling.partition
+            (ordinal, self._name(ordinal)) for ordinal in reversed(self.ordinals[partition:])
         ]
         if self.heeds_max_unavailable:
             return self._several_outdated(pods, [name for _, name in targets], now)

@@ -257,6 +257,15 @@ def test_below_the_partition_nothing_changes(seen, build):
     assert status(seen)["currentRevision"] != status(seen)["updateRevision"]
 
 
+def test_the_partition_counts_replicas_from_the_first_ordinal(seen, build):
+    seen.runs = True
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
+    seen.create(stateful_set(build, 2, updateStrategy=rolling, ordinals={"start": 5}))
+    seen.patch("StatefulSet", "db", {"spec": {"template": build.template("web:2")}})
+    finish_deletion(seen)
+    assert images(seen) == {"db-5": "web:1", "db-6": "web:2"}
+
+
 def test_on_delete_leaves_it_to_others(seen, build):
     seen.runs = True
     seen.create(stateful_set(build, 2, updateStrategy={"type": "OnDelete"}))
