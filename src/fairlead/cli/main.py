@@ -48,6 +48,8 @@ Try:
     fairlead explain dump.json pod/store/web-0
 
     fairlead simulate scenario.yaml
+
+The kubectl command is the short form; the README lists all kinds that make answers more exact.
 """
 
 EPILOGUE: Final = """\

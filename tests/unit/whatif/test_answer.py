@@ -51,7 +51,7 @@ IN_TEXT = {
     "outage.nodes": "FAILED NODES",
     "outage.zones": "ZONE OF FAILED NODES",
     "outage.lost": "not back",
-    "outage.beliefs": "common beliefs",
+    "outage.beliefs": "common misconceptions, checked against this run",
     "outage.preempted": "preempted for them",
 }
 

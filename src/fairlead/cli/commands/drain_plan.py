@@ -26,7 +26,7 @@ def drain_plan(
         Parameter(
             name="--for",
             help="Time from when a drained node is empty until it returns to service (default: it "
-            "never returns).",
+            "never returns, while whatif --max-unavailable returns it at once).",
             metavar="DURATION",
             show_default=False,
         ),

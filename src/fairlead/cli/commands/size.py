@@ -52,8 +52,8 @@ def size(
     effort: Annotated[
         int,
         Parameter(
-            help="How long to search: N scheduling cycles for each pod. A larger N never makes the"
-            " answer worse.",
+            help="How long to search: in all, at most N scheduling cycles times the number of pods."
+            " A larger N never makes the answer worse.",
             metavar="N",
             converter=integer,
         ),

@@ -33,13 +33,17 @@ class ConnectionOptions:
         str | None,
         named(
             "FILE",
-            "Use the cluster of this kubeconfig (default: the files in KUBECONFIG, else "
-            "~/.kube/config).",
+            "Use the cluster of this kubeconfig (without it, --context is looked up in the files "
+            "in KUBECONFIG, else in ~/.kube/config).",
         ),
     ] = None
     context: Annotated[
         str | None,
-        named("NAME", "Use the cluster of this kubeconfig context (default: the current context)."),
+        named(
+            "NAME",
+            "Use the cluster of this kubeconfig context (without it, --kubeconfig means its "
+            "current context).",
+        ),
     ] = None
     in_cluster: Annotated[
         bool,

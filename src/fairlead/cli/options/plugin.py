@@ -30,8 +30,9 @@ BatchConfig = Annotated[
         "FILE",
         "Configuration of the batch scheduler: a kube-batch or Volcano file, or a built-in "
         "configuration: fairlead, kube-batch, kube-batch-upstream or volcano. With single-pods, "
-        "no batch scheduler runs, and every pod is scheduled on its own. Default: fairlead if the"
-        " schedulerName of any pod is kube-batch or volcano, or fairlead and there are PodGroups.",
+        "no batch scheduler runs, and every pod is scheduled on its own. Default: fairlead, if a "
+        "pod's schedulerName is kube-batch or volcano, or if it is fairlead and there are "
+        "PodGroups or Queues.",
     ),
 ]
 RunningBatchConfig = Annotated[

@@ -38,7 +38,7 @@ _COUNT: Final = 8
 
 
 def outage_sections(outcome: RunOutcome, found: OutageOutcome) -> Iterator[Section]:
-    """Yield the sections: course of events, charts, zones, nodes, lost pods and common beliefs."""
+    """Yield the sections: course of events, charts, zones, nodes, lost pods and misconceptions."""
     start = outcome.started_at
 
     def show_events(console: Console, count: int) -> None:
@@ -61,7 +61,7 @@ def outage_sections(outcome: RunOutcome, found: OutageOutcome) -> Iterator[Secti
     yield _nodes(found.nodes, start)
     yield _lost(found.lost)
     yield Section(
-        "common beliefs",
+        "common misconceptions",
         len(found.beliefs),
         lambda console, count: _print_misconceptions(console, found.beliefs[:count]),
         Rank.EXPLANATIONS,
@@ -160,6 +160,7 @@ def _print_sparklines(console: Console, outcome: RunOutcome, found: OutageOutcom
         return
     width = min(WIDTH, max(console.width - _LABEL - _COUNT, WIDTH_MIN))
     console.print()
+    console.print(Text(f"{'':<{_LABEL + width}} MOST"))
     for label, steps in _measures(found):
         highest = max(steps.values, default=0)
         if highest:
@@ -268,7 +269,7 @@ def _names(rows: Sequence[LostPod]) -> str:
 
 def _print_misconceptions(console: Console, beliefs: Sequence[Misconception]) -> None:
     console.print()
-    print_line(console, "common beliefs, and what really happens", "bold")
+    print_line(console, "common misconceptions, checked against this run", "bold")
     for one in beliefs:
         print_line(console, f"“{one.belief}”", "italic")
         print_line(console, f"   {one.fact}")

@@ -16,8 +16,10 @@ from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 
 def explain(
-    first: Annotated[str | None, Parameter(allow_leading_hyphen=True, show_default=False)] = None,
-    second: Annotated[str | None, Parameter(show_default=False)] = None,
+    first: Annotated[
+        str | None, Parameter(name="SNAPSHOT", allow_leading_hyphen=True, show_default=False)
+    ] = None,
+    second: Annotated[str | None, Parameter(name="OBJECT", show_default=False)] = None,
     /,
     *,
     snapshot: Annotated[
@@ -117,8 +119,8 @@ def explain(
     Parameters
     ----------
     first
-        The snapshot: a file, a directory, or - for standard input. If the cluster is named by an
-        option, such as --context or --snapshot, FIRST is the object instead.
+        A file, a directory, or - for standard input. Leave it out, and give only the object, if an
+        option such as --context or --snapshot names the cluster.
     second
         The object to explain: KIND/NAME, or KIND/NAMESPACE/NAME if several namespaces have such an
         object.

@@ -121,7 +121,7 @@ class ChangeOptions:
         bool,
         Parameter(
             help="Drain no node that kubectl drain would refuse to drain. By default, nodes are "
-            "drained as if the next three flags were given.",
+            "drained as if --ignore-daemonsets, --delete-emptydir-data and --force were given.",
             negative=(),
         ),
     ] = False
@@ -147,8 +147,8 @@ class ChangeOptions:
     max_unavailable: Annotated[
         int | None,
         Parameter(
-            help="Drain at most N nodes at a time. Each node returns to service when it is empty, "
-            "or --for later.",
+            help="Drain at most N nodes at a time. Each node returns to service as soon as it is "
+            "empty, or, with --for, that long afterwards.",
             metavar="N",
             converter=integer,
         ),
@@ -158,7 +158,8 @@ class ChangeOptions:
         Parameter(
             name="--for",
             help="How long failed nodes stay down (default: forever). With --max-unavailable: how "
-            "long each drained node stays down after it is empty (default: 0s).",
+            "long each drained node stays down after it is empty (default: 0s; drain-plan: "
+            "forever).",
             metavar="DURATION",
             show_default=False,
         ),
@@ -347,8 +348,8 @@ class ComparisonOptions:
         str | None,
         named(
             "FILE",
-            "Ask the same question with this KubeSchedulerConfiguration instead of --config too, "
-            "and compare the answers.",
+            "Also ask the question with this KubeSchedulerConfiguration in place of --config, and "
+            "compare the answers.",
         ),
     ] = None
 
