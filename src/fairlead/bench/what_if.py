@@ -93,7 +93,7 @@ def measure_what_if(workload: WhatIfWorkload) -> Measurement:
 
 
 def write_dump(path: Path, nodes: int, pods: int) -> None:
-    """Write a dump of `nodes` nodes and `pods` pods to `path`; `pods` is a multiple of `nodes`."""
+    """Write a dump of `nodes` nodes and at least as many `pods` to `path`."""
     with path.open("w") as file:
         file.write('{\n    "apiVersion": "v1",\n    "items": [')
         separator = "\n"

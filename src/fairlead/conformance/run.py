@@ -63,9 +63,9 @@ def compare_file(
 ) -> FileResult:
     """Replay the cases in `path` with names that match `only`.
 
-    With `corrected`, the cases are compared with Fairlead's defaults, which correct upstream's
-    defects. Raises CaseFileError and OSError as `read_cases` does, and CaseFileError for a case of
-    another kind.
+    With `corrected`, Fairlead replays the cases with its default settings, which correct upstream's
+    defects; otherwise it reproduces the defects. Raises CaseFileError and OSError as `read_cases`
+    does, and CaseFileError for a case of another kind.
     """
     replayed = (CORRECTED_KINDS if corrected else KINDS)[kind] if isinstance(kind, str) else kind
     result = FileResult(path)

@@ -415,10 +415,10 @@ class Store:
         *,
         write: Write = PLAIN,
     ) -> WebhookCalls[Json]:
-        """Delete an object, immediately or gracefully; return its last stored version.
+        """Delete an object, immediately or gracefully; return its last version.
 
-        Raises ApiError 404 if the object does not exist, 409 if a precondition fails, and 403 if
-        admission refuses the deletion.
+        Raises ApiError 404 if the object does not exist, 409 if a precondition fails, and the error
+        of an admission plugin or webhook that refuses the deletion.
         """
         strategy = self.registry.strategy(kind)
         # 1. Preconditions and admission.

@@ -1,8 +1,8 @@
-"""FilterPoint and ScorePoint: call a plugin for one node or over columns, in whichever form it has.
+"""FilterPoint and ScorePoint: call a plugin for one node or for columns of nodes.
 
-Both classes hold the two forms as plain callables. If a plugin has only one form, the other form is
-derived from it. The callables are resolved once, because looking up a plugin's methods costs more
-than calling them.
+A plugin may implement only one of these two forms; then the other form is derived from it. A third
+form, for many shapes on one node, is never derived and may be None. The callables are resolved
+once, because looking up a plugin's methods costs more than calling them.
 """
 
 from __future__ import annotations

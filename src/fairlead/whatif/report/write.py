@@ -127,7 +127,7 @@ def asset(name: str) -> str:
 
 
 def page_style(styles: tuple[str, ...] = STYLES) -> str:
-    """Return the style files `styles`, joined in order of precedence."""
+    """Return the text of the files `styles` in this order; later files override earlier ones."""
     return "\n".join(asset(name) for name in styles)
 
 

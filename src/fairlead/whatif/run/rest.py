@@ -22,10 +22,11 @@ PAUSE: Final = seconds(1)
 def rest_of(
     transitions: Iterable[PodTransition], start: Instant, gap: DurationNs, *, settled: bool
 ) -> Rest:
-    """Return the Rest that follows the last transition before the first `gap` without transitions.
+    """Return when the cluster came to rest, and its activities until then.
 
-    `settled` is True if the run ended because the cluster had settled. `Rest.after` is None if the
-    cluster did not come to rest.
+    The cluster is at rest once no pod of a permanent workload has a transition for longer than
+    `gap`. Without such transitions, it was at rest from the start. `settled` is True if the run
+    ended because the cluster had settled. `Rest.after` is None if the cluster did not come to rest.
     """
     episode: list[PodTransition] = []
     is_over = settled

@@ -274,9 +274,9 @@ def _lifecycles(
 
 
 def _owners(trace: _Trace) -> Iterator[tuple[str, WorkloadRef | None, Any]]:
-    """Yield (place in the trace, object, recorded pods) for each object with recorded pods.
+    """Yield (place in the trace, workload, recorded pods) for each entry of recorded pods.
 
-    The object is None if its place does not name one.
+    The workload is None if the entry's key is malformed.
     """
     if trace.version == VERSIONS[0]:
         # {[apps/v1.Deployment, shop/web]: {hash of the pod's spec: [lifecycle, …]}}

@@ -103,7 +103,8 @@ class VolumeFinder:
     def _reach(self, volume: PersistentVolume) -> Mask | None:
         """Return, for each row, whether the node can reach `volume`; None means every node can.
 
-        On nodes with CSI migration, an in-tree volume is matched by its driver's labels.
+        If the plugin of an in-tree volume is migrated to CSI on a node, the volume's node affinity
+        is translated to the topology labels of the CSI driver there.
         """
         own = self._mask(selector_of(volume))
         kind = kind_of(volume.spec)

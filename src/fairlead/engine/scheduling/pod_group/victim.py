@@ -23,7 +23,7 @@ WHOLE_GROUP: Final = "PodGroup"
 
 @dataclass(slots=True)
 class PreemptionVictim:
-    """Pods that are removed all together or not at all, with their nodes."""
+    """Pods, each with its node, that preemption removes all together or not at all."""
 
     priority: int
     pods: list[tuple[NodeInfo, PodInfo]] = field(default_factory=list)

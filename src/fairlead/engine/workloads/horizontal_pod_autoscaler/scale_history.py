@@ -1,6 +1,7 @@
 """ScaleHistory: earlier recommendations and changes of an autoscaler, and the limits they impose.
 
-Stabilization: without spec.behavior, the highest recommendation of the last five minutes applies.
+Stabilization: without spec.behavior, the highest recommendation of the
+downscale stabilization window (five minutes by default) applies.
 With spec.behavior, a scale-up uses the lowest recommendation of the scale-up window, and a
 scale-down uses the highest recommendation of the scale-down window.
 

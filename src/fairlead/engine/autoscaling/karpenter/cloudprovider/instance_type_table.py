@@ -53,7 +53,7 @@ class _Column:
 
 
 class InstanceTypeTable:
-    """Instance types in the provider's order, with masks over them of shape (types,)."""
+    """Instance types in the provider's order; queries return masks with one entry for each type."""
 
     def __init__(self, types: Sequence[InstanceType], well_known: frozenset[str]) -> None:
         """Index `types`.
