@@ -622,6 +622,53 @@ CASES = [
     scenario("outputs over a file of the user", SCENARIO + "outputs: {json: mine.txt}",
              "s.yaml: outputs.json: mine.txt exists and was not written by Fairlead; --overwrite",
              files=(("mine.txt", "precious"),)),
+    # --- outputs that would replace inputs or each other ------------------------------------------
+    *(Case(f"the dump as {option}", f"whatif c.yaml --cordon n1 {option} c.yaml",
+           (f"{option}: c.yaml is an input of this command; name another file",),
+           (("c.yaml", NODE),))
+      for option in ("--report", "--junit", "--commands")),
+    Case("an applied file as the report", "whatif c.yaml --apply a.yaml --report a.yaml",
+         ("--report: a.yaml is an input",), (("c.yaml", NODE), ("a.yaml", POD))),
+    Case("an applied file of an alternative as the report",
+         "whatif c.yaml --change=b:--apply=a.yaml --change=c:--cordon=n1 --report a.yaml",
+         ("--report: a.yaml is an input",), (("c.yaml", NODE), ("a.yaml", POD))),
+    Case("a plugin as the report", "whatif c.yaml --plugin cost.py:Cost=5 --report cost.py",
+         ("--report: cost.py is an input",), (("c.yaml", NODE), ("cost.py", ""))),
+    Case("a price file as the report", "whatif c.yaml --add-nodes 1 --instance-type t "
+         "--instance-types t.csv,p.csv --report p.csv",
+         ("--report: p.csv is an input",), (("c.yaml", NODE), ("t.csv", ""), ("p.csv", ""))),
+    Case("a file of the folder as the report", "whatif . --cordon n1 --report ./c.yaml",
+         ("--report: c.yaml is an input",), (("c.yaml", NODE),)),
+    Case("a kubeconfig as the report", "whatif --kubeconfig k --cordon n1 --report k",
+         ("--report: k is an input",), (("k", KUBECONFIG % "x"),)),
+    Case("one file of two outputs", "whatif c.yaml --cordon n1 --report r --junit ./r",
+         ("--junit: r is also the file of --report; name another file",), (("c.yaml", NODE),)),
+    Case("the default report as another output",
+         "whatif c.yaml --cordon n1 --commands fairlead-whatif.html",
+         ("--commands: fairlead-whatif.html is also the file of --report",), (("c.yaml", NODE),)),
+    Case("a report and none", "whatif c.yaml --cordon n1 --report r.html --no-report",
+         ("--no-report: cannot be combined with --report r.html",), (("c.yaml", NODE),)),
+    Case("the snapshot over its source", "snapshot c.yaml --from c.yaml",
+         ("FILE: c.yaml is an input of this command; name another file",), (("c.yaml", NODE),)),
+    Case("the snapshot as its key", "snapshot x.json --from c.yaml --anonymise ./x.json",
+         ("FILE: x.json is also the file of --anonymise",), (("c.yaml", NODE),)),
+    Case("the key as the revealed text", "snapshot k --from a.txt --reveal k",
+         ("FILE: k is an input",), (("k", "{}"), ("a.txt", "hello"))),
+    Case("the scenario as the report", "simulate s.yaml --report s.yaml",
+         ("--report: s.yaml is an input",), (("s.yaml", SCENARIO),)),
+    Case("the trace as the metrics", "simulate s.yaml --metrics n.csv",
+         ("--metrics: n.csv is an input",),
+         (("s.yaml", "cluster: {trace: {nodes: n.csv}}"), ("n.csv", "x"))),
+    Case("one file of two outputs of a scenario", "simulate s.yaml --commands x.json",
+         ("s.yaml: outputs.json: x.json is also the file of --commands",),
+         (("s.yaml", SCENARIO + "outputs: {json: x.json}"),)),
+    Case("the trace as the table of a sweep", "sweep s.yaml --vary seed=0..1 --out .",
+         ("--out: cases.csv is an input",),
+         (("s.yaml", "cluster: {trace: {nodes: cases.csv}}"), ("cases.csv", "x"))),
+    Case("the snapshot as the audit log", "up --snapshot c.yaml --audit c.yaml",
+         ("--audit: c.yaml is an input",), (("c.yaml", NODE),)),
+    Case("the configuration as the decisions", "run --shadow --config k.yaml --decisions k.yaml",
+         ("--decisions: k.yaml is an input",), (("k.yaml", "x"),)),
     # --- explain and the command line itself -----------------------------------------------------
     Case("explain nobody", "explain pod/none --snapshot dump.yaml", ("there is no Pod none",),
          (("dump.yaml", NODE),)),
@@ -700,6 +747,9 @@ def test_bad_input_gets_one_line_and_exit_code_2(case, meet):
     for text in case.says:
         assert text in err
     assert made == set()
+    for name, content in case.files:
+        data = content if isinstance(content, bytes) else content.encode()
+        assert Path(name).read_bytes() == data
 
 
 def test_the_cases_have_different_names():
@@ -732,3 +782,30 @@ def test_conformance_of_no_case_at_all_is_no_success(meet):
     code, _, err, _ = meet(case)
     assert code == 2
     assert err == "fairlead conformance: no case to replay\n"
+
+
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
+def test_a_link_to_the_input_is_the_input(link, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("c.yaml").write_text(NODE)
+    link(Path("other.html"), Path("c.yaml"))
+    assert run(["whatif", "c.yaml", "--cordon", "n1", "--report", "other.html"]) == 2
+    assert "--report: other.html is an input" in capsys.readouterr().err
+    assert Path("c.yaml").read_text() == NODE
+
+
+def test_an_earlier_report_in_the_folder_is_replaced(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("c.yaml").write_text(NODE)
+    Path("r.html").write_text("old")
+    assert run(["whatif", ".", "--cordon", "n1", "--report", "r.html"]) == 0
+    assert Path("r.html").read_text() != "old"
+
+
+def test_a_backup_replaces_no_file_of_its_data_directory(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("data").mkdir()
+    Path("data/tokens").write_text("precious")
+    assert run(["backup", "data/tokens", "--data-dir", "data"]) == 2
+    assert "FILE: data/tokens is in the directory of --data-dir" in capsys.readouterr().err
+    assert Path("data/tokens").read_text() == "precious"

@@ -48,6 +48,8 @@ def backup(
         Where to write the backup.
     """
     require_writable("FILE", file)
+    if file.exists() and file.resolve().is_relative_to(data_dir.resolve()):
+        raise InputError("FILE", f"{file} is in the directory of --data-dir; name another file")
     if not (data_dir / OBJECTS).exists():
         raise InputError("--data-dir", f"{data_dir} holds no cluster")
     try:

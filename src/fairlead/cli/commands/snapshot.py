@@ -89,8 +89,8 @@ def snapshot(
         Where to write the snapshot.
     """
     from fairlead.cli.commands.snapshot_anonymous import rewrite, write_anonymised, write_texts
-    from fairlead.cli.options.connection import read_cluster
-    from fairlead.cli.output.atomic_file import require_writable
+    from fairlead.cli.options.connection import kubeconfigs, read_cluster
+    from fairlead.cli.output.distinct_outputs import require_distinct
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.snapshot.live_resource import rbac_manifest, unreadable_lines
 
@@ -101,7 +101,13 @@ def snapshot(
         return exit_code.SUCCESS
     if file is None:
         raise InputError("FILE", "is required, unless --rbac is given")
-    require_writable("FILE", file)
+    if anonymise is not None and anonymise.exists():
+        # If the key were replaced, an older snapshot could no longer be revealed.
+        raise InputError(
+            "--anonymise", "exists already; choose another", object_name=str(anonymise)
+        )
+    files = {"--anonymise": anonymise, "FILE": file}
+    require_distinct(files, source, reveal, connection, kubeconfigs(connection))
     if source is not None or reveal is not None:
         if connection.is_given:
             raise InputError("--from", "cannot be combined with a cluster")

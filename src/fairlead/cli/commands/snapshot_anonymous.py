@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.cli import exit_code
-from fairlead.cli.output.atomic_file import AtomicFile, require_writable
+from fairlead.cli.output.atomic_file import AtomicFile
 from fairlead.whatif.input.document import decode_text, read_bytes, read_one
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.pod_columns import encode_columns, encode_list
@@ -65,12 +65,8 @@ def write_anonymised(
 ) -> None:
     """Write an anonymised snapshot of `source`, or of objects read from a cluster, and its key.
 
-    An existing key file is refused: if it were replaced, an older snapshot could no longer be
-    revealed. Raises InputError.
+    The key file must not exist yet. Raises InputError.
     """
-    if key_file.exists():
-        raise InputError("--anonymise", "exists already; choose another", object_name=str(key_file))
-    require_writable("--anonymise", key_file)
     objects, annotations = _objects(source, live)
     found = anonymised(objects)
     texts = [msgspec.json.encode(one) for one in found.objects]

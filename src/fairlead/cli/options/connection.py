@@ -130,6 +130,19 @@ def connection_of(options: ConnectionOptions) -> ConnectionConfig:
         raise InputError(cause.source, cause.problem, field=cause.field) from None
 
 
+def kubeconfigs(options: ConnectionOptions) -> tuple[str, ...]:
+    """Return the kubeconfig files that `options` read; none if they name no cluster."""
+    from fairlead.client.error import ConnectionConfigError
+    from fairlead.client.kubeconfig import kubeconfig_paths
+
+    if options.in_cluster or not options.is_given:
+        return ()
+    try:
+        return tuple(kubeconfig_paths(options.kubeconfig or ""))
+    except ConnectionConfigError:  # The error is reported when the cluster is read.
+        return ()
+
+
 @contextmanager
 def _reading(name: str) -> Iterator[OnRead]:
     """Show how many objects were read from the cluster `name`, during the `with` block."""

@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter
 
 from fairlead.cli.options.parameter import named
+from fairlead.whatif.input.error import InputError
 
 Format = Literal["text", "json"]
 Output = Annotated[Format, Parameter(name=["--output", "-o"], help="Format of the result.")]
@@ -44,6 +45,8 @@ Commands = Annotated[
 
 
 def _report_path(report: Path | None, default: str, *, is_text: bool, off: bool) -> Path | None:
+    if off and report is not None:
+        raise InputError("--no-report", f"cannot be combined with --report {report}")
     if off:
         return None
     return Path(default) if report is None and is_text else report
@@ -60,7 +63,10 @@ class OutputOptions:
     commands: Commands = None
 
     def report_path(self, default: str) -> Path | None:
-        """Return the path of the report: `default` with text output, None for no report."""
+        """Return the path of the report: `default` with text output, None for no report.
+
+        Raises InputError if --report and --no-report are both given.
+        """
         return _report_path(self.report, default, is_text=self.output == "text", off=self.no_report)
 
 
@@ -86,7 +92,10 @@ class AnswerOutputOptions:
     commands: Commands = None
 
     def report_path(self, default: str) -> Path | None:
-        """Return the path of the report: `default` with text output, None for no report."""
+        """Return the path of the report: `default` with text output, None for no report.
+
+        Raises InputError if --report and --no-report are both given.
+        """
         return _report_path(
             self.report, default, is_text=self.output in TEXT_FORMATS, off=self.no_report
         )

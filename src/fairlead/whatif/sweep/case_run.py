@@ -66,10 +66,7 @@ def read_files(folder: Path, scenarios: Iterable[Json]) -> ScenarioFiles:
     """
     contents: dict[str, bytes] = {}
     names: dict[str, str] = {}
-    named: dict[str, None] = {}
-    for one in scenarios:
-        _with_names(one, lambda name: named.setdefault(name) or name)
-    for name in named:
+    for name in dict.fromkeys(name for one in scenarios for name in file_names(one)):
         place = folder / name
         if not _exists(place):
             continue
@@ -97,6 +94,13 @@ def _content(file: Path) -> bytes:
         return file.read_bytes()
     except OSError as cause:
         raise InputError(str(file), cause.strerror or str(cause)) from None
+
+
+def file_names(scenario: Json) -> list[str]:
+    """Return the texts of the FileName fields in `scenario`, each text once."""
+    names: dict[str, None] = {}
+    _with_names(scenario, lambda name: names.setdefault(name) or name)
+    return list(names)
 
 
 def run_with_files(files: ScenarioFiles, source: str, scenario: Json) -> CaseResult:

@@ -23,13 +23,14 @@ from fairlead.cli.commands.run.client_settings import (
     read_client_settings,
 )
 from fairlead.cli.commands.run.shadow_options import NO_SHADOW, ShadowOptions
-from fairlead.cli.options.connection import ConnectionOptions, connection_of
+from fairlead.cli.options.connection import ConnectionOptions, connection_of, kubeconfigs
 from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.dashboard import check_dashboard_port, open_dashboard_port
 from fairlead.cli.options.listen import listen_address, open_listener
 from fairlead.cli.options.log import DecisionLogOptions
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.options.release import ReleaseOptions
+from fairlead.cli.output.distinct_outputs import require_distinct
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.rest_client import RestClient
 from fairlead.engine.compose import build_running_engine
@@ -212,6 +213,11 @@ def run_shadow(request: RunRequest) -> int:
     Raises InputError.
     """
     options = request.shadow
+    require_distinct(
+        {"--decisions": options.decisions, "--report": options.report},
+        (request.config, options.new_config, request.plugins, options.new_plugin),
+        (request.certificate, kubeconfigs(request.connection)),
+    )
     if _controllers(request.controllers) != (SCHEDULER,):
         raise InputError("--controllers", "only the scheduler can be compared with --shadow")
     settings = read_client_settings(request.config)

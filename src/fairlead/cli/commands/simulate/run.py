@@ -7,7 +7,7 @@ from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from typing import Final
 
-from msgspec import structs
+from msgspec import structs, to_builtins
 
 from fairlead.cli import exit_code
 from fairlead.cli.options.controller import ControllerOptions
@@ -16,8 +16,9 @@ from fairlead.cli.options.node_lifecycle import node_lifecycle
 from fairlead.cli.options.output import OutputOptions
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.options.release import ReleaseOptions
-from fairlead.cli.output.atomic_file import is_own_output, require_writable, write_atomically
+from fairlead.cli.output.atomic_file import is_own_output, write_atomically
 from fairlead.cli.output.console.progress_bar import ProgressBar
+from fairlead.cli.output.distinct_outputs import require_distinct
 from fairlead.cli.output.plugin_time import print_plugin_times
 from fairlead.cli.output.result_file import command_log, print_bytes, say_written
 from fairlead.cli.output.summary import print_simulation
@@ -32,8 +33,9 @@ from fairlead.whatif.report import write_report
 from fairlead.whatif.report.report_builder import Heading, simulation_report
 from fairlead.whatif.result.result_json import encode_result, simulation_result
 from fairlead.whatif.run.experiment_run import run_experiment
-from fairlead.whatif.scenario.scenario import Outputs, experiment_of, read_scenario
+from fairlead.whatif.scenario.scenario import Outputs, Scenario, experiment_of, read_scenario
 from fairlead.whatif.snapshot.snapshot import encode_snapshot
+from fairlead.whatif.sweep.case_run import file_names
 
 DEFAULT_REPORT: Final = "fairlead-simulate.html"
 
@@ -64,7 +66,8 @@ def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
     path, scenario = request.path, read_scenario(request.path)
     if not request.overwrite:
         _refuse_foreign_files(path, scenario.outputs)
-    files = _files(path, scenario.outputs, options, request.snapshot)
+    files = _files(scenario.outputs, options, request.snapshot)
+    _require_distinct(request, scenario, files, options)
     plugins = UserPlugins(request.plugins)
     batch, release = BatchOptions(*request.batch), request.release.choice
     allows = request.allow_extenders
@@ -72,7 +75,6 @@ def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
         experiment = experiment_of(
             path, scenario, request.seed, plugins, batch, release, allow_extenders=allows
         )
-    require_writable("--metrics", request.metrics)
     wanted = request.profile_plugins or request.metrics is not None
     meter = Meter(perf_counter_ns) if wanted else None
     experiment = replace(
@@ -144,23 +146,39 @@ class _Files:
     snapshot: Path | None
 
 
-def _files(path: str, named: Outputs, options: OutputOptions, snapshot: Path | None) -> _Files:
+def _files(named: Outputs, options: OutputOptions, snapshot: Path | None) -> _Files:
     """Return the output files that the scenario names, overridden by the options.
 
-    Raises InputError if a file cannot be written.
+    Raises InputError.
     """
-    report = options.report or _path(named.report)
+    report = options.report_path(DEFAULT_REPORT)
     files = _Files(
-        report=options.report_path(DEFAULT_REPORT) if report is None else report,
+        report=report if options.report is not None else _path(named.report) or report,
         commands=options.commands or _path(named.commands),
         json=_path(named.json),
         snapshot=snapshot or _path(named.snapshot),
     )
     if options.no_report:
         files = replace(files, report=None)
-    for name, file in vars(files).items():
-        require_writable(f"{path}: outputs.{name}", file)
     return files
+
+
+def _require_distinct(
+    request: SimulationRequest, scenario: Scenario, files: _Files, options: OutputOptions
+) -> None:
+    """Raise InputError if an output cannot be written, or is an input or another output."""
+    path, chosen = request.path, {**vars(options), "snapshot": request.snapshot}
+    outputs = {
+        f"{path}: outputs.{name}"
+        if chosen.get(name) is None and getattr(scenario.outputs, name) is not None
+        else f"--{name}": file
+        for name, file in vars(files).items()
+    }
+    require_distinct(
+        {**outputs, "--metrics": request.metrics},
+        replace(request, snapshot=None, metrics=None),
+        [Path(path).parent / name for name in file_names(to_builtins(scenario))],
+    )
 
 
 def _refuse_foreign_files(path: str, named: Outputs) -> None:

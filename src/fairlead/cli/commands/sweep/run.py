@@ -26,6 +26,7 @@ from fairlead.cli.options.output import AnswerFormat
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.output.atomic_file import write_atomically
 from fairlead.cli.output.console.progress_bar import ProgressBar
+from fairlead.cli.output.distinct_outputs import require_distinct
 from fairlead.cli.output.result_file import say_written
 from fairlead.cli.output.tabular_answer import print_tabular
 from fairlead.whatif.input.document import Document, read_one
@@ -156,6 +157,7 @@ def _results(request: SweepRequest, cases: Sequence[Case], execute: Executor) ->
     folder = request.folder / "cases"
     files = read_files(Path(request.scenario).parent, (case.scenario for case in cases))
     _require_outside(request, files)
+    _require_distinct(request, files)
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -181,6 +183,14 @@ def _require_outside(request: SweepRequest, files: ScenarioFiles) -> None:
             raise InputError("--out", f"{problem}; name another folder")
 
 
+def _require_distinct(request: SweepRequest, files: ScenarioFiles) -> None:
+    """Raise InputError if a file that the sweep writes is one that it reads."""
+    inputs = [request.scenario, [Path(request.scenario).parent / name for name in files.names]]
+    for name in ("cases.csv", "cases.parquet", "report.html", WORST):
+        if (request.folder / name).exists():
+            require_distinct({"--out": request.folder / name}, inputs)
+
+
 def _results_in(
     folder: Path,
     source: str,
@@ -202,7 +212,7 @@ def _results_in(
             else:
                 write_atomically(places[number], result.text)
             # The first invalid case is named, whichever ends first.
-            if problems and min(problems) < min(left, default=len(cases)):
+            if problems and min(problems) < min(left, default=len(cases) + 1):
                 raise InputError("case", f"{titles[min(problems)]}: {problems[min(problems)]}")
             progress.reach(len(cases) - len(left), 0)
     return [places[case.number].read_bytes() for case in cases]

@@ -194,6 +194,7 @@ def up(
         release=read_release(release.choice),
         logging=log.logging,
         limited=() if file is None else read_limited_resources(file),
+        limits_file=file,
     )
     if detach:
         return start_detached(options)

@@ -12,6 +12,7 @@ from fairlead.apiserver.request import User
 from fairlead.cli.commands.up.user import user_of
 from fairlead.cli.options.dashboard import PORT_MAX, check_dashboard_port
 from fairlead.cli.options.parameter import Names
+from fairlead.cli.output.distinct_outputs import require_distinct
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
@@ -54,6 +55,7 @@ class UpOptions:
     release: Release = CURRENT
     logging: Logging | None = None
     limited: tuple[LimitedResource, ...] = ()
+    limits_file: str | None = None
     snapshot: str | None = None
     autoscale: AutoscaleOptions = NO_AUTOSCALING
     dashboard: bool = False
@@ -81,6 +83,9 @@ class UpOptions:
         self._check_autoscaler()
         if self.kubeconfig is not None:
             _require_replaceable(self.kubeconfig)
+        outputs = {"--audit": self.audit, "--kubeconfig": self.kubeconfig}
+        files = self.snapshot, self.data_dir, self.autoscale, self.instance_types, self.limits_file
+        require_distinct(outputs, files)
         if self.snapshot is not None and (self.nodes, self.zones) != (NODES, ZONES):
             raise InputError("--snapshot", "names the nodes; leave out --nodes and --zones")
 

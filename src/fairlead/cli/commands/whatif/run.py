@@ -14,15 +14,16 @@ from fairlead.cli.commands.whatif.options import (
     ComparisonOptions,
     RunOptions,
 )
-from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
+from fairlead.cli.options.connection import ConnectionOptions, kubeconfigs, snapshot_of
 from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.failure import FailureOptions
 from fairlead.cli.options.log import DecisionLogOptions
 from fairlead.cli.options.node_lifecycle import node_lifecycle
 from fairlead.cli.options.output import AnswerOutputOptions
 from fairlead.cli.options.release import ReleaseOptions
-from fairlead.cli.output.atomic_file import require_writable, write_atomically
+from fairlead.cli.output.atomic_file import write_atomically
 from fairlead.cli.output.console.progress_bar import ProgressBar
+from fairlead.cli.output.distinct_outputs import require_distinct
 from fairlead.cli.output.result_file import command_log, print_bytes, say_written
 from fairlead.whatif.change.cluster_change import NO_CHANGE, ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
@@ -73,10 +74,7 @@ def run_what_if(
     conditions = _conditions(request, options)
     if comparison.is_given:
         return _compare(request, options, conditions, outputs, comparison)
-    report = outputs.report_path(DEFAULT_REPORT)
-    require_writable("--report", report)
-    require_writable("--commands", outputs.commands)
-    require_writable("--junit", outputs.junit)
+    report = _report_file(request, options, outputs)
     if fail_on and not change.words:
         raise InputError("--fail-on", f"{NO_CHANGE}, so this condition could never match")
     snapshot = _read(request)
@@ -102,6 +100,22 @@ def run_what_if(
         write_report(report, whatif_report(heading, answer, results, options.group_by))
         say_written("report", report)
     return _exit_code(answer, results)
+
+
+def _report_file(
+    request: WhatIfRequest,
+    options: RunOptions,
+    outputs: AnswerOutputOptions,
+    comparison: ComparisonOptions = NO_COMPARISON,
+) -> Path | None:
+    """Return the file of the report, or None for no report.
+
+    Raises InputError if an output file cannot be written, or is an input or another output.
+    """
+    report = outputs.report_path(DEFAULT_REPORT)
+    files = {"--report": report, "--commands": outputs.commands, "--junit": outputs.junit}
+    require_distinct(files, request, options, comparison, kubeconfigs(request.connection))
+    return report
 
 
 def _read(request: WhatIfRequest) -> Snapshot:
@@ -154,9 +168,7 @@ def _compare(
         write_comparison,
     )
 
-    report = outputs.report_path(DEFAULT_REPORT)
-    require_writable("--report", report)
-    require_writable("--junit", outputs.junit)
+    report = _report_file(request, options, outputs, comparison)
     snapshot = _read(request)
     with ProgressBar() as progress:
         found = answer_alternatives(snapshot, request.change, conditions, comparison, progress)

@@ -1,0 +1,84 @@
+"""Checks that the output files of a command replace none of its inputs and differ from each other.
+
+Commands call `require_distinct` before they read or write anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Final
+
+from fairlead.cli.output.atomic_file import require_writable
+from fairlead.whatif.input.archive import PACKED_SUFFIXES, TEXT_SUFFIXES
+from fairlead.whatif.input.error import InputError
+
+# Values that contain a file name: TYPES,PRICES; FILE.py:CLASS=WEIGHT; NAME:--apply FILE.
+_SEPARATORS: Final = re.compile(r"[,:=\s'\"]+")
+
+
+def require_distinct(outputs: Mapping[str, Path | None], *inputs: object) -> None:
+    """Raise InputError for an output file that cannot be written or would destroy another file.
+
+    `outputs` has the path of each output, keyed by its option; None for one that is not written.
+    `inputs` are the other options and arguments: texts, paths, and collections and dataclasses of
+    them. Each text that names an existing file is an input, also under another name (a link). If
+    an input is a directory, it stands for the files in it that a snapshot is read from.
+    """
+    given = {option: path for option, path in outputs.items() if path is not None}
+    for option, path in given.items():
+        require_writable(option, path)
+    names = list(_names(inputs))
+    for option, path in given.items():
+        # A device or a pipe loses nothing, and a new file cannot be an input.
+        if path.is_file() and any(_holds(Path(name), path) for name in names):
+            problem = f"{path} is an input of this command; name another file"
+            raise InputError(option, problem)
+    _require_different(given)
+
+
+def _require_different(outputs: Mapping[str, Path]) -> None:
+    earlier: list[tuple[str, Path]] = []
+    for option, path in outputs.items():
+        for other, there in earlier:
+            if _is_same(path, there) and (path.is_file() or not path.exists()):
+                raise InputError(option, f"{path} is also the file of {other}; name another file")
+        earlier.append((option, path))
+
+
+def _names(value: object) -> Iterator[str]:
+    """Yield each text in `value` that may be the name of a file."""
+    match value:
+        case str():
+            yield value
+            yield from filter(None, _SEPARATORS.split(value))
+        case Path():
+            yield str(value)
+        case Mapping():
+            yield from _names(tuple(value.values()))
+        case Iterable():
+            for one in value:
+                yield from _names(one)
+        case _ if is_dataclass(value):
+            for field in fields(value):
+                yield from _names(getattr(value, field.name))
+
+
+def _holds(source: Path, file: Path) -> bool:
+    """Return whether `file` is the input `source`, or is read with the directory `source`."""
+    if _is_same(source, file):
+        return True
+    try:
+        is_below = source.is_dir() and file.resolve().is_relative_to(source.resolve())
+    except (OSError, ValueError):  # The text is no possible file name.
+        return False
+    return is_below and file.suffix in {*TEXT_SUFFIXES, *PACKED_SUFFIXES}
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.resolve() == other.resolve() or one.samefile(other)
+    except (OSError, ValueError, RuntimeError):  # One does not exist, or its links form a loop.
+        return False
