@@ -52,8 +52,8 @@ def size(
     effort: Annotated[
         int,
         Parameter(
-            help="How long to search: in all, at most N scheduling cycles times the number of pods."
-            " A larger N never makes the answer worse.",
+            help="How long to search for something cheaper: in all, at most N scheduling cycles "
+            "times the number of pods. A larger N never makes the answer worse.",
             metavar="N",
             converter=integer,
         ),
@@ -88,7 +88,11 @@ def size(
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.input.error import InputError
-    from fairlead.whatif.planner.cluster_size.node_offer import node_offers, price_of_node
+    from fairlead.whatif.planner.cluster_size.node_offer import (
+        estimated_types,
+        node_offers,
+        price_of_node,
+    )
     from fairlead.whatif.planner.cluster_size.search import SizeSearch
     from fairlead.whatif.planner.cluster_size.size_answer import SizeQuestion, size_answer
     from fairlead.whatif.planner.cluster_size.size_option import (
@@ -112,6 +116,7 @@ def size(
         if not offers:
             problem = "has no type for the architectures and zones of the nodes"
             raise InputError("--instance-types", problem, object_name=instance_types or "")
+        is_priced = any(one.has_price for one in types)
         question = SizeQuestion(
             len(replaced),
             len(kept),
@@ -119,7 +124,8 @@ def size(
             survival,
             share,
             effort,
-            any(one.has_price for one in types),
+            is_priced,
+            estimated_types(replaced, offers, types) if is_priced else (),
             tuple(model.table.resources.names),
         )
         found = SizeSearch(model, offers, survival, progress, present.seed).run(replaced, effort)

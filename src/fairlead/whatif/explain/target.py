@@ -79,7 +79,7 @@ def new_pod_to_explain(
     """
     written = manifests([document for path in files for document in read(path)])
     candidates = [one for one in written if one.kind is POD or one.kind in WORKLOADS]
-    chosen = _chosen(candidates, files, target)
+    chosen = _chosen(written, candidates, files, target)
     inventory = Inventory(snapshot.manifests)
     if chosen.kind is POD and inventory.get(POD, chosen.ref.namespace, chosen.ref.name):
         raise chosen.refuse(f"exists already; explain pod/{chosen.ref.key} without --apply")
@@ -92,9 +92,18 @@ def new_pod_to_explain(
     return cluster, new_pods_of(chosen.source, chosen, Inventory())
 
 
-def _chosen(candidates: Sequence[Manifest], files: Sequence[str], target: str) -> Manifest:
+def _chosen(
+    written: Sequence[Manifest],
+    candidates: Sequence[Manifest],
+    files: Sequence[str],
+    target: str,
+) -> Manifest:
     if target:
-        return Inventory(candidates).find("--apply", target, expected=(POD, *WORKLOADS))
+        inventory = Inventory(written, ", ".join(files))
+        found = inventory.find("--apply", target, expected=(POD, *WORKLOADS))
+        if found not in candidates:
+            raise found.refuse("is neither a Pod nor a workload")
+        return found
     if len(candidates) == 1:
         return candidates[0]
     if not candidates:

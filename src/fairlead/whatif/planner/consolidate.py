@@ -17,7 +17,7 @@ not necessarily the largest possible number of nodes; `most` is a proven upper l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fairlead.api.json import Json
@@ -114,15 +114,36 @@ def consolidate(
     plan.blockers.clear()  # the room of nodes that fail in the second round is needed
     going = {drain.node for drain in plan.drains}
     needed = [name for name in chosen if name not in going]
+    unplaced: list[Blocker] = []
     for name in failed:
         with model.hypothesis():
-            alone = planner.empty(name, with_remedy=True)
+            alone = planner.empty(name)
         if isinstance(alone, PlannedDrain):
             needed.append(name)
         else:
-            blockers.append(alone)
+            unplaced.append(alone)
+    blockers += _with_remedies(planner, plan, unplaced)
     bound = fewest_nodes(model, nodes)
     return ConsolidationPlan(model.table.count, len(nodes), plan, bound, blockers, needed, prices)
+
+
+def _with_remedies(
+    planner: DrainPlanner, plan: DrainPlan, blockers: Sequence[Blocker]
+) -> Iterator[Blocker]:
+    """Yield `blockers` with changes that help after the plan's drains, on the nodes that stay."""
+    model = planner.model
+    if not blockers:
+        return
+    with model.hypothesis():
+        for drain in plan.drains:
+            model.cordon(drain.node)
+        for drain in plan.drains:
+            planner.empty(drain.node)
+        for one in blockers:
+            with model.hypothesis():
+                found = planner.empty(one.node, with_remedy=True)
+            is_same = isinstance(found, Blocker) and found.pod == one.pod
+            yield replace(one, edit=found.edit) if is_same else one
 
 
 def _rule_blockers(planner: DrainPlanner, rules: AutoscalerRules, name: str) -> list[Blocker]:
@@ -249,9 +270,11 @@ def _findings(found: ConsolidationPlan) -> list[str]:
         )
     blocked = len({one.node for one in found.blockers})
     others = "Of the others" if found.going else "Of these"
-    sentences.append(
-        f"{others}, {blocked:,} are blocked and {len(found.needed):,} are needed for the pods."
-    )
+    parts = [f"{blocked:,} {'is' if blocked == 1 else 'are'} blocked"] if blocked else []
+    if found.needed:
+        parts.append(f"{len(found.needed):,} must stay to have room for the pods")
+    if parts:
+        sentences.append(f"{others}, {' and '.join(parts)}.")
     sentences += _rules_to_ignore(found)
     sentences.append(_limit(found))
     return sentences
@@ -269,10 +292,13 @@ def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:
 def _limit(found: ConsolidationPlan) -> str:
     most, binds = counted(found.most, "node"), found.bound.binds
     if not found.bound.count:
-        return f"At most {most} could go: the sums of requests need none of them."
+        return f"No plan can remove more than {most}: the sums of requests need none of them."
+    stay = counted(found.bound.count, "node")
     if binds.count("/") < 2:  # `binds` is a resource; a workload would be kind/namespace/name
-        return f"At most {most} could go: all that stay are needed for the sum of {binds}."
-    return f"At most {most} could go: the pods of {binds} exclude each other on a node."
+        why = f"the sum of the {binds} requests needs {stay}"
+    else:
+        why = f"the pods of {binds} exclude each other on a node, so they need {stay}"
+    return f"No plan can remove more than {most}: {why}."
 
 
 def _cause_rows(found: ConsolidationPlan) -> list[Json]:
@@ -294,7 +320,7 @@ def _cause_rows(found: ConsolidationPlan) -> list[Json]:
 def _causes(found: ConsolidationPlan) -> ResultTable:
     columns = (
         ResultColumn("nodes", "nodes", NUMBER),
-        ResultColumn("alone", "by it alone", NUMBER),
+        ResultColumn("alone", "kept by this alone", NUMBER),
         ResultColumn("cause", "cause"),
     )
     return ResultTable("causes", "what keeps nodes", columns, _cause_rows(found))

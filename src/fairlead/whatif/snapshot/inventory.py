@@ -26,8 +26,9 @@ _NOT_IN_NAMESPACES: Final = _SELECTOR_SIGNS | {"."}
 class Inventory:
     """The objects that exist when a change or an event takes effect."""
 
-    def __init__(self, manifests: Iterable[Manifest] = ()) -> None:
-        """Start with the objects in `manifests`."""
+    def __init__(self, manifests: Iterable[Manifest] = (), source: str = "the cluster") -> None:
+        """Start with the objects in `manifests`; messages call their `source` by this name."""
+        self._source = source
         self._by_resource: dict[str, dict[tuple[str, str], Manifest]] = {}
         self._kinds: dict[str, Kind] = {}
         for manifest in manifests:
@@ -181,7 +182,7 @@ class Inventory:
         """Return a hint with the most similar names, and with all names if they are few."""
         objects = self.of_kind(kind)
         if not objects:
-            return f" (the cluster has no {kind.kind})"
+            return f" ({self._source} has no {kind.kind})"
         known = sorted(manifest.ref.key for manifest in objects)
         names = sorted({manifest.ref.name for manifest in objects})
         nearest = difflib.get_close_matches(name, names, n=_NEAREST_MAX)

@@ -171,6 +171,13 @@ def test_a_workload_of_a_file_is_explained_by_its_first_pod(explain_file, make):
         explain_file([make.node("a"), make.pod("p")], [make.pod("p")])
 
 
+def test_with_apply_the_object_is_one_of_the_file(explain_file, make):
+    with pytest.raises(InputError, match=r"there is no Node a \(.*new.json has no Node\)"):
+        explain_file([make.node("a")], [make.pod("p")], "node/a")
+    with pytest.raises(InputError, match="is neither a Pod nor a workload"):
+        explain_file([make.node("a")], [make.pod("p"), make.node("b")], "node/b")
+
+
 def test_a_replica_set_of_a_deployment_has_its_own_pods(explained, make):
     """Its pods count for the Deployment and for the ReplicaSet."""
     web = make.workload(name="web", replicas=1)

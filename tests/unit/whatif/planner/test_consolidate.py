@@ -42,6 +42,18 @@ def test_pods_of_the_emptiest_nodes_go_to_the_others(planner, make):
     assert len(found.needed) == 2
 
 
+def test_advice_is_about_nodes_that_stay(planner, make):
+    """Node a goes, so its label would not help the pod on c; node b stays for its own pod."""
+    nodes = [make.node("a", kind="web"), make.node("b", kind="web"), make.node("c", pool="db")]
+    web = deployment(make, "web", ["b"], nodeSelector={"kind": "web"})
+    found = consolidated(
+        planner(*nodes, *web, *deployment(make, "db", ["c"], nodeSelector={"pool": "db"}))
+    )
+    assert found.going == ["a"]
+    [blocker] = found.blockers
+    assert blocker.edit == "label node b pool=db (then b takes a pod of deploy/default/db)"
+
+
 def test_an_empty_node_goes_with_its_daemon_pods(planner, make):
     objects = [*map(make.node, NODES), *(daemon_pod(make, name) for name in NODES)]
     found = consolidated(planner(*objects, *deployment(make, "web", ["a"])))

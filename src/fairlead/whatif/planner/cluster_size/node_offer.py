@@ -228,3 +228,12 @@ def price_of_node(info: NodeInfo, stated: Sequence[StatedType]) -> float:
         return known.price(capacity_type_of(info.labels), info.labels.get(ZONE, ""))
     status = info.node.status
     return estimated_price(status.capacity or status.allocatable)
+
+
+def estimated_types(
+    infos: Iterable[NodeInfo], offers: Iterable[NodeOffer], stated: Sequence[StatedType]
+) -> list[str]:
+    """Return the names of the types of `infos` and `offers` whose prices are estimates, sorted."""
+    priced = {one.name for one in stated if one.has_price}
+    names = {one.node_type for one in offers} | {type_of_node(info) for info in infos}
+    return sorted((names - priced) - {""})

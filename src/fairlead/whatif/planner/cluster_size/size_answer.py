@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import floor
 
 from fairlead.api.json import Json
 from fairlead.whatif.planner.cluster_size.search import SizeResult
@@ -26,7 +27,9 @@ class SizeQuestion:
     """The question of `fairlead size`: about `replaced` nodes that cost `cost` per hour today.
 
     `kept` is the number of nodes that stay. `is_priced` is set if prices are stated, not estimated.
-    `resources` are the names of resources in the order of the columns.
+    `estimated` are the types, on offer or of the replaced nodes, whose price is an estimate
+    although other prices are stated. `resources` are the names of resources in the order of the
+    columns.
     """
 
     replaced: int
@@ -36,6 +39,7 @@ class SizeQuestion:
     headroom: float
     effort: int
     is_priced: bool
+    estimated: Sequence[str]
     resources: Sequence[str]
 
 
@@ -51,6 +55,7 @@ def size_answer(
         "cost_per_hour_today": round(question.cost, 4),
         "cost_per_hour_at_least": round(found.bound.cost, 4),
         "prices": "stated" if question.is_priced else "estimated from cores and memory",
+        "estimated_prices": list(question.estimated),
         "survives": _survival_words(question.survival),
         "failures_tried": found.tried,
         "headroom": question.headroom,
@@ -102,11 +107,16 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         saved = (question.cost - found.cost) * HOURS_PER_MONTH
         verb = "saves" if saved >= 0 else "costs"
         yield f"That {verb} {abs(saved):,.0f} per month."
+        if question.estimated:
+            yield (
+                f"Estimated from cores and memory, because --instance-types states no price: "
+                f"{listed(question.estimated)}."
+            )
     else:
         yield "Nodes are compared by cores and memory; --instance-types FILE has prices."
     if found.cost and found.bound.cost:
-        above = 100 * (1 - found.bound.cost / found.cost)
-        limit = f"No set of these types is more than {above:.1f}% cheaper (proven)"
+        share = floor(1000 * found.bound.cost / found.cost) / 10
+        limit = f"The cheapest possible set costs at least {share:.1f}% of this (proven)"
         more = f"; --effort {question.effort * 10} searches longer"
         yield (
             "No set of these types is cheaper (proven)." if found.is_cheapest else f"{limit}{more}."

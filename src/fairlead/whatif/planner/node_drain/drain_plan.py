@@ -21,7 +21,12 @@ from fairlead.api.json import Json
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change.kubectl_drain import FORCE, DrainFlag, needed_flags
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.planner.node_drain.drain_planner import Blocker, DrainPlanner, PlannedDrain
+from fairlead.whatif.planner.node_drain.drain_planner import (
+    BlockCause,
+    Blocker,
+    DrainPlanner,
+    PlannedDrain,
+)
 from fairlead.whatif.planner.node_drain.drain_run import (
     DrainPace,
     DrainRun,
@@ -241,7 +246,7 @@ def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
             "nodes": _nodes(found),
             "pods": sorted({one.pod for one in found}),
             "on": sorted({one.node for one in found}),
-            "edit": next((one.edit for one in found if one.edit), ""),
+            **_edit_of(found),
         }
         for (owner, cause, why), found in ordered
     ]
@@ -251,28 +256,56 @@ def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
         ResultColumn("why", "why"),
     )
     edits = [
-        {"edit": edit} for edit in _merged((str(row["edit"]), str(row["owner"])) for row in rows)
+        {
+            "edit": edit,
+            "helps": names,
+            "for": names[0] if len(names) == 1 else counted(len(names), "node"),
+        }
+        for edit, names in _merged(rows)
     ]
+    edit_columns = (ResultColumn("for", "helps", NAME), ResultColumn("edit", "change"))
     return (
         ResultTable("blockers", "what blocks", columns, rows),
-        ResultTable("edits", "what would unblock", (ResultColumn("edit", "change"),), edits, 4),
+        ResultTable("edits", "what would unblock", edit_columns, edits, 4),
     )
 
 
-def _merged(edits: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the distinct edits; edits that differ only in the object to change become one edit.
+def _edit_of(blockers: Sequence[Blocker]) -> Json:
+    """Return the first edit of `blockers` and the names of the nodes that it helps to empty.
 
-    Example: `annotate the pods of deploy/a/b with x=1`, and the same for 9 other Deployments,
-    becomes `annotate the pods of deploy/a/b, deploy/a/c and 8 more with x=1`.
+    An edit for a pod without a place helps one node only, because another pod may take the room.
+    """
+    first = next((one for one in blockers if one.edit), None)
+    if first is None:
+        return {"edit": "", "helps": []}
+    if first.cause is BlockCause.NO_PLACE:
+        return {"edit": first.edit, "helps": [first.node]}
+    return {"edit": first.edit, "helps": sorted({one.node for one in blockers})}
+
+
+def _merged(rows: Iterable[Json]) -> list[tuple[str, list[str]]]:
+    """Return the distinct edits of `rows`, each with the nodes that it helps to empty.
+
+    Edits that differ only in the object to change become one edit. Example: `annotate the pods of
+    deploy/a/b with x=1`, and the same for 9 other Deployments, becomes `annotate the pods of
+    deploy/a/b, deploy/a/c and 8 more with x=1`.
     """
     owners: dict[str, list[str]] = {}
-    for edit, owner in edits:
+    helps: dict[str, set[str]] = {}
+    for row in rows:
+        edit, owner = str(row["edit"]), str(row["owner"])
         if edit:
             is_one = edit.startswith("kubectl ") or not owner
-            names = owners.setdefault(edit if is_one else edit.replace(owner, _OWNER, 1), [])
+            form = edit if is_one else edit.replace(owner, _OWNER, 1)
+            names = owners.setdefault(form, [])
             if owner not in names:
                 names.append(owner)
-    return [edit.replace(_OWNER, listed(names, 2)) for edit, names in owners.items()]
+            if form not in helps or row["cause"] != BlockCause.NO_PLACE:
+                helps.setdefault(form, set()).update(row["helps"])
+    return [
+        (form.replace(_OWNER, listed(names, 2)), sorted(helps[form]))
+        for form, names in owners.items()
+    ]
 
 
 def _nodes(blockers: Sequence[Blocker]) -> int:

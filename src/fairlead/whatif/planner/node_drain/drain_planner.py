@@ -24,6 +24,7 @@ import numpy as np
 from fairlead.api.pods.facts import controller_of
 from fairlead.engine.scheduling.cycle import Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.remedy.change import Remedy
 from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
@@ -198,8 +199,7 @@ class DrainPlanner:
         for one in others[:_REMEDY_NODES_MAX]:
             remedy = find_remedy(served.framework, pod, one, diagnosis.status_of(one.row))
             if remedy is not None and not any(change.without for change in remedy.changes):
-                then = f"then {one.name} takes {_pod_in_words(pod)}"
-                found.append((len(remedy.changes), f"{remedy.what} ({then})"))
+                found.append((len(remedy.changes), _edit(remedy, pod, one.name)))
         return min(found)[1] if found else self._one_more_node(node, pod)
 
     def _one_more_node(self, node: str, pod: PodInfo) -> str:
@@ -213,10 +213,17 @@ def _may_help(info: NodeInfo, node: str) -> bool:
     return info.name != node and not info.node.spec.unschedulable
 
 
-def _pod_in_words(pod: PodInfo) -> str:
-    """Return a text about `pod`: `a pod of` its workload, or its own name if it has no workload."""
+def _edit(remedy: Remedy, pod: PodInfo, node: str) -> str:
+    """Return the text of `remedy`, with which `node` takes `pod`; a changed object comes first.
+
+    Example: `deploy/a/b: lower the cpu request by 1 to 2 (then worker-0 takes one of its pods)`.
+    """
     workload = workload_of(pod.pod)
-    return str(workload) if workload.kind == "Pod" else f"a pod of {workload}"
+    is_pod = workload.kind == "Pod"
+    if any(change.pod is not None for change in remedy.changes):
+        then = f"then {node} takes {'it' if is_pod else 'one of its pods'}"
+        return f"{workload}: {remedy.what} ({then})"
+    return f"{remedy.what} (then {node} takes {workload if is_pod else f'a pod of {workload}'})"
 
 
 def _no_place(node: str, pod: PodInfo, message: str, edit: str) -> Blocker:

@@ -10,7 +10,11 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_size.cost_bound import cost_bound
-from fairlead.whatif.planner.cluster_size.node_offer import node_offers, price_of_node
+from fairlead.whatif.planner.cluster_size.node_offer import (
+    estimated_types,
+    node_offers,
+    price_of_node,
+)
 from fairlead.whatif.planner.cluster_size.search import SizeSearch
 from fairlead.whatif.planner.cluster_size.size_answer import SizeQuestion, size_answer
 from fairlead.whatif.planner.cluster_size.size_option import parse_headroom, parse_survival
@@ -195,13 +199,27 @@ def test_the_bound_mixes_kinds():
 def test_the_answer_says_nodes_money_limit_and_what_binds(planner, make):
     made = planner(make.node("a", cpu="64"), *deployment(make, "web", ["a"] * 8))
     today = [price_of_node(info, (SMALL, LARGE)) for info in made.model.table.nodes()]
-    question = SizeQuestion(1, 0, sum(today), NO_FAILURE, 0.0, 5, True, ("cpu", "memory"))
+    question = SizeQuestion(1, 0, sum(today), NO_FAILURE, 0.0, 5, True, (), ("cpu", "memory"))
     found = size_answer(question, sized(made, types=(SMALL, LARGE)), "dump.yaml", ()).to_json()
     assert found["verdict"] == "1 node for 1.80 per hour run everything (today 1 for 1.98)."
     assert found["findings"][0] == "That saves 134 per month."
     assert found["findings"][1] == "No set of these types is cheaper (proven)."
     assert found["fleet"][0]["type"] == "large"
     assert found["binds"][0]["resource"] == "cpu"
+
+
+def test_types_with_estimated_prices_are_named(planner, make):
+    made = planner(make.node("a", cpu="64"), *deployment(make, "web", ["a"] * 8))
+    unpriced = StatedType("large", LARGE.capacity)
+    replaced, types = list(made.model.table.nodes()), (SMALL, unpriced)
+    names = estimated_types(replaced, node_offers(replaced, types, 0.0), types)
+    assert names == ["large"]
+    question = SizeQuestion(1, 0, 1.0, NO_FAILURE, 0.0, 5, True, names, ("cpu", "memory"))
+    found = size_answer(question, sized(made, types=types), "dump.yaml", ()).to_json()
+    assert found["estimated_prices"] == ["large"]
+    assert found["findings"][1] == (
+        "Estimated from cores and memory, because --instance-types states no price: large."
+    )
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,31 @@ def test_a_pod_that_fits_nowhere_else_blocks_with_a_remedy(planner, make):
     assert edit == "label node b pool=db (then b takes a pod of deploy/default/db)"
 
 
+def test_an_edit_says_which_nodes_it_helps(planner, make):
+    """The room for a pod without a place helps one node; a changed budget helps all its nodes."""
+    labelled = [make.node(name, pool="db") for name in ("a", "b")]
+    pods = deployment(make, "db", ["a", "b"], cpu="4", nodeSelector={"pool": "db"})
+    plan = plan_of(planner(*labelled, make.node("c"), *pods), ["a", "b"])
+    [edit] = drain_answer(plan, "dump.yaml", ()).to_json()["edits"]
+    assert edit["edit"] == "label node c pool=db (then c takes a pod of deploy/default/db)"
+    assert (edit["helps"], edit["for"]) == (["b"], "b")
+
+    pods = deployment(make, "web", ["a", "b"])
+    plan = plan_of(
+        planner(*map(make.node, NODES), *pods, budget("web", minAvailable=2)), ["a", "b"]
+    )
+    [edit] = drain_answer(plan, "dump.yaml", ()).to_json()["edits"]
+    assert (edit["helps"], edit["for"]) == (["a", "b"], "2 nodes")
+
+
+def test_an_edit_of_a_pod_names_its_workload_first(planner, make):
+    """Node b has two cores free, and the pod requests three."""
+    pods = [*deployment(make, "db", ["a"], cpu="3"), *deployment(make, "web", ["b"] * 2)]
+    [(_, _, edit)] = blocked(planner(make.node("a"), make.node("b"), *pods), "a")
+    lowered = "deploy/default/db: lower the cpu request by 1 to 2"
+    assert edit == f"{lowered} (then b takes one of its pods)"
+
+
 def test_nodes_that_stay_away_share_the_room_that_is_left(planner, make):
     """Each of a and b could be emptied into c alone, but not both."""
     made = planner(*map(make.node, NODES), *deployment(make, "web", ["a", "a", "b", "b", "b"]))
@@ -156,7 +181,9 @@ def test_the_answer_begins_with_the_verdict(planner, experiment, make):
         "default/alone has no controller and will be gone for good.",
     ]
     assert found["blocked"] == ["b"]
-    assert found["edits"] == [{"edit": "kubectl -n default scale deploy/one --replicas 2"}]
+    [edit] = found["edits"]
+    assert edit["edit"] == "kubectl -n default scale deploy/one --replicas 2"
+    assert edit["helps"] == ["b"]
     assert found["moves"] == [{"pod": "default/web-1-0", "from": "a", "to": "c"}]
     assert found["order"][0]["lost"] == ["default/alone"]
 
