@@ -143,7 +143,7 @@ def _print_words(console: Console, text: str, style: str = "") -> None:
 
 
 def _print_rest(console: Console, rest: Rest) -> None:
-    """Print the changes that were in progress when the dump was taken."""
+    """Print the activity that was in progress before the change."""
     if not rest.activities:
         return
     shown = [f"{one.workload}: {one.words}" for one in rest.activities[:NAMES_MAX]]
@@ -154,7 +154,7 @@ def _print_rest(console: Console, rest: Rest) -> None:
         if rest.after is None
         else f"The change is made {for_readers(rest.after)} later, when the cluster is at rest."
     )
-    _print_words(console, f"Under way when the dump was taken: {what}. {when}", "yellow")
+    _print_words(console, f"Under way before the change: {what}. {when}", "yellow")
 
 
 def _print_conditions(console: Console, conditions: Iterable[ConditionResult]) -> None:

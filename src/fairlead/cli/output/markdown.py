@@ -41,7 +41,7 @@ def _head(result: Json) -> Iterator[str]:
     rest = result["rest"]
     if rest["under_way"]:
         when = "never within the horizon" if rest["after_s"] is None else f"{rest['after_s']:g} s"
-        yield f"- The cluster was not at rest when the dump was taken; it was after {when}."
+        yield f"- The cluster was not at rest at first; it was after {when}."
     yield ""
     changes = " ".join(result["changes"]) or "no change"
     source = f"`{_code(result['source'])}` as of {result['started_at']}"

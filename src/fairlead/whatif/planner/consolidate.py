@@ -142,8 +142,10 @@ def _with_remedies(
         for one in blockers:
             with model.hypothesis():
                 found = planner.empty(one.node, with_remedy=True)
-            is_same = isinstance(found, Blocker) and found.pod == one.pod
-            yield replace(one, edit=found.edit) if is_same else one
+            if isinstance(found, Blocker) and found.pod == one.pod:
+                yield replace(one, edit=found.edit)
+            else:
+                yield one
 
 
 def _rule_blockers(planner: DrainPlanner, rules: AutoscalerRules, name: str) -> list[Blocker]:

@@ -103,7 +103,7 @@ TABLES: Final = (
            allocated="allocated", share="share"),
     _table("allocation", "Requested and allocatable", resource="resource",
            allocatable="allocatable", requested_without="requested before", requested="requested"),
-    _table("rest.under_way", "Under way when the dump was taken", workload="workload", what="what"),
+    _table("rest.under_way", "Under way before the change", workload="workload", what="what"),
     _table("fail_on", "Conditions of --fail-on", condition="condition", holds="holds",
            evidence="evidence"),
 )  # fmt: skip

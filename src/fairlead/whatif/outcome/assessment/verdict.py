@@ -20,7 +20,7 @@ from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.outage import LossCause
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
-from fairlead.whatif.outcome.run_outcome import PodEnd
+from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import POD
 
@@ -322,11 +322,23 @@ def _started(effect: Effect) -> str | None:
 
 
 def _removed(effect: Effect) -> str | None:
-    pods = effect.difference.removed
-    if not pods:
-        return None
-    verb = "is" if len(pods) == 1 else "are"
-    return f"{_pods_of(pods)} {verb} removed."
+    """Return a sentence about pods that are deleted, and one about pods that are never created."""
+    sentences = []
+    never = [pod for pod in effect.difference.removed if _came_later(pod, effect.without)]
+    deleted = [pod for pod in effect.difference.removed if pod not in never]
+    if deleted:
+        sentences.append(f"{_pods_of(deleted)} {'is' if len(deleted) == 1 else 'are'} removed.")
+    if never:
+        verb = "is" if len(never) == 1 else "are"
+        fewer = _pods_of(never, "fewer pod")
+        sentences.append(f"At the end, there {verb} {fewer} than without the change.")
+    return " ".join(sentences) or None
+
+
+def _came_later(pod: PodEnd, run: RunOutcome) -> bool:
+    """Return whether a workload created `pod` after the instant of the change of `run`."""
+    first_seen = pod.since if pod.started_at is None else pod.started_at
+    return pod.owner is not None and not pod.is_initial and first_seen > run.started_at
 
 
 def _budget_changed(effect: Effect) -> str | None:

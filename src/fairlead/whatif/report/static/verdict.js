@@ -160,7 +160,7 @@ function conditions(failOn) {
   );
 }
 
-/** What was under way when the dump was taken, and what the simulation did not check. */
+/** What was under way before the change, and what the simulation did not check. */
 function notes({ under_way: underWay, rest_after_s: after, notes: texts }) {
   const shown = texts.map((text) => h("p", { class: "note" }, text));
   if (!underWay.length) return shown;
@@ -168,7 +168,7 @@ function notes({ under_way: underWay, rest_after_s: after, notes: texts }) {
   const when = isNumber(after)
     ? `The change is made ${duration(after)} later, when the cluster is at rest.`
     : "The cluster does not come to rest, so the change is made at once.";
-  const text = `Under way when the dump was taken: ${parts.join("; ")}. ${when}`;
+  const text = `Under way before the change: ${parts.join("; ")}. ${when}`;
   return [h("p", { class: "note" }, text), ...shown];
 }
 

@@ -197,6 +197,15 @@ def test_a_row_of_the_table(kind):
     assert (first.kind, first.sentence) == (kind, sentence)
 
 
+def test_pods_that_the_workload_never_had_are_not_removed():
+    """Without the change, the workload got a second pod 9 s later; with it, neither remains."""
+    effect = effect_of(outcome(HERE, pod("q", "b", 9)), outcome(HERE), NO_DRAIN)
+    fewer = "At the end, there is 1 fewer pod of deploy/ns/web than without the change."
+    assert verdict_of(effect).first.sentence == fewer
+    effect = effect_of(outcome(HERE, pod("q", "b", 9)), outcome(), NO_DRAIN)
+    assert verdict_of(effect).first.sentence == f"1 pod of deploy/ns/web is removed. {fewer}"
+
+
 def test_the_table_is_complete_and_in_order():
     kinds = [kind for kind, _ in _TABLE]
     assert set(OutcomeKind) - {OutcomeKind.UNCHANGED} == set(kinds)
