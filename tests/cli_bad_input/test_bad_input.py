@@ -496,7 +496,7 @@ CASES = [
     change("fail more than all", "--fail-fraction 101%", "--fail-fraction: '101%' is not a frac"),
     change("fail a share of nowhere", "--fail-fraction 0.5@b", "there is no zone b"),
     change("fail no number", "--fail-fraction nan", "--fail-fraction: 'nan' is not a fract"),
-    change("flap without an up", "--flap n1@60s", "--flap: 'flap 60s' is not a kubelet"),
+    change("flap without an up", "--flap n1@60s", "--flap: '60s' is not DOWN/UP"),
     change("flap without end", "--flap n1@1ns/1ns", "--flap: '1ns' is shorter than 1s"),
     change("an unset variable", "--fail-node n1 --for=", "--for: is empty"),
     change("a rate beyond floats", "--node-eviction-rate 1e39", "--node-eviction-rate: 1e39 is no"),
@@ -669,6 +669,35 @@ CASES = [
          ("--audit: c.yaml is an input",), (("c.yaml", NODE),)),
     Case("the configuration as the decisions", "run --shadow --config k.yaml --decisions k.yaml",
          ("--decisions: k.yaml is an input",), (("k.yaml", "x"),)),
+    # --- the command line itself -----------------------------------------------------------------
+    Case("a mistyped option in place of the snapshot", "whatif --drian n1",
+         ("whatif: --drian is not an option; did you mean --drain?",)),
+    Case("only a mistyped option", "whatif --drian",
+         ("whatif: --drian is not an option; did you mean --drain?",)),
+    change("a node without its option", "n1", "whatif: 'n1' is one argument too many; is the name"),
+    change("a negative startup time", "--cordon n1 --startup-time -1s",
+           "needs a value; a value that starts with - is written --startup-time=-1s"),
+    change("pools of a label that no node has", "--cordon n1 --group-by ghost",
+           "--group-by: no node has the label ghost"),
+    change("pools of alternatives of a label that no node has",
+           "--change=b:--cordon=n1 --change=c:--drain=n1 --group-by ghost",
+           "--group-by: no node has the label ghost"),
+    Case("upgrades by a label that no node has", "upgrade-check dump.yaml --group-by ghost",
+         ("--group-by: no node has the label ghost",), (("dump.yaml", NODE),)),
+    Case("an explanation of no seeds", "explain dump.yaml --apply pod.yaml --seeds 0",
+         ("--seeds: 0 is not from 1 to 1000",), (("dump.yaml", NODE), ("pod.yaml", POD))),
+    Case("seeds of an applied pod", "explain dump.yaml --apply pod.yaml --seeds 3",
+         ("--seeds: cannot be combined with --apply",), (("dump.yaml", NODE), ("pod.yaml", POD))),
+    Case("an object before its snapshot", "explain pod/shop/web dump.yaml",
+         ("arguments: the snapshot comes first: fairlead explain dump.yaml pod/shop/web",),
+         (("dump.yaml", POD),)),
+    *(Case(f"an instance type {name}", "size dump.yaml --instance-types t.csv", (problem,),
+           (("dump.yaml", documents(NODE, POD)), ("t.csv", "name,cpu,memory,price\n" + row)))
+      for name, row, problem in (
+          ("without a cell", "small,4,0.1\n", "t.csv: line 2: has no cell for the column 'price'"),
+          ("without memory", "small,4,,0.1\n", "t.csv: line 2: has no memory"),
+          ("of a cell too many", "small,4,8Gi,1,2\n", "line 2: has more cells than the header"),
+      )),
     # --- explain and the command line itself -----------------------------------------------------
     Case("explain nobody", "explain pod/none --snapshot dump.yaml", ("there is no Pod none",),
          (("dump.yaml", NODE),)),
@@ -800,6 +829,15 @@ def test_an_earlier_report_in_the_folder_is_replaced(tmp_path, monkeypatch, caps
     Path("r.html").write_text("old")
     assert run(["whatif", ".", "--cordon", "n1", "--report", "r.html"]) == 0
     assert Path("r.html").read_text() != "old"
+
+
+def test_a_question_without_a_change_keeps_the_report_of_the_last(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("c.yaml").write_text(NODE)
+    assert run(["whatif", "c.yaml", "--cordon", "n1"]) == 0
+    before = Path("fairlead-whatif.html").read_text()
+    assert run(["whatif", "c.yaml"]) == 0
+    assert Path("fairlead-whatif.html").read_text() == before
 
 
 def test_a_backup_replaces_no_file_of_its_data_directory(tmp_path, monkeypatch, capsys):

@@ -91,6 +91,8 @@ def _mode(word: str) -> KubeletBehaviour:
         case ["flap", times] if times.count("/") == 1:
             dark, up = times.split("/")
             return KubeletBehaviour(Mode.FLAP, dark=_seconds(dark), up=_seconds(up))
+        case ["flap", times]:
+            raise ValueError(f"{times!r} is not DOWN/UP, such as 60s/120s")
     raise ValueError(f"{word!r} is not a kubelet behaviour; known: {_WORDS}")
 
 

@@ -15,10 +15,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from io import TextIOWrapper
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NoReturn
 
-from cyclopts import App, Argument, CycloptsError, MissingArgumentError
+from cyclopts import App, Argument, CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 from fairlead import __version__
 from fairlead.cli import exit_code
@@ -283,7 +284,7 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as cause:  # noqa: BLE001 - no traceback may reach a user
         if debug:
             traceback.print_exc()
-        return _report(cause)
+        return _report(cause, tokens)
     return code if isinstance(code, int) else exit_code.SUCCESS
 
 
@@ -331,21 +332,27 @@ def _app(asked: str) -> App:
     return app
 
 
-def _report(cause: Exception) -> int:
+def _report(cause: Exception, tokens: Sequence[str]) -> int:
     """Print the error as one line on stderr; return its exit code."""
-    line, code = _line_and_code(cause)
+    line, code = _line_and_code(cause, tokens)
     print(f"fairlead: {line}", file=sys.stderr)
     return code
 
 
-def _line_and_code(cause: Exception) -> tuple[str, int]:
+def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
     from fairlead.whatif.input.error import InputError, one_line
 
     match cause:
         case InputError():
-            return str(cause), exit_code.BAD_INPUT
+            return _unknown_option(tokens, cause.source) or str(cause), exit_code.BAD_INPUT
+        case UnusedCliTokensError(unused_tokens=[str(first), *_]):
+            line = _unknown_option(tokens) or (
+                f"{tokens[0]}: {one_line(first)!r} is one argument too many; "
+                f"is the name of its option missing? (see fairlead {tokens[0]} --help)"
+            )
+            return line, exit_code.BAD_INPUT
         case MissingArgumentError(argument=Argument() as argument):
-            line = f"{_missing(cause, argument)} (see fairlead --help)"
+            line = f"{_missing(cause, argument, tokens)} (see fairlead --help)"
             return line, exit_code.BAD_INPUT
         case CycloptsError():
             return f"{one_line(str(cause))} (see fairlead --help)", exit_code.BAD_INPUT
@@ -358,9 +365,40 @@ def _line_and_code(cause: Exception) -> tuple[str, int]:
             return f"internal error: {what} (use --debug for a traceback)", exit_code.DEFECT
 
 
-def _missing(cause: MissingArgumentError, argument: Argument) -> str:
+def _unknown_option(tokens: Sequence[str], wanted: str = "") -> str:
+    """Return a message about the first token that looks like an option but is none; "" for none.
+
+    Commands that read standard input as `-` take such a token for a file. With `wanted`, only this
+    token is looked at.
+    """
+    from difflib import get_close_matches
+
+    from fairlead.whatif.input.error import one_line
+
+    options = [token.partition("=")[0] for token in tokens[1:] if token.startswith("--")]
+    if wanted:
+        options = [option for option in options if option == wanted]
+    if not options or tokens[0] not in {command.name for command in COMMANDS}:
+        return ""
+    collection = _app(asked=tokens[0])[tokens[0]].assemble_argument_collection()
+    known = {name for argument in collection for name in (*argument.names, *argument.negatives)}
+    for option in options:
+        if option not in known:
+            near = get_close_matches(option, sorted(known), n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            return f"{tokens[0]}: {one_line(option)} is not an option{hint}"
+    return ""
+
+
+def _missing(cause: MissingArgumentError, argument: Argument, tokens: Sequence[str]) -> str:
     """Return a message such as `whatif: SNAPSHOT is missing`, or that the option needs a value."""
+    from fairlead.whatif.input.error import one_line
+
     command = "".join(f"{name}: " for name in cause.command_chain or ())
-    if cause.keyword is not None:
-        return f"{command}{cause.keyword} needs a value"
+    option = cause.keyword
+    if option is not None:
+        values = [after for token, after in pairwise(tokens) if token == option]
+        dashed = [one_line(value) for value in values if value[:1] == "-" and value[1:2] != "-"]
+        hint = f"; a value that starts with - is written {option}={dashed[0]}" if dashed else ""
+        return f"{command}{option} needs a value{hint}"
     return f"{command}{argument.name} is missing"

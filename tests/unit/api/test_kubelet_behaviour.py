@@ -48,7 +48,7 @@ def test_what_a_kubelet_is_told(text: str, meaning: KubeletBehaviour) -> None:
         ("slow", "'slow' is not a kubelet behaviour"),
         ("slow soon", "'soon' is not a duration"),
         ("slow 0s", "'0s' is not longer than 0s"),
-        ("flap 60s", "'flap 60s' is not a kubelet behaviour"),
+        ("flap 60s", "'60s' is not DOWN/UP, such as 60s/120s"),
         ("flap 60s/-1s", "'-1s' is not longer than 0s"),
         ("flap 999ms/60s", "'999ms' is shorter than 1s"),
         ("flap 60s/1ns", "'1ns' is shorter than 1s"),

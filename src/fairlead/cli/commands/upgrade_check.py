@@ -104,6 +104,9 @@ def upgrade_check(
     with ProgressBar() as progress:
         read = read_plan_input(snapshot, connection, present, release, progress)
         planner = read.planner()
+        infos = read.model.table.nodes()
+        if group_by and not any(group_by in info.labels for info in infos):
+            raise InputError("--group-by", f"no node has the label {group_by}")
         pools = pools_of(read.model, group_by)
         added = surge_nodes(pools, surge)
         names = (

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from types import SimpleNamespace
+
 import pytest
 
+from fairlead.cli.commands.watch.inquiry import Inquiry
 from fairlead.cli.commands.watch.question_file import Question, read_questions
 from fairlead.whatif.input.error import InputError
 
@@ -36,3 +40,27 @@ def test_malformed_questions_are_refused(tmp_path, text, said):
     with pytest.raises(InputError) as refusal:
         read(tmp_path, text)
     assert said in str(refusal.value)
+
+
+def test_a_cluster_that_disappears_and_returns_is_reported_once(tmp_path, capsys):
+    live = SimpleNamespace(taken_at=0, objects=(), count=lambda: 0, encoded=lambda: b"{}")
+    reads = iter([live, InputError("prod", "does not answer"), InputError("prod", "is gone"), live])
+
+    def look():
+        found = next(reads)
+        if isinstance(found, InputError):
+            raise found
+        return found
+
+    inquiry = Inquiry(SimpleNamespace(questions=()), "prod", look, tmp_path)
+    printed = []
+    for _ in range(4):
+        asyncio.run(inquiry.look())
+        printed.append(capsys.readouterr().err)
+    assert printed == [
+        "",
+        "fairlead: prod: does not answer; the answers stay as they were\n",
+        "",
+        "fairlead: prod can be read again\n",
+    ]
+    assert (inquiry.reads, inquiry.failed_reads, inquiry.problem) == (2, 2, "")

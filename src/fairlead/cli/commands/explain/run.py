@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -38,7 +39,7 @@ from fairlead.whatif.explain.target import explain_object, new_pod_to_explain
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.start_time import StartTimes
-from fairlead.whatif.question import Conditions, waiting_starts
+from fairlead.whatif.question import SEEDS_MAX, Conditions, waiting_starts
 from fairlead.whatif.result.effect_json import start_times_json
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -103,6 +104,10 @@ def snapshot_and_target(
     if second is not None:
         if has_source:
             raise InputError(second, "is one argument too many: the snapshot is given already")
+        is_file = first == "-" or Path(first or "").exists()
+        if not is_file and Path(second).exists():
+            problem = f"the snapshot comes first: fairlead explain {second} {first}"
+            raise InputError("arguments", problem)
         return first, second
     if first is not None and apply and not has_source:
         return first, ""
@@ -120,10 +125,15 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
     snapshot = snapshot_of(request.snapshot, request.connection, request.max_input)
     scheduler = _scheduler(request, snapshot, release)
     releases = Releases(release, release).with_gates(scheduler.gates)
+    if not 1 <= request.seeds <= SEEDS_MAX:
+        raise InputError("--seeds", f"{request.seeds} is not from 1 to {SEEDS_MAX}")
     wants_starts = request.seeds != 1 or request.runtimes is not None
     if request.apply:
         if wants_starts:
-            problem = "is about objects of the snapshot; fairlead whatif has it with --apply"
+            problem = (
+                "cannot be combined with --apply, because only pods of the snapshot have start "
+                "times here; fairlead whatif estimates those of new pods"
+            )
             raise InputError(_starts_option(request), problem)
         cluster, new = new_pod_to_explain(snapshot, request.apply, target)
         explanation = explain_new_pod(cluster, new, scheduler)

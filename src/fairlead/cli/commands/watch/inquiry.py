@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,9 +106,11 @@ class Inquiry:
         try:
             live = await loop.run_in_executor(None, self._read)
         except InputError as cause:
-            self.problem, self.failed_reads = str(cause), self.failed_reads + 1
+            self._report_problem(str(cause))
+            self.failed_reads += 1
             return
-        self.problem, self.reads = "", self.reads + 1
+        self._report_problem("")
+        self.reads += 1
         self.read_at, self.objects = format_timestamp(live.taken_at), live.count()
         digest = await loop.run_in_executor(None, self._write_if_changed, live)
         if digest == self._digest:
@@ -115,6 +118,14 @@ class Inquiry:
         for question in self._file.questions:
             self.answers[question.name] = await self._ask(question)
         self._digest = digest
+
+    def _report_problem(self, problem: str) -> None:
+        """Print a line on stderr when the cluster becomes unreadable, and when it is back."""
+        if problem and not self.problem:
+            print(f"fairlead: {problem}; the answers stay as they were", file=sys.stderr)
+        elif self.problem and not problem:
+            print(f"fairlead: {self.cluster} can be read again", file=sys.stderr)
+        self.problem = problem
 
     def _write_if_changed(self, live: LiveObjects) -> bytes:
         """Write the snapshot file if `live` differs from the last snapshot.

@@ -21,6 +21,7 @@ from fairlead.cli.commands.watch.question_file import read_questions
 from fairlead.cli.options.connection import ConnectionOptions, connection_of
 from fairlead.cli.options.listen import listen_address, open_listener
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.snapshot.live import read_live
 from fairlead.worlds.extender.address import Address
 from fairlead.worlds.local.random_ids import new_token
@@ -45,7 +46,8 @@ def watch_cluster(
         at = Address(address.host, listening.getsockname()[1])
         inquiry = Inquiry(file, config.name, partial(read_live, config), Path(folder))
         page = f"http://{at}/" + (f"?token={token}" if token_file is None else "")
-        print(f"asking {len(file.questions)} questions about {config.name}: {page}", flush=True)
+        questions = counted(len(file.questions), "question")
+        print(f"asking {questions} about {config.name}: {page}", flush=True)
         asyncio.run(_serve(inquiry, AnswerPage(inquiry, token), listening))
     return exit_code.SUCCESS
 

@@ -47,7 +47,8 @@ def whatif(
     instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. Options that
     describe the change can be repeated and combined. All changes are made at the same instant, in
     this order: delete, apply, set fields, add nodes, scale, cordon, drain, fail nodes, run the
-    descheduler. With text output, an HTML report is written to fairlead-whatif.html.
+    descheduler. With text output, an HTML report is written to fairlead-whatif.html, unless nothing
+    is changed.
 
     Try:
 

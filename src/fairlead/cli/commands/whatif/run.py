@@ -87,6 +87,7 @@ def run_what_if(
             command_log=log,
             logging=logging,
         )
+        _require_label(options.group_by, [answer])
     results = [check(condition, answer.effect) for condition in fail_on]
     _print(answer, results, options.group_by, outputs.output)
     if outputs.junit is not None:
@@ -113,6 +114,9 @@ def _report_file(
     Raises InputError if an output file cannot be written, or is an input or another output.
     """
     report = outputs.report_path(DEFAULT_REPORT)
+    if outputs.report is None and not (request.change.words or comparison.is_given):
+        # There is nothing to report, and the file may hold the answer to an earlier question.
+        report = None
     files = {"--report": report, "--commands": outputs.commands, "--junit": outputs.junit}
     require_distinct(files, request, options, comparison, kubeconfigs(request.connection))
     return report
@@ -172,6 +176,7 @@ def _compare(
     snapshot = _read(request)
     with ProgressBar() as progress:
         found = answer_alternatives(snapshot, request.change, conditions, comparison, progress)
+    _require_label(options.group_by, [one.answer for one in found])
     found = [
         replace(one, conditions=tuple(check(condition, one.answer.effect) for condition in fail_on))
         for one in found
@@ -186,6 +191,13 @@ def _compare(
         return exit_code.CONDITION_HOLDS
     differs = any(not one.answer.difference.is_empty for one in found)
     return exit_code.DIFFERENCE if differs else exit_code.SUCCESS
+
+
+def _require_label(label: str, answers: Iterable[WhatIfAnswer]) -> None:
+    """Raise InputError if `label`, the value of --group-by, is the label of no node."""
+    runs = [run for answer in answers for run in (answer.without, answer.changed)]
+    if label and not any(label in node.labels for run in runs for node in run.nodes):
+        raise InputError("--group-by", f"no node has the label {label}")
 
 
 def _write_junit(

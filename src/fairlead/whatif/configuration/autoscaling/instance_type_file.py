@@ -250,9 +250,15 @@ def _of_csv(path: str, text: str) -> list[StatedType]:
 
 
 def _of_row(path: str, number: int, row: Mapping[str, str | None]) -> StatedType:
-    cells = {key: (value or "").strip() for key, value in row.items() if key is not None}
-    if not cells["name"]:
-        raise InputError(path, f"line {number}: has no name")
+    for column, value in row.items():
+        if column is None:
+            raise InputError(path, f"line {number}: has more cells than the header")
+        if value is None:
+            raise InputError(path, f"line {number}: has no cell for the column {column!r}")
+    cells = {key: (value or "").strip() for key, value in row.items()}
+    for column in _COLUMNS[:3]:
+        if not cells[column]:
+            raise InputError(path, f"line {number}: has no {column}")
     resources = (("cpu", "cpu"), ("memory", "memory"), ("pods", "pods"), ("gpu", "nvidia.com/gpu"))
     capacity: ResourceList = {to: cells[of] for of, to in resources if cells.get(of)}
     prices = {
