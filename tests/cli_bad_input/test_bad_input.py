@@ -312,7 +312,13 @@ CASES = [
     snapshot("huge priority", documents(NODE, specified(f"priority: {10**30}")),
              "Pod shop/web: spec.priority"),
     snapshot("bad timestamp", NODE.replace("status: {", "status: {startTime: noon, "),
-             "Node n1: 'noon' is not an RFC 3339 timestamp"),
+             "Node n1: status.startTime: 'noon' is not an RFC 3339 timestamp"),
+    snapshot("bad timestamp in a list",
+             NODE.replace("status: {", "status: {conditions: [{type: a}, {lastProbeTime: noon}], "),
+             "Node n1: status.conditions[1].lastProbeTime: 'noon' is not an RFC 3339"),
+    snapshot("an item without a name", "{apiVersion: v1, kind: List, items: [" + ", ".join(
+        f"{{apiVersion: v1, kind: Node{rest}}}" for rest in (", metadata: {name: a}", "")) + "]}",
+        "items[1]: Node (unnamed): metadata.name: is required"),
     snapshot("bad selector", documents(NODE, BUDGET),
              "PodDisruptionBudget shop/b: spec.selector.matchExpressions[0].operator", "Near"),
     snapshot("two defaults", documents(NODE, DEFAULT_CLASS % ("a", 1), DEFAULT_CLASS % ("b", 2)),
@@ -359,7 +365,7 @@ CASES = [
              "Pod shop/web: spec.schedulingGroup.podGroupName: Invalid value"),
     snapshot("a lease of the far future", documents(
         NODE, LEASE + "spec: {renewTime: '9999-12-31T23:59:59.999999Z'}\n"),
-        "Lease a/n1: '9999-12-31T23:59:59.999999Z' is later than 2250"),
+        "Lease a/n1: spec.renewTime: '9999-12-31T23:59:59.999999Z' is later than 2250"),
     snapshot("a limit that is no object", documents(NODE, POD, RANGE + "{limits: [a]}\n"),
              "LimitRange shop/l: spec.limits[0]: Expected `object`, got `str`"),
     snapshot("defaults of a wrong type", documents(

@@ -59,6 +59,9 @@ VIEWS: Final[dict[tuple[str, str], type[objects.ApiObject]]] = {
 _SCALARS: Final = frozenset((str, int, bool, float))
 _encode: Final = msgspec.json.Encoder().encode
 
+# The name in messages about an object that has none.
+UNNAMED: Final = "(unnamed)"
+
 
 class DecodeError(ValueError):
     """Raised if an object does not have the types of its kind; the message names the field."""
@@ -182,6 +185,6 @@ def display_name(obj: Any) -> str:
     """
     metadata = obj.get("metadata") if isinstance(obj, dict) else None
     if not isinstance(metadata, dict):
-        return "(unnamed)"
-    name = str(metadata.get("name") or metadata.get("generateName") or "(unnamed)")
+        return UNNAMED
+    name = str(metadata.get("name") or metadata.get("generateName") or UNNAMED)
     return f"{metadata['namespace']}/{name}" if metadata.get("namespace") else name

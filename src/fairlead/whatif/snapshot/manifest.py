@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.codec import VIEWS, DecodeError, View, decode, decode_as, display_name
+from fairlead.api.codec import UNNAMED, VIEWS, DecodeError, View, decode, decode_as, display_name
 from fairlead.api.json import Json
 from fairlead.api.objects import (
     ApiObject,
@@ -261,7 +261,7 @@ def _manifests(
     source = document.source
     if document.listing is None:
         values = _opened(source, document.value)
-        return [_manifest(source, value, namespace) for source, value in values]
+        return [_manifest_at(source, place, value, namespace) for place, value in values]
     try:
         return _listed(source, document.listing, namespace, on_read)
     except msgspec.DecodeError:  # an item is not a valid value, such as 1e999
@@ -287,28 +287,45 @@ def _listed(source: str, listing: Listing, namespace: str, on_read: OnRead) -> l
             continue
         item = msgspec.json.decode(bytes(text))
         value = {**defaults, **item} if isinstance(item, dict) else item
-        found += [_manifest(where, one, namespace) for where, one in _opened(source, value)]
+        for place, one in _opened(source, value, f"items[{number}]"):
+            found.append(_manifest_at(source, place, one, namespace))
     return found
 
 
-def _opened(source: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (source, object) for `value`, or for each item if it is a list or an export."""
+def _manifest_at(source: str, place: str, value: Any, namespace: str) -> Manifest:
+    """Return the object `value`; an error about an object without a name states its `place`."""
+    try:
+        return _manifest(source, value, namespace)
+    except InputError as cause:
+        if not place or not cause.object_name.endswith(UNNAMED):
+            raise
+        name = f"{place}: {cause.object_name}"
+        raise InputError(source, cause.problem, object_name=name, field=cause.field) from None
+
+
+def _opened(source: str, value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield (place, object) for `value`, or for each item if it is a list or an export.
+
+    `place` is the path of `value` in the document, such as `items[3]`; "" for the whole document.
+    """
     if isinstance(value, list):
         for item in value:
-            yield from _opened(source, item)
+            yield from _opened(source, item, place)
     elif _is_list(value):
         items = value["items"]
         if not isinstance(items, list):
             raise InputError(source, f"expected a list, got {type_name(items)}", field="items")
         defaults = _item_defaults(value)
-        for item in items:
-            yield from _opened(source, {**defaults, **item} if isinstance(item, dict) else item)
+        for number, item in enumerate(items):
+            below = f"{place}.items[{number}]" if place else f"items[{number}]"
+            whole = {**defaults, **item} if isinstance(item, dict) else item
+            yield from _opened(source, whole, below)
     elif isinstance(value, dict) and value.get("kind") == SNAPSHOT and "pods" in value:
-        yield from ((source, item) for item in _objects_of_snapshot(source, value))
+        yield from ((place, item) for item in _objects_of_snapshot(source, value))
     elif is_simulator_export(value):
-        yield from ((source, item) for item in exported_objects(value))
+        yield from ((place, item) for item in exported_objects(value))
     else:
-        yield source, value
+        yield place, value
 
 
 def _objects_of_snapshot(source: str, value: Json) -> list[Any]:

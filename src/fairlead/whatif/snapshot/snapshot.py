@@ -178,7 +178,24 @@ def newest_instant(found: Iterable[Manifest]) -> Instant | None:
             try:
                 instant = plausible_instant(text)
             except ValueError as cause:
-                raise manifest.refuse(str(cause)) from None
+                field = _path_of(manifest.value, text)
+                raise manifest.refuse(str(cause), field=field) from None
             if instant is not None and (newest is None or instant > newest):
                 newest = instant
     return newest
+
+
+def _path_of(value: object, text: str, path: str = "") -> str:
+    """Return the path of the first field below `value` that is `text`; "" if there is none.
+
+    `path` is the path of `value`. Example: `status.conditions[0].lastHeartbeatTime`.
+    """
+    if value == text:
+        return path
+    items: Iterable[tuple[str, object]] = ()
+    if isinstance(value, dict):
+        items = ((f"{path}.{key}" if path else str(key), item) for key, item in value.items())
+    elif isinstance(value, list):
+        items = ((f"{path}[{index}]", item) for index, item in enumerate(value))
+    found = (_path_of(item, text, below) for below, item in items)
+    return next(filter(None, found), "")

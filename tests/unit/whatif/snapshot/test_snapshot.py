@@ -63,7 +63,7 @@ def test_fractions_of_a_second_count(tmp_path):
 
 
 def test_a_timestamp_that_is_none_is_refused_with_its_object(tmp_path):
-    with pytest.raises(InputError, match=r"dump.json: Node n: 'soon' is not an RFC 3339 timestamp"):
+    with pytest.raises(InputError, match=r"Node n: status.startTime: 'soon' is not an RFC 3339"):
         snapshot(tmp_path, {**NODE, "status": {"startTime": "soon"}})
 
 
