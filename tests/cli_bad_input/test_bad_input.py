@@ -837,6 +837,13 @@ def test_an_earlier_report_in_the_folder_is_replaced(tmp_path, monkeypatch, caps
     assert Path("r.html").read_text() != "old"
 
 
+def test_earlier_commands_beside_the_snapshot_are_replaced(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("c.yaml").write_text(NODE)
+    arguments = ["whatif", "c.yaml", "--cordon", "n1", "--commands", "c.json"]
+    assert [run(arguments) for _ in range(2)] == [0, 0]
+
+
 def test_a_question_without_a_change_keeps_the_report_of_the_last(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("c.yaml").write_text(NODE)

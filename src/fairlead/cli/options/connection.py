@@ -132,11 +132,11 @@ def connection_of(options: ConnectionOptions) -> ConnectionConfig:
 
 def kubeconfigs(options: ConnectionOptions) -> tuple[str, ...]:
     """Return the kubeconfig files that `options` read; none if they name no cluster."""
+    if options.in_cluster or not options.is_given:
+        return ()
     from fairlead.client.error import ConnectionConfigError
     from fairlead.client.kubeconfig import kubeconfig_paths
 
-    if options.in_cluster or not options.is_given:
-        return ()
     try:
         return tuple(kubeconfig_paths(options.kubeconfig or ""))
     except ConnectionConfigError:  # The error is reported when the cluster is read.

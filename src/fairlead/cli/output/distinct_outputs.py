@@ -51,6 +51,8 @@ def _require_different(outputs: Mapping[str, Path]) -> None:
 def _names(value: object) -> Iterator[str]:
     """Yield each text in `value` that may be the name of a file."""
     match value:
+        case "":  # An option without a value; as a path, this would be the current directory.
+            return
         case str():
             yield value
             yield from filter(None, _SEPARATORS.split(value))

@@ -174,10 +174,11 @@ def _require_distinct(
         else f"--{name}": file
         for name, file in vars(files).items()
     }
+    read = {name: value for name, value in to_builtins(scenario).items() if name != "outputs"}
     require_distinct(
         {**outputs, "--metrics": request.metrics},
         replace(request, snapshot=None, metrics=None),
-        [Path(path).parent / name for name in file_names(to_builtins(scenario))],
+        [Path(path).parent / name for name in file_names(read)],
     )
 
 
