@@ -75,6 +75,20 @@ class FinalState:
         for namespace in self._kinds[NAMESPACE.kind]:
             self._require(not _is_ending(namespace), namespace, "is still being deleted")
 
+    def lost_nodes(self, store: Store) -> bool:
+        """Return whether another process has removed Nodes of Cluster Autoscaler's groups.
+
+        Cluster Autoscaler places the pods of a node in order, starting after the node where its
+        last search ended, and first tries the places that it found before. A new process starts
+        elsewhere, so it may find room for the pods of a node for which its predecessor found none.
+        upstream: simulator/scheduling/hinting_simulator.go; clustersnapshot/predicate/
+        plugin_runner.go: RunFiltersUntilPassingNode, lastIndex
+        """
+        if self._kinds["NodePool"]:
+            return False  # Karpenter
+        left = {key[2] for key in contents(store) if key[0] == "Node"}
+        return not self._nodes.keys() <= left
+
     def compare(self, store: Store) -> None:
         """Check that no object has changed in `store` after another process has run on it."""
         then = contents(store)
