@@ -660,6 +660,8 @@ CASES = [
          ("FILE: x.json is also the file of --anonymise",), (("c.yaml", NODE),)),
     Case("the key as the revealed text", "snapshot k --from a.txt --reveal k",
          ("FILE: k is an input",), (("k", "{}"), ("a.txt", "hello"))),
+    Case("the database as the audit log", "up --data-dir . --audit objects.db",
+         ("--audit: objects.db is an input",), (("objects.db", ""),)),
     Case("the scenario as the report", "simulate s.yaml --report s.yaml",
          ("--report: s.yaml is an input",), (("s.yaml", SCENARIO),)),
     Case("the trace as the metrics", "simulate s.yaml --metrics n.csv",

@@ -79,7 +79,8 @@ class HttpPool:
         self._waiting: deque[asyncio.Future[None]] = deque()  # requests that wait for a connection
         self._idle: list[_Connection] = []
         self._busy: set[_Connection] = set()
-        self._timer: asyncio.TimerHandle | None = None  # at or before the first deadline in _busy
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due = 0.0  # at or before the first deadline in _busy, in the loop's time
         self._tls: ssl.SSLContext | None = None
         self._is_closed = False
 
@@ -89,6 +90,7 @@ class HttpPool:
         self._close_idle()
         if self._timer is not None and not self._busy:
             self._timer.cancel()
+            self._timer = None
 
     def head(self, headers: list[tuple[str, str]]) -> bytes:
         """Return the header lines for `send`: the Host header and `headers`."""
@@ -263,7 +265,7 @@ class HttpPool:
         """Send a request, which fails at `deadline`."""
         self._busy.add(connection)
         connection.deadline = deadline
-        if self._timer is None or deadline < self._timer.when():
+        if self._timer is None or deadline < self._timer_due:
             self._set_timer(loop, deadline)
         connection.send(request, on_end)
 
@@ -278,6 +280,7 @@ class HttpPool:
     def _set_timer(self, loop: AbstractEventLoop, instant: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        self._timer_due = instant
         self._timer = loop.call_at(instant, self._expire, loop)
 
     def _expire(self, loop: AbstractEventLoop) -> None:
@@ -326,6 +329,10 @@ class _Connection(asyncio.Protocol):
         assert self._transport is not None
         self._on_end = on_end
         self.has_answered = False
+        # A connection that closes before it answers must not pass the response before once more.
+        self._response = HttpResponse()
+        self._chunks = []
+        self._has_end = False
         self._transport.write(request)
 
     def fail(self, cause: Exception) -> None:

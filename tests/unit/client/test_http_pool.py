@@ -112,6 +112,11 @@ def test_a_write_that_got_no_answer_is_not_repeated():
     assert sum(map(len, server.connections)) == 2
 
 
+def test_a_response_is_not_passed_to_the_next_request_of_a_closed_connection():
+    server = RawServer(b"HTTP/1.1 204 No Content\r\n\r\n", CLOSE)
+    assert [one.status for one in server.ask(sent(WRITE, WRITE))] == [204, 0]
+
+
 def test_an_idempotent_write_is_repeated_after_an_idle_connection_was_closed():
     server = RawServer(OK, CLOSE, OK)
     assert [one.status for one in server.ask(sent(WRITE, REPLACE))] == [201, 201]

@@ -108,7 +108,9 @@ def snapshot(
             "--anonymise", "exists already; choose another", object_name=str(anonymise)
         )
     files = {"--anonymise": anonymise, "FILE": file}
-    require_distinct(files, source, reveal, connection, kubeconfigs(connection))
+    is_live = source is None and reveal is None
+    read = kubeconfigs(connection, by_default=is_live)
+    require_distinct(files, source, reveal, connection, read)
     if source is not None or reveal is not None:
         if connection.is_given:
             raise InputError("--from", "cannot be combined with a cluster")

@@ -130,9 +130,13 @@ def connection_of(options: ConnectionOptions) -> ConnectionConfig:
         raise InputError(cause.source, cause.problem, field=cause.field) from None
 
 
-def kubeconfigs(options: ConnectionOptions) -> tuple[str, ...]:
-    """Return the kubeconfig files that `options` read; none if they name no cluster."""
-    if options.in_cluster or not options.is_given:
+def kubeconfigs(options: ConnectionOptions, *, by_default: bool = False) -> tuple[str, ...]:
+    """Return the kubeconfig files that a command with `options` reads.
+
+    These include the default files only if `options` name a cluster, or if the command reads the
+    current cluster `by_default`.
+    """
+    if options.in_cluster or not (options.is_given or by_default):
         return ()
     from fairlead.client.error import ConnectionConfigError
     from fairlead.client.kubeconfig import kubeconfig_paths

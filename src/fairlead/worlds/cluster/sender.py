@@ -195,10 +195,10 @@ class Sender:
 
     def _send(self, running: _Running, request: ApiRequest) -> None:
         def resume(answer: ApiAnswer | None) -> None:
-            if answer is None:
-                self._start(self._exchange(running, request))
-            else:
+            if answer is not None:
                 self._resume(running, answer)
+            elif not self._is_stopped and self._options.may_send():
+                self._start(self._exchange(running, request))
 
         if not self._client.begin(request, self._options.request_seconds, resume):
             self._start(self._exchange(running, request))

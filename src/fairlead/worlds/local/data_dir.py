@@ -114,6 +114,11 @@ def backup_files() -> tuple[str, ...]:
     return (*_AUTHORITY, _ACCOUNTS, _TOKENS)
 
 
+def data_files(directory: Path) -> tuple[Path, ...]:
+    """Return the paths of all files of a cluster in `directory`."""
+    return tuple(directory / name for name in (OBJECTS, MARK, ADDRESS, _USED, *backup_files()))
+
+
 def missing_credentials(directory: Path) -> str:
     """Return an error text if a used directory lacks the credentials, else ""."""
     if not (directory / MARK).exists() or (directory / _TOKENS).exists():

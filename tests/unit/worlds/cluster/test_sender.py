@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from fairlead.client.request_queue import RequestLimits
 from fairlead.client.rest_client import ApiAnswer
 from fairlead.engine.core.command import Bind, Issued, ObjectRef
@@ -123,6 +125,21 @@ def test_an_answer_after_stop_is_ignored():
 
     run(client, world, bind("web-0"), then=then)
     assert world.finished == []
+
+
+@pytest.mark.parametrize("is_stopped", [True, False])
+def test_a_rejected_request_is_not_repeated_without_leadership(is_stopped):
+    client, world, leads = Client(), World(), [True]
+
+    def then(sender):
+        if is_stopped:
+            sender.stop()
+        else:
+            leads.clear()
+        client.begun[0][1](None)
+
+    run(client, world, bind("web-0"), then=then, may_send=lambda: bool(leads))
+    assert client.exchanged == []
 
 
 def test_a_defect_is_reported():

@@ -25,6 +25,7 @@ from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.worlds.decision_log import Logging
 from fairlead.worlds.local.cluster import PARTS
+from fairlead.worlds.local.data_dir import data_files
 from fairlead.worlds.local.kubeconfig import is_of_a_local_cluster
 from fairlead.worlds.local.server.clock_control import SPEED_MAX
 
@@ -84,8 +85,9 @@ class UpOptions:
         if self.kubeconfig is not None:
             _require_replaceable(self.kubeconfig)
         outputs = {"--audit": self.audit, "--kubeconfig": self.kubeconfig}
-        files = self.snapshot, self.data_dir, self.autoscale, self.instance_types, self.limits_file
-        require_distinct(outputs, files)
+        files = self.snapshot, self.autoscale, self.instance_types, self.limits_file
+        stored = () if self.data_dir is None else data_files(Path(self.data_dir))
+        require_distinct(outputs, files, stored)
         if self.snapshot is not None and (self.nodes, self.zones) != (NODES, ZONES):
             raise InputError("--snapshot", "names the nodes; leave out --nodes and --zones")
 

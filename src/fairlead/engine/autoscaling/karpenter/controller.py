@@ -262,7 +262,8 @@ class Karpenter:
     # --- provisioning ----------------------------------------------------------------------------
 
     def _provision(self, now: Instant) -> None:
-        self.cluster.release_nominations(self._batcher.renewed(now))
+        if self.cluster.release_nominations(self._batcher.renewed(now)):
+            self._disruption.change(now)
         self._batcher.start_pass(now)
         result = self._provisioner.provision(now)
         nominated = [node.state.key for node in result.existing if node.pods]

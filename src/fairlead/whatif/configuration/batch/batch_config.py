@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 DEPLOYED_NOTE: Final = (
     f"Pods with schedulerName {FAIRLEAD} are scheduled one by one, as by `fairlead run` in its"
-    " manifests, because there is no PodGroup and no Queue. --batch-config fairlead gives them to"
-    " the batch scheduler."
+    " manifests. In a what-if, --batch-config fairlead gives them to the batch scheduler."
 )
 _GROUP_KINDS: Final = ("PodGroup", "Queue")
 

@@ -324,8 +324,10 @@ def _started(effect: Effect) -> str | None:
 def _removed(effect: Effect) -> str | None:
     """Return a sentence about pods that are deleted, and one about pods that are never created."""
     sentences = []
-    never = [pod for pod in effect.difference.removed if _came_later(pod, effect.without)]
-    deleted = [pod for pod in effect.difference.removed if pod not in never]
+    never: list[PodEnd] = []
+    deleted: list[PodEnd] = []
+    for pod in effect.difference.removed:
+        (never if _came_later(pod, effect.without) else deleted).append(pod)
     if deleted:
         sentences.append(f"{_pods_of(deleted)} {'is' if len(deleted) == 1 else 'are'} removed.")
     if never:

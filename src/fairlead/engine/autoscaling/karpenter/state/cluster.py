@@ -265,10 +265,13 @@ class KarpenterCluster:
         self.version += 1
         self._joined.hold_nominations(keys)
 
-    def release_nominations(self, renewed: Instant) -> None:
-        """Let the protection of held nodes end one nomination window after `renewed`."""
+    def release_nominations(self, renewed: Instant) -> bool:
+        """Let the protection of held nodes end one nomination window after `renewed`.
+
+        Returns whether any node was held.
+        """
         self.version += 1
-        self._joined.release_nominations(renewed)
+        return self._joined.release_nominations(renewed)
 
     def is_marked(self, key: str) -> bool:
         """Return whether Karpenter has decided to remove the node with this key."""

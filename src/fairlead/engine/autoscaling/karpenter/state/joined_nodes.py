@@ -92,11 +92,15 @@ class JoinedNodes:
         self._held.update(keys)
         self._stale.update(self._held)
 
-    def release_nominations(self, renewed: Instant) -> None:
-        """Let the nominations of held nodes end one nomination window after `renewed`."""
+    def release_nominations(self, renewed: Instant) -> bool:
+        """Let the nominations of held nodes end one nomination window after `renewed`.
+
+        Returns whether any node was held.
+        """
         held, self._held = self._held, set()
         for key in held:
             self.nominate(key, renewed)
+        return bool(held)
 
     # --- the list ------------------------------------------------------------------------------
 
