@@ -38,10 +38,10 @@ CONNECT_SECONDS_MAX: Final = 30
 READ_SECONDS_MAX: Final = 120
 RETRY_SECONDS_MAX: Final = 30.0
 USER_AGENT: Final = f"fairlead/{__version__}"
-# After a read of less than _FEW lines of a stream, the next read is this much later, so that it
-# returns several lines at once, which costs less CPU than a read for each.
+# After a read of less than _FEW_LINES lines of a stream, the next read is this much later, so that
+# it returns several lines at once, which costs less CPU than a read for each.
 READ_GAP_S: Final = 0.002
-_FEW: Final = 16
+_FEW_LINES: Final = 16
 LINE_BYTES_MAX: Final = 64 << 20
 _UNAUTHORIZED: Final = 401
 _OVERLOADED: Final = (429, 503)
@@ -305,7 +305,7 @@ class RestClient:
                     if lines:
                         yield lines
                     # A stream that never pauses must not block others.
-                    await asyncio.sleep(READ_GAP_S if len(lines) < _FEW else 0)
+                    await asyncio.sleep(READ_GAP_S if len(lines) < _FEW_LINES else 0)
         except _FAILURES as cause:
             raise self._unreachable(cause) from None
 

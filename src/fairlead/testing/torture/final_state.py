@@ -75,8 +75,8 @@ class FinalState:
         for namespace in self._kinds[NAMESPACE.kind]:
             self._require(not _is_ending(namespace), namespace, "is still being deleted")
 
-    def lost_nodes(self, store: Store) -> bool:
-        """Return whether another process has removed Nodes of Cluster Autoscaler's groups.
+    def has_lost_nodes(self, store: Store) -> bool:
+        """Return whether Nodes are gone in `store` after another process has run on it.
 
         Cluster Autoscaler places the pods of a node in order, starting after the node where its
         last search ended, and first tries the places that it found before. A new process starts

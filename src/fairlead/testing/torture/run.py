@@ -260,7 +260,7 @@ class _Run:
         final.check()
         self._restart()
         self._run_until(self._now + REST)
-        if final.lost_nodes(self._store):
+        if final.has_lost_nodes(self._store):
             self._run_until(self._now + REST)
             unexpected_jobs = self._auditor.unexpected_jobs
             FinalState(self._store, self.result.checked, self._now, unexpected_jobs).check()
