@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from io import TextIOWrapper
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -375,7 +375,8 @@ def _unknown_option(tokens: Sequence[str], wanted: str = "") -> str:
 
     from fairlead.whatif.input.error import one_line
 
-    options = [token.partition("=")[0] for token in tokens[1:] if token.startswith("--")]
+    before = list(takewhile("--".__ne__, tokens[1:]))
+    options = [token.partition("=")[0] for token in before if token.startswith("--")]
     if wanted:
         options = [option for option in options if option == wanted]
     if not options or tokens[0] not in {command.name for command in COMMANDS}:

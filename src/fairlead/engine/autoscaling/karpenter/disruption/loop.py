@@ -172,8 +172,8 @@ class DisruptionController:
 
     def change(self, now: Instant) -> None:
         """Schedule the next loop and a check of the commands, because the cluster has changed."""
-        if self._loop_at is None:
-            self._loop_at = max(now, self._last_loop + LOOP_PERIOD_NS)
+        due = max(now, self._last_loop + LOOP_PERIOD_NS)
+        self._loop_at = due if self._loop_at is None else min(self._loop_at, due)
         if len(self._queue):
             self._queue_at = now
 
