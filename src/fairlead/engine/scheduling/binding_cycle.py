@@ -21,7 +21,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.extender import BindingResult
-from fairlead.engine.core.command import Bind, CallExtender, Command, PatchStatus
+from fairlead.engine.core.command import Bind, CallExtender, Command, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.status import Status, error
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
@@ -320,3 +320,15 @@ def _expect(binding: PodBinding) -> list[Command]:
 
 def _id_of(bind: Bind | CallExtender) -> str:
     return bind.pod.uid or bind.pod.key
+
+
+def bound_event(pod: PodInfo, node: str) -> RecordEvent:
+    """Return the Scheduled event for `node`."""
+    return RecordEvent(
+        regarding=pod.ref,
+        type="Normal",
+        reason="Scheduled",
+        action="Binding",
+        note=f"Successfully assigned {pod.key} to {node}",
+        reporting_controller=pod.pod.spec.scheduler_name,
+    )

@@ -23,7 +23,7 @@ from fairlead.engine.core.command import Bind, CallExtender, Command, ExtenderVe
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import SCHEDULER, Issuer
-from fairlead.engine.core.reporter import PodPlaced, PodPreempting, PodUnschedulable, Reporter
+from fairlead.engine.core.reporter import PodPlaced, PodPreempting, Reporter
 from fairlead.engine.core.status import SUCCESS
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -36,29 +36,27 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.waiting_pods import WaitingPods
-from fairlead.engine.scheduling.binding_cycle import BindingCycles, BindingRefused, PodBinding
+from fairlead.engine.scheduling.binding_cycle import (
+    BindingCycles,
+    BindingRefused,
+    PodBinding,
+    bound_event,
+)
 from fairlead.engine.scheduling.compose import PluginHandle, Served, Shared, serve
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.cycle import (
     Decision,
     Failure,
     Placement,
-    refusal,
     schedule_one,
     vanished,
 )
 from fairlead.engine.scheduling.extender.consultation import Answer
-from fairlead.engine.scheduling.failure import (
-    SCHEDULER_ERROR,
-    UNSCHEDULABLE,
-    bound_event,
-    failure_event,
-    failure_patch,
-)
+from fairlead.engine.scheduling.failure import FailureHandler, failure_event
 from fairlead.engine.scheduling.node_sample import NodeRotation
 from fairlead.engine.scheduling.pending_decision import PendingDecision
 from fairlead.engine.scheduling.preemption.preemptions import Execution, Preemptions
-from fairlead.engine.scheduling.queue.event_handlers import EventHandlers, nomination_of
+from fairlead.engine.scheduling.queue.event_handlers import EventHandlers
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_groups import group_key
@@ -141,6 +139,7 @@ class Scheduler:
             self._bindings.is_binding,
             pod_groups=version.pod_groups,
         )
+        self._failures = FailureHandler(cluster, self.queue, self.nominator, reporter)
         self._cycle: _Cycle | None = None
         self._preempting: _PreemptingCycle | None = None
         self._blocked_by: Command | None = None
@@ -157,7 +156,7 @@ class Scheduler:
                 return self._bound(bind)
             case CommandFailed(command=Bind() as bind, message=message):
                 refused = self._bindings.failed(bind, message)
-                return self._refused(refused, now) if refused is not None else []
+                return self._failures.handle_refusal(refused, now) if refused is not None else []
             case ExtenderAnswered(command=call) | CommandFailed(command=CallExtender() as call):
                 return self._extender_answered(call, stimulus, now)
             case CommandSucceeded() | CommandFailed():
@@ -288,7 +287,9 @@ class Scheduler:
         mixed = mixed_schedulers(group)
         if mixed:
             failure = Failure(mixed, is_error=True)
-            cycles = (self._fail(one.queued, one.pod, failure, now, now) for one in group)
+            cycles = (
+                self._failures.handle(one.queued, one.pod, failure, now, now) for one in group
+            )
             return [*skipped, *chain.from_iterable(cycles)]
         pending: PendingDecision[Decision | PodGroupResult] = PendingDecision(
             decide_group(served, group, self._tie_break, now)
@@ -362,7 +363,7 @@ class Scheduler:
             if failure.room is not None:
                 removing += self._make_room(member.pod, failure.room, now)[0]
             failing += failure.commands
-            failing += self._fail(member.queued, member.pod, failure, cycle.started, now)
+            failing += self._failures.handle(member.queued, member.pod, failure, cycle.started, now)
         if group is not None:
             failing += group_condition(group, result)
         self._blocked_by = next((c for c in reversed(failing) if _is_awaited(c)), None)
@@ -370,7 +371,7 @@ class Scheduler:
 
     def _end_failed(self, cycle: _Cycle, failure: Failure, now: Instant) -> list[Command]:
         """Requeue the cycle's pod; the next cycle waits for the status patch."""
-        commands = self._fail(cycle.queued, cycle.pod, failure, cycle.started, now)
+        commands = self._failures.handle(cycle.queued, cycle.pod, failure, cycle.started, now)
         self._blocked_by = next((c for c in commands if _is_awaited(c)), None)
         return commands
 
@@ -396,7 +397,7 @@ class Scheduler:
         )
         answer = self._bindings.begin(binding, now)
         if isinstance(answer, BindingRefused):
-            return self._refused(answer, now)
+            return self._failures.handle_refusal(answer, now)
         if self._waiting_pods.find(pod.id) is None:
             self.queue.settle(cycle.queued)
         self._reporter.report(
@@ -424,98 +425,11 @@ class Scheduler:
         return commands
 
     def _gone_on(self, answer: list[Command] | BindingRefused, now: Instant) -> list[Command]:
-        return self._refused(answer, now) if isinstance(answer, BindingRefused) else answer
+        if isinstance(answer, BindingRefused):
+            return self._failures.handle_refusal(answer, now)
+        return answer
 
-    # --- failures --------------------------------------------------------------------------
-
-    def _refused(self, refused: BindingRefused, now: Instant) -> list[Command]:
-        """Requeue the pod of a refused binding, and wake pods that wait for the released resources.
-
-        If a plugin rejected the pod, the pod itself is not woken, because the same plugin would
-        reject it again. After an error it is woken like all other pods. A refusal within the
-        scheduling cycle (`in_cycle`) wakes no pods.
-
-        upstream: schedule_one.go: handleBindingCycleError
-        """
-        binding, status = refused.binding, refused.status
-        if not status.is_rejected and not refused.in_cycle:
-            self.queue.wake_after_refusal(binding.pod, now)
-        commands = self._fail(
-            binding.queued, binding.pod, refusal(status), binding.started, now, is_binding=True
-        )
-        if status.is_rejected and not refused.in_cycle:
-            self.queue.wake_after_refusal(binding.pod, now, spare=binding.pod.id)
-        return commands
-
-    def _fail(
-        self,
-        queued: QueuedPod,
-        tried: PodInfo,
-        failure: Failure,
-        started: Instant,
-        now: Instant,
-        *,
-        is_binding: bool = False,
-    ) -> list[Command]:
-        """Report the failure, and requeue the pod if it still exists and has no node.
-
-        Returns the event and the status patch; [] if the pod was replaced or bound.
-
-        upstream: schedule_one.go: handleSchedulingFailure
-        """
-        self._report_failure(queued, tried, failure, started, now, is_binding=is_binding)
-        known = self._cluster.pods.get(tried.key)
-        if known is not None and (known.id != tried.id or known.pod.spec.node_name):
-            self.queue.settle(queued)  # bound by another scheduler, or replaced
-            return []
-        pod = known or tried
-        if known is None:
-            self.queue.settle(queued)
-        else:
-            queued.info = known
-            self.queue.put_back(queued, now, failure.plugins)
-            self._nominate(pod, failure.nominated_node)
-        reason = SCHEDULER_ERROR if failure.is_error else UNSCHEDULABLE
-        patch = failure_patch(pod, reason, failure.message, failure.nominated_node)
-        return [failure_event(pod, failure.message), *patch]
-
-    def _report_failure(
-        self,
-        queued: QueuedPod,
-        pod: PodInfo,
-        failure: Failure,
-        started: Instant,
-        now: Instant,
-        *,
-        is_binding: bool,
-    ) -> None:
-        self._reporter.report(
-            PodUnschedulable(
-                pod=pod.ref,
-                at=now,
-                message=failure.message,
-                plugins=failure.plugins,
-                nominated_node=failure.nominated_node,
-                is_error=failure.is_error,
-                is_binding=is_binding,
-                started=started,
-                attempt=queued.attempts,
-                profile=pod.pod.spec.scheduler_name,
-                post_filter=failure.post_filter,
-            )
-        )
-
-    def _nominate(self, pod: PodInfo, node: str | None) -> None:
-        """Nominate `pod` to `node`; "" withdraws its nomination.
-
-        If `node` is None, the nomination in the pod's status is renewed. It then counts as the
-        latest nomination on its node.
-        """
-        wanted = nomination_of(pod) if node is None else node
-        if wanted:
-            self.nominator.nominate(pod, wanted)
-        else:
-            self.nominator.withdraw(pod.uid)
+    # --- preemption ------------------------------------------------------------------------
 
     def _make_room(
         self, pod: PodInfo, room: PostFilterResult, now: Instant

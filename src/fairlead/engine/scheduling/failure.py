@@ -1,7 +1,9 @@
-"""The events and status patches that the scheduler writes for a pod.
+"""FailureHandler: what the scheduler does after an attempt to schedule or bind a pod has failed.
+
+    report the failure ──▶ requeue the pod ──▶ nominate it ──▶ event and status patch
 
 After every failed attempt, an event is recorded. The status is patched only if it changes.
-upstream: schedule_one.go: handleSchedulingFailure
+upstream: schedule_one.go: handleSchedulingFailure, handleBindingCycleError
 """
 
 from __future__ import annotations
@@ -10,11 +12,124 @@ from typing import Any, Final
 
 from fairlead.api.pods.facts import condition
 from fairlead.engine.core.command import Command, Condition, PatchStatus, RecordEvent
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import PodUnschedulable, Reporter
+from fairlead.engine.framework.preemption.nominator import Nominator
+from fairlead.engine.scheduling.binding_cycle import BindingRefused
+from fairlead.engine.scheduling.cycle import Failure, refusal
+from fairlead.engine.scheduling.queue.event_handlers import nomination_of
+from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
+from fairlead.engine.scheduling.queue.scheduling_queue import SchedulingQueue
+from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 
 POD_SCHEDULED: Final = "PodScheduled"
 UNSCHEDULABLE: Final = "Unschedulable"
 SCHEDULER_ERROR: Final = "SchedulerError"
+
+
+class FailureHandler:
+    """Requeues pods after failed attempts, and reports why the attempts failed."""
+
+    def __init__(
+        self, cluster: Cluster, queue: SchedulingQueue, nominator: Nominator, reporter: Reporter
+    ) -> None:
+        """`queue` and `nominator` are those of the scheduler; `reporter` receives the failures."""
+        self._cluster = cluster
+        self._queue = queue
+        self._nominator = nominator
+        self._reporter = reporter
+
+    def handle(
+        self,
+        queued: QueuedPod,
+        tried: PodInfo,
+        failure: Failure,
+        started: Instant,
+        now: Instant,
+        *,
+        is_binding: bool = False,
+    ) -> list[Command]:
+        """Report the failure, and requeue the pod if it still exists and has no node.
+
+        `tried` is the pod as it was when its attempt began at `started`. `is_binding` means that
+        the binding cycle has failed. Returns the event and the status patch; [] if the pod was
+        replaced or bound.
+
+        upstream: schedule_one.go: handleSchedulingFailure
+        """
+        self._report(queued, tried, failure, started, now, is_binding=is_binding)
+        known = self._cluster.pods.get(tried.key)
+        if known is not None and (known.id != tried.id or known.pod.spec.node_name):
+            self._queue.settle(queued)  # bound by another scheduler, or replaced
+            return []
+        pod = known or tried
+        if known is None:
+            self._queue.settle(queued)
+        else:
+            queued.info = known
+            self._queue.put_back(queued, now, failure.plugins)
+            self._nominate(pod, failure.nominated_node)
+        reason = SCHEDULER_ERROR if failure.is_error else UNSCHEDULABLE
+        patch = failure_patch(pod, reason, failure.message, failure.nominated_node)
+        return [failure_event(pod, failure.message), *patch]
+
+    def handle_refusal(self, refused: BindingRefused, now: Instant) -> list[Command]:
+        """Requeue the pod of a refused binding, and wake pods that wait for the released resources.
+
+        If a plugin rejected the pod, the pod itself is not woken, because the same plugin would
+        reject it again. After an error it is woken like all other pods. A refusal within the
+        scheduling cycle (`in_cycle`) wakes no pods. Returns the same commands as `handle`.
+
+        upstream: schedule_one.go: handleBindingCycleError
+        """
+        binding, status = refused.binding, refused.status
+        if not status.is_rejected and not refused.in_cycle:
+            self._queue.wake_after_refusal(binding.pod, now)
+        commands = self.handle(
+            binding.queued, binding.pod, refusal(status), binding.started, now, is_binding=True
+        )
+        if status.is_rejected and not refused.in_cycle:
+            self._queue.wake_after_refusal(binding.pod, now, spare=binding.pod.id)
+        return commands
+
+    def _report(
+        self,
+        queued: QueuedPod,
+        pod: PodInfo,
+        failure: Failure,
+        started: Instant,
+        now: Instant,
+        *,
+        is_binding: bool,
+    ) -> None:
+        self._reporter.report(
+            PodUnschedulable(
+                pod=pod.ref,
+                at=now,
+                message=failure.message,
+                plugins=failure.plugins,
+                nominated_node=failure.nominated_node,
+                is_error=failure.is_error,
+                is_binding=is_binding,
+                started=started,
+                attempt=queued.attempts,
+                profile=pod.pod.spec.scheduler_name,
+                post_filter=failure.post_filter,
+            )
+        )
+
+    def _nominate(self, pod: PodInfo, node: str | None) -> None:
+        """Nominate `pod` to `node`; "" withdraws its nomination.
+
+        If `node` is None, the nomination in the pod's status is renewed. It then counts as the
+        latest nomination on its node.
+        """
+        wanted = nomination_of(pod) if node is None else node
+        if wanted:
+            self._nominator.nominate(pod, wanted)
+        else:
+            self._nominator.withdraw(pod.uid)
 
 
 def failure_event(pod: PodInfo, message: str) -> RecordEvent:
@@ -49,15 +164,3 @@ def failure_patch(
     if same and not fields:
         return []
     return [PatchStatus(pod.ref, fields=fields, conditions=() if same else (wanted,))]
-
-
-def bound_event(pod: PodInfo, node: str) -> RecordEvent:
-    """Return the Scheduled event for `node`."""
-    return RecordEvent(
-        regarding=pod.ref,
-        type="Normal",
-        reason="Scheduled",
-        action="Binding",
-        note=f"Successfully assigned {pod.key} to {node}",
-        reporting_controller=pod.pod.spec.scheduler_name,
-    )
