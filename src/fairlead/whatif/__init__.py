@@ -15,7 +15,7 @@ scripts start quickly.
     configuration/   scheduler, batch scheduler and controllers
     run/             one run of the engine, and its recorders
     outcome/         the result of a run as values, and the difference between two runs
-    question         the two runs of a what-if
+    question         the two runs of a what-if: `conditions` and `experiment_pair` in, `answer` out
     scenario/        scenario files
     explain/         explanations of a pod, group, workload, node or budget
     planner/         the pods that still fit, the nodes that can be removed, the nodes to buy
@@ -33,15 +33,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from fairlead.engine.core.instant import seconds
+    from fairlead.whatif.answer import WhatIfAnswer
     from fairlead.whatif.change.cluster_change import ClusterChange
     from fairlead.whatif.change.node_outage.node_failure import Failures
+    from fairlead.whatif.conditions import Conditions
     from fairlead.whatif.configuration.batch.options import BatchOptions
     from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
     from fairlead.whatif.explain.pod import Explanation, explain_pod, explanation_json
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.outcome.comparison.difference import Difference, Move
     from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
-    from fairlead.whatif.question import Conditions, WhatIfAnswer, what_if
+    from fairlead.whatif.question import what_if
     from fairlead.whatif.result.result_json import simulation_result, whatif_result
     from fairlead.whatif.run.experiment import Experiment
     from fairlead.whatif.run.experiment_run import FinishedRun, run_experiment
@@ -80,7 +82,7 @@ __all__ = [
 _MODULES: Final = {
     "BatchOptions": "fairlead.whatif.configuration.batch.options",
     "ClusterChange": "fairlead.whatif.change.cluster_change",
-    "Conditions": "fairlead.whatif.question",
+    "Conditions": "fairlead.whatif.conditions",
     "Difference": "fairlead.whatif.outcome.comparison.difference",
     "Experiment": "fairlead.whatif.run.experiment",
     "Explanation": "fairlead.whatif.explain.pod",
@@ -91,7 +93,7 @@ _MODULES: Final = {
     "PodEnd": "fairlead.whatif.outcome.run_outcome",
     "RunOutcome": "fairlead.whatif.outcome.run_outcome",
     "Snapshot": "fairlead.whatif.snapshot.snapshot",
-    "WhatIfAnswer": "fairlead.whatif.question",
+    "WhatIfAnswer": "fairlead.whatif.answer",
     "encode_snapshot": "fairlead.whatif.snapshot.snapshot",
     "experiment_of": "fairlead.whatif.scenario.scenario",
     "explain_pod": "fairlead.whatif.explain.pod",

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.engine.core.instant import to_seconds
+from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.workload import WorkloadRef
-from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,

@@ -16,9 +16,10 @@ from fairlead.cli.output.junit import JunitSuite, junit_report
 from fairlead.cli.output.markdown import markdown_answer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
 from fairlead.whatif.outcome.scheduling_message import short_reason
-from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.question import what_if
 from fairlead.whatif.report.page_data import packed
 from fairlead.whatif.report.report_builder import Heading, whatif_report
 from fairlead.whatif.result.result_json import whatif_result

@@ -12,8 +12,9 @@ from rich.console import Console
 
 from fairlead.cli.output.answer import print_answer
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
-from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import whatif_result
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "result-schema.json"

@@ -6,9 +6,10 @@ import pytest
 
 from fairlead.whatif.change.cluster_change import NO_MANAGED_FIELDS, ClusterChange
 from fairlead.whatif.change.vertical_pod_autoscaler import recommended_edits
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
-from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.question import what_if
 from fairlead.whatif.snapshot.inventory import Inventory
 
 POOL = {"topology.kubernetes.io/zone": "a", "pool": "old"}

@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
+from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     KARPENTER,
     KARPENTER_IDLE,
     AutoscaleOptions,
 )
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.question import Conditions, WhatIfAnswer, what_if
+from fairlead.whatif.question import what_if
 from fairlead.whatif.snapshot.snapshot import parse_snapshot
 
 Json = dict[str, Any]

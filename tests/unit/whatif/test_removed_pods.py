@@ -6,8 +6,9 @@ import pytest
 
 from fairlead.engine.configuration.release import release_of
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.release import Releases
-from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.question import what_if
 
 TRACKING = "batch.kubernetes.io/job-tracking"
 

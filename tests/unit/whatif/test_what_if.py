@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.question import what_if
 
 
 @pytest.fixture

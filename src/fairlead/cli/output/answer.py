@@ -31,6 +31,7 @@ from fairlead.cli.output.jobs_summary import queues, waiting_groups
 from fairlead.cli.output.outage_summary import outage_sections, rolling_drains
 from fairlead.cli.output.start_time_summary import start_time_section
 from fairlead.engine.core.instant import Instant, seconds
+from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.assessment.certainty import RECOVERED
@@ -43,7 +44,6 @@ from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, s
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import NODE_DELETED, Undrained
 from fairlead.whatif.outcome.scheduling_message import short_reason
-from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.result.tabular_answer import counted
 
 ROWS_MAX: Final = 6

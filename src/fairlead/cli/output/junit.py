@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
+from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
-from fairlead.whatif.question import WhatIfAnswer
 
 SUITE: Final = "fairlead whatif"
 # XML 1.0 allows no other control characters.

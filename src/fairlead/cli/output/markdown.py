@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.input.error import one_line
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
-from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.result.result_json import whatif_result
 from fairlead.whatif.result.table import TABLES, AnswerTable, cell_text
 

@@ -13,12 +13,12 @@ from urllib.parse import quote
 
 from fairlead.apiserver.kind import STATEFUL_SET
 from fairlead.engine.nodelifecycle.well_known import OUT_OF_SERVICE
+from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind, Severity
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
-from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.report.new_nodes import new_nodes_for
 
 STEPS_MAX: Final = 5

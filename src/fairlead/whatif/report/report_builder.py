@@ -9,6 +9,7 @@ from typing import Final
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import Instant, to_seconds
+from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.outcome.comparison.difference import Difference, Move, moves_within
 from fairlead.whatif.outcome.run_outcome import (
@@ -21,7 +22,6 @@ from fairlead.whatif.outcome.run_outcome import (
     RunOutcome,
     unit_of,
 )
-from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.report.autoscaling_section import autoscaling_section
 from fairlead.whatif.report.data import (
     EvictionRow,

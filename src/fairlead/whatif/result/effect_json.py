@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from fairlead.api.json import Json
 from fairlead.engine.core.instant import DurationNs, to_seconds
+from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.assessment.certainty import CertaintyRow
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
@@ -15,7 +16,6 @@ from fairlead.whatif.outcome.comparison.node_pool import NodePoolOutcome, node_p
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.start_time import StartTimeRow, StartTimes
 from fairlead.whatif.outcome.workload import WorkloadReadiness
-from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.run.allocation import PODS
 
 

@@ -14,11 +14,11 @@ import msgspec
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import Instant, to_seconds
+from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.outcome.comparison.difference import Difference, Move, PodUpdate, moves_within
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import Evicted, PdbBreach, PodEnd, Preempted, RunOutcome
-from fairlead.whatif.question import WhatIfAnswer
 from fairlead.whatif.result.autoscaling_json import (
     autoscaling_json,
     pod_autoscalers_json,

@@ -6,9 +6,10 @@ import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.descheduled_pod import ORDER, RECORDED_ORDER
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
-from fairlead.whatif.question import IN_BOTH_RUNS, PODS_STAY, Conditions, what_if
+from fairlead.whatif.question import IN_BOTH_RUNS, PODS_STAY, what_if
 
 MOST_ALLOCATED = """\
 apiVersion: kubescheduler.config.k8s.io/v1

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.outcome.packing import packing
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
-from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import whatif_result
 
 WEB = WorkloadRef("Deployment", "shop", "web")

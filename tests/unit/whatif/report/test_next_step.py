@@ -6,7 +6,8 @@ import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
-from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.conditions import Conditions
+from fairlead.whatif.question import what_if
 from fairlead.whatif.report.next_step import next_steps
 
 

@@ -8,8 +8,9 @@ from fairlead.api.codec import decode
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.question import what_if
 from fairlead.whatif.run.endless_instant import PODS_MAX, EndlessInstant, standstill
 from fairlead.worlds.driver import LivelockError
 

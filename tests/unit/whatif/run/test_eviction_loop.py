@@ -6,7 +6,8 @@ import pytest
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.conditions import Conditions
+from fairlead.whatif.question import what_if
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.profile import V1_16
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
-from fairlead.whatif.question import DEFAULT_CONDITIONS, what_if
+from fairlead.whatif.conditions import DEFAULT_CONDITIONS
+from fairlead.whatif.question import what_if
 
 ZONE = "topology.kubernetes.io/zone"
 BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"

@@ -11,10 +11,11 @@ import msgspec
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.explain.pod import explain_pod, explanation_json
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.question import what_if
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.batch.options import BatchOptions
-from fairlead.whatif.question import IN_BOTH_RUNS, PODS_STAY, Conditions, what_if
+from fairlead.whatif.question import IN_BOTH_RUNS, PODS_STAY, what_if
 
 QUEUE = {
     "apiVersion": "scheduling.volcano.sh/v1beta1",

@@ -7,9 +7,10 @@ import yaml
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.question import what_if
 from fairlead.whatif.run.experiment import QUIET
 from fairlead.whatif.run.simulated_kubelet import simulated_kubelets
 from fairlead.whatif.snapshot.manifest import manifests

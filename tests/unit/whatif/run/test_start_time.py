@@ -10,7 +10,8 @@ from tests.unit.whatif.test_answer import text_of
 from fairlead.cli.main import run
 from fairlead.cli.output.markdown import markdown_answer
 from fairlead.whatif.change.cluster_change import ClusterChange
-from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.conditions import Conditions
+from fairlead.whatif.question import what_if
 from fairlead.whatif.report.page_data import packed
 from fairlead.whatif.report.report_builder import Heading, whatif_report
 from fairlead.whatif.result.result_json import whatif_result

@@ -9,8 +9,9 @@ import yaml
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import simulation_result
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario

@@ -28,6 +28,7 @@ from fairlead.engine.core.status import Status
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluation, RoomEvaluation
 from fairlead.engine.scheduling.preemption.default_preemption import NAME as DEFAULT_PREEMPTION
+from fairlead.whatif.conditions import SEEDS_MAX, Conditions
 from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, Releases, read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
@@ -39,7 +40,7 @@ from fairlead.whatif.explain.target import explain_object, new_pod_to_explain
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.start_time import StartTimes
-from fairlead.whatif.question import SEEDS_MAX, Conditions, waiting_starts
+from fairlead.whatif.question import waiting_starts
 from fairlead.whatif.result.effect_json import start_times_json
 from fairlead.whatif.result.tabular_answer import (
     NAME,

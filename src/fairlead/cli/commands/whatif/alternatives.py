@@ -17,11 +17,13 @@ from fairlead.cli.options.parameter import Names
 from fairlead.cli.output.atomic_file import write_atomically
 from fairlead.cli.output.result_file import say_written
 from fairlead.cli.output.tabular_answer import print_tabular
+from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.comparison import Alternative, compare
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.question import Conditions, WhatIfAnswer, what_if
+from fairlead.whatif.question import what_if
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.snapshot import Snapshot, read_snapshot
 

@@ -25,8 +25,10 @@ from fairlead.cli.output.atomic_file import write_atomically
 from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.cli.output.distinct_outputs import require_distinct
 from fairlead.cli.output.result_file import command_log, print_bytes, say_written
+from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import NO_CHANGE, ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     CLUSTER_AUTOSCALER,
     OFF,
@@ -38,7 +40,7 @@ from fairlead.whatif.configuration.release import Releases, read_release
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import field_duration
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult, check, parse_fail_on
-from fairlead.whatif.question import Conditions, WhatIfAnswer, what_if
+from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import encode_result, whatif_result
 from fairlead.whatif.snapshot.snapshot import Snapshot
 

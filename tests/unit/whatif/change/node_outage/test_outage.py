@@ -9,11 +9,12 @@ import pytest
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
+from fairlead.whatif.conditions import DEFAULT_CONDITIONS, Conditions
 from fairlead.whatif.configuration.controller_manager import controller_manager
 from fairlead.whatif.configuration.release import ReleaseChoice, read_release
 from fairlead.whatif.outcome.outage import LossCause, NodeState
 from fairlead.whatif.outcome.rate_line import rate_lines
-from fairlead.whatif.question import DEFAULT_CONDITIONS, Conditions, what_if
+from fairlead.whatif.question import what_if
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario

@@ -11,12 +11,13 @@ from fairlead.engine.batch.scheduler_name import FAIRLEAD, KUBE_BATCH, SCHEDULER
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.conditions import DEFAULT_CONDITIONS
 from fairlead.whatif.configuration.batch.batch_config import DEPLOYED_NOTE, batch_config
 from fairlead.whatif.configuration.batch.batch_file import read_batch_config
 from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS, BatchOptions
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.jobs import NO_JOBS
-from fairlead.whatif.question import DEFAULT_CONDITIONS, what_if
+from fairlead.whatif.question import what_if
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.run.progress import NoProgress

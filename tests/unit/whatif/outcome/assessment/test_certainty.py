@@ -7,10 +7,11 @@ import pytest
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.certainty import SeedOutcome, certainty
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
-from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import encode_result, whatif_result
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.outcome.workload import WorkloadRef
-from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.question import what_if
 from fairlead.whatif.run.pod_timing.startup_time import startup_times
 
 

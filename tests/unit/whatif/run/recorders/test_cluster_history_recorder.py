@@ -9,7 +9,8 @@ import pytest
 from fairlead.api.objects import Node, ObjectMeta
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
-from fairlead.whatif.question import Conditions, what_if
+from fairlead.whatif.conditions import Conditions
+from fairlead.whatif.question import what_if
 from fairlead.whatif.run.recorders.cluster_history_recorder import ClusterHistoryRecorder
 
 NODE_A, NODE_B = (Node(metadata=ObjectMeta(name=name)) for name in "ab")

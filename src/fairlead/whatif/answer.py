@@ -1,0 +1,95 @@
+"""WhatIfAnswer: both runs of a what-if, the effect of the change, and its verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairlead.api.well_known_label import ZONE
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
+from fairlead.whatif.outcome.assessment.certainty import (
+    CertaintyRow,
+)
+from fairlead.whatif.outcome.assessment.verdict import Verdict
+from fairlead.whatif.outcome.comparison.difference import Difference
+from fairlead.whatif.outcome.comparison.effect import Effect
+from fairlead.whatif.outcome.outage import OutageOutcome
+from fairlead.whatif.outcome.packing import PackingRow
+from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.outcome.start_time import StartTimes
+from fairlead.whatif.snapshot.node_pool import pool_label
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfAnswer:
+    """Both runs of a what-if, the effect of the change, and its verdict.
+
+    `source` is the snapshot as the user named it; `releases` contains the versions of both runs.
+    `scheduler_config` is the file of the run without the change, "" for kube-scheduler's defaults,
+    and `scheduler_plugins` contains the user's plugins in that run.
+    """
+
+    source: str
+    change: ClusterChange
+    seed: int
+    releases: Releases = CURRENT_RELEASES
+    scheduler_config: str = ""
+    scheduler_plugins: tuple[str, ...] = ()
+    effect: Effect
+    verdict: Verdict
+    seeds: int = 1
+    certainty: tuple[CertaintyRow, ...] = ()
+    start_times: StartTimes | None = None
+
+    @property
+    def scheduler_words(self) -> str:
+        """The scheduler configuration and plugins of the run without the change."""
+        config = self.scheduler_config
+        words = f"scheduler {config}" if config else "default scheduler"
+        plugins = ", ".join(self.scheduler_plugins)
+        return f"{words} with {plugins}" if plugins else words
+
+    @property
+    def pool_label(self) -> str:
+        """The label key that divides the nodes into pools; "" if there is none.
+
+        It is the label by which the change selects nodes, or else the label of managed node pools.
+        If the cluster has no managed pools and loses a zone, it is the zone label.
+        """
+        nodes = (*self.changed.nodes, *self.without.nodes)
+        managed = pool_label(node.labels for node in nodes)
+        zone = ZONE if self.change.failures.fail_zone else ""
+        return self.change.node_label or managed or zone
+
+    @property
+    def without(self) -> RunOutcome:
+        """The run without the change."""
+        return self.effect.without
+
+    @property
+    def changed(self) -> RunOutcome:
+        """The run with the change."""
+        return self.effect.changed
+
+    @property
+    def difference(self) -> Difference:
+        """The differences between the pods of both runs."""
+        return self.effect.difference
+
+    @property
+    def packing(self) -> tuple[PackingRow, ...]:
+        """The placements that --reschedule compares."""
+        return self.effect.packing
+
+    @property
+    def outage(self) -> OutageOutcome | None:
+        """The outage in the run with the change; None if the other run has the same outage.
+
+        Two outages are the same if their nodes and lost pods are equal; cordons and new pods are
+        ignored.
+        """
+        changed, without = self.changed.outage, self.without.outage
+        if changed is None or without is None:
+            return changed
+        is_same = (changed.nodes, changed.lost) == (without.nodes, without.lost)
+        return None if is_same else changed

@@ -1,0 +1,67 @@
+"""Conditions: the settings that both runs of a what-if share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.whatif.configuration.autoscaling.autoscaler import (
+    NO_AUTOSCALING,
+    AutoscaleOptions,
+)
+from fairlead.whatif.configuration.autoscaling.provider_settings import (
+    DEFAULT_PROVIDER,
+    ProviderSettings,
+)
+from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS, BatchOptions
+from fairlead.whatif.configuration.controller_manager import DEFAULT
+from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.run.experiment import HORIZON_DEFAULT
+
+SEEDS_MAX: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """Settings that both runs share.
+
+    `horizon` is the longest virtual time (ns) after the last step. `config` is the current
+    KubeSchedulerConfiguration, None for kube-scheduler's defaults, and `plugin` contains the
+    current plugins. `batch` configures the batch scheduler. `autoscale` is the autoscaler that adds
+    and removes nodes in both runs; `provider` describes the cloud's delivery of machines to the
+    autoscaler. `instance_types` is the file with the types of new nodes, `load` the file with the
+    loads of workloads. `seeds` is the number of runs that measure the certainty of the answer;
+    their seeds count up from `seed`. `startup` is the time (ns) that every pod takes to start; with
+    None, the times of each workload are taken from the dump. `kwok_stages` contains files of KWOK
+    Stages in addition to the Stages in the snapshot. `runtimes` is the file with the runtimes of
+    pods, in addition to the runtimes that the dump shows.
+    """
+
+    seed: int = 0
+    seeds: int = 1
+    horizon: DurationNs = HORIZON_DEFAULT
+    node_lifecycle: NodeLifecycleConfig = DEFAULT
+    releases: Releases = CURRENT_RELEASES
+    config: str | None = None
+    plugin: tuple[str, ...] = ()
+    allow_extenders: bool = False
+    batch: BatchOptions = DEFAULT_BATCH_OPTIONS
+    instance_types: str | None = None
+    startup: DurationNs | None = None
+    kwok_stages: tuple[str, ...] = ()
+    runtimes: str | None = None
+    autoscale: AutoscaleOptions = NO_AUTOSCALING
+    provider: ProviderSettings = DEFAULT_PROVIDER
+    load: str | None = None
+
+
+DEFAULT_CONDITIONS: Final = Conditions()
+
+
+def check_seeds(seeds: int) -> None:
+    """Raise InputError if `seeds` is not an allowed value of --seeds."""
+    if not 1 <= seeds <= SEEDS_MAX:
+        raise InputError("--seeds", f"{seeds} is not from 1 to {SEEDS_MAX}")

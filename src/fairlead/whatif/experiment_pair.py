@@ -1,0 +1,194 @@
+"""ExperimentPair: the experiments of a what-if, without and with its change.
+
+Both start from the same snapshot under the same conditions. They differ in the steps of the change,
+and in the scheduler if the change replaces its configuration or plugins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from fairlead.api.json import Json
+from fairlead.api.well_known_label import ZONE
+from fairlead.apiserver.kind import NODE
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
+from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
+from fairlead.whatif.change.kubectl_drain import KubectlDrain
+from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.conditions import Conditions
+from fairlead.whatif.configuration.autoscaling.autoscaler import (
+    read_autoscalers,
+)
+from fairlead.whatif.configuration.autoscaling.provider_settings import (
+    with_provider,
+)
+from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+from fairlead.whatif.configuration.stored_configuration import (
+    PREFIXES,
+    configuration_note,
+    stored_configuration,
+)
+from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.run.experiment import Experiment, with_batch
+from fairlead.whatif.run.simulated_kubelet import SimulatedKubelets, read_stages, simulated_kubelets
+from fairlead.whatif.snapshot.dump_note import dump_notes
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.live_resource import unreadable_lines
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentPair:
+    """The experiments without and with the change, and the `notes` about the change.
+
+    `drain` contains the result of kubectl's checks of drained nodes, `kubelets` the startup times
+    of pods. `is_rescheduled` means that both runs place running pods anew.
+    """
+
+    without: Experiment
+    changed: Experiment
+    drain: KubectlDrain
+    notes: tuple[str, ...]
+    kubelets: SimulatedKubelets
+    is_rescheduled: bool
+
+
+def experiments_of(
+    snapshot: Snapshot, change: ClusterChange, conditions: Conditions
+) -> ExperimentPair:
+    """Return the experiments without and with the change. Raises InputError."""
+    initial, order = snapshot.manifests, ""
+    arrivals: tuple[ScriptedStep, ...] = ()
+    if change.reschedule:
+        from fairlead.whatif.change.descheduled_pod import deschedule  # noqa: PLC0415 - few ask it
+
+        again = deschedule(initial, change.reschedule, change.namespace, change.reschedule_order)
+        initial, arrivals, order = again.initial, again.arrivals, again.note
+    kubelets = simulated_kubelets(
+        snapshot.manifests,  # because rescheduled pods no longer show their times
+        renews_leases=conditions.releases.nodes.node_leases,
+        startup=conditions.startup,
+        more_stages=_stages(conditions),
+        seed=conditions.seed,
+    )
+    without = _without_change(snapshot, conditions, initial, kubelets)
+    templates = _new_nodes(change, conditions, snapshot)
+    script = script_of_change(change, snapshot, conditions.seed, templates)
+    if change.reschedule and not script.steps:
+        # The starts of rescheduled pods are the subject of the question, so no rest precedes them.
+        without = replace(without, steps=arrivals, steps_begin=0, compares_packings=True)
+    elif arrivals:
+        problem = "scheduled goes with another configuration or plugin, not with other changes"
+        raise InputError("--reschedule-order", problem)
+    changed = replace(without, steps=script.steps or arrivals)
+    if change.new_config or change.new_plugin:
+        plugins = (*conditions.plugin, *change.new_plugin)
+        config = change.new_config or conditions.config
+        changed = replace(changed, scheduler=_scheduler(conditions, snapshot, config, plugins))
+    batch = conditions.batch
+    new = replace(batch, source=change.new_batch_config or batch.source)
+    is_same = new == batch and changed.scheduler is without.scheduler
+    without = with_batch(without, batch, changed.steps)
+    return ExperimentPair(
+        without,
+        replace(without, steps=changed.steps)
+        if is_same
+        else with_batch(changed, new, changed.steps),
+        script.drain,
+        (*script.notes, *([order] if order else [])),
+        kubelets,
+        is_rescheduled=bool(change.reschedule),
+    )
+
+
+def _without_change(
+    snapshot: Snapshot,
+    conditions: Conditions,
+    initial: tuple[Manifest, ...],
+    kubelets: SimulatedKubelets,
+) -> Experiment:
+    """Return the experiment without the change, which begins with `initial`. Raises InputError."""
+    autoscaling = with_provider(
+        read_autoscalers(snapshot.source, initial, conditions.autoscale),
+        conditions.provider,
+    )
+    loads, unread = _loads(snapshot, conditions)
+    return Experiment(
+        title=snapshot.source,
+        source=snapshot.source,
+        initial=initial,
+        start=snapshot.taken_at,
+        horizon=conditions.horizon,
+        quiet=kubelets.quiet,
+        seed=conditions.seed,
+        kubelet=kubelets.config,
+        scheduler=_scheduler(conditions, snapshot, conditions.config, conditions.plugin),
+        node_lifecycle=conditions.node_lifecycle,
+        releases=conditions.releases,
+        steps_begin=None,
+        autoscaler=autoscaling.config,
+        karpenter=autoscaling.karpenter,
+        loads=loads,
+        notes=(
+            *unreadable_lines(snapshot.unreadable),
+            *configuration_note(snapshot.manifests, conditions.config or ""),
+            *dump_notes(snapshot.manifests),
+            *autoscaling.notes,
+            *kubelets.notes,
+            *unread,
+        ),
+    )
+
+
+def _loads(snapshot: Snapshot, conditions: Conditions) -> tuple[WorkloadLoads, tuple[str, ...]]:
+    """Return (loads of the snapshot's workloads, notes). Raises InputError."""
+    if conditions.load is None:
+        return {}, ()
+    # Imported only if it is needed: few what-ifs state a load.
+    from fairlead.whatif.configuration.workload_load import (  # noqa: PLC0415
+        read_loads,
+        unread_loads,
+    )
+
+    inventory = Inventory(snapshot.manifests)
+    loads = read_loads(conditions.load, inventory, snapshot.taken_at)
+    return loads, tuple(unread_loads(loads, inventory))
+
+
+def _stages(conditions: Conditions) -> list[Manifest]:
+    """Return the KWOK Stages of the files of --kwok-stages. Raises InputError."""
+    return [one for path in conditions.kwok_stages for one in read_stages("--kwok-stages", path)]
+
+
+def _new_nodes(change: ClusterChange, conditions: Conditions, snapshot: Snapshot) -> list[Json]:
+    """Return the templates of new nodes of an instance type; [] if no type is given.
+
+    Raises InputError.
+    """
+    if not change.instance_type:
+        return []
+    if conditions.instance_types is None:
+        raise InputError("--instance-type", "needs --instance-types FILE")
+    from fairlead.whatif.configuration.autoscaling.instance_type_file import new_node_templates  # noqa: PLC0415
+
+    labels = (node.labels for node in snapshot.manifests if node.kind is NODE)
+    zones = sorted({one[ZONE] for one in labels if isinstance(one, dict) and ZONE in one})
+    return new_node_templates(conditions.instance_types, change.instance_type, zones)
+
+
+def _scheduler(
+    conditions: Conditions, snapshot: Snapshot, config: str | None, plugins: tuple[str, ...]
+) -> SchedulerConfig:
+    file: str | Document | None = config
+    if config is not None and config.startswith(PREFIXES):
+        file = stored_configuration("--config", config, snapshot.manifests)
+    return read_scheduler_config(
+        file,
+        UserPlugins(plugins),
+        conditions.releases.general,
+        allow_extenders=conditions.allow_extenders,
+    )
