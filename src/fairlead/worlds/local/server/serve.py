@@ -26,6 +26,9 @@ from fairlead.worlds.local.server.metrics_endpoint import MetricsEndpoint
 from fairlead.worlds.local.server.runner import Runner
 
 MEMORY_RETURN_INTERVAL_S: Final = 20.0
+# Less than the 256 KiB that uvloop allocates for each TLS connection, and mostly leaves untouched.
+MAPPED_BLOCK_BYTES_MIN: Final = 192 << 10
+_M_MMAP_THRESHOLD: Final = -3  # malloc.h
 ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -65,6 +68,7 @@ def serve_cluster(
     Call `on_ready` once connections are accepted.
     """
     collect_rarely()
+    map_large_blocks()
     # uvloop warns of every write to a connection that a client has closed.
     logging.getLogger("asyncio").setLevel(logging.ERROR)
     uvloop.run(_serve(cluster, options, on_ready))
@@ -118,6 +122,18 @@ async def served(cluster: LocalCluster, options: ServeOptions) -> AsyncIterator[
         await listener.stop()
         if cluster.journal is not None:
             cluster.journal.close()
+
+
+def map_large_blocks() -> None:
+    """Have blocks of MAPPED_BLOCK_BYTES_MIN bytes or more mapped, if the C library is glibc.
+
+    The system provides the pages of a mapped block when they are first written to, and gets them
+    back when the block is freed. By default, glibc raises its limit for mapped blocks to the size
+    of each freed block, so that the buffers of many connections would stay in memory.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, MAPPED_BLOCK_BYTES_MIN)
 
 
 async def _return_memory() -> None:
