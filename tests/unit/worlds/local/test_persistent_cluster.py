@@ -64,6 +64,33 @@ def test_when_the_disk_fills_up_writing_is_refused_but_reading_and_deleting_go_o
         assert ask(cluster, "POST", MAPS, again)[0] == 201
 
 
+def test_no_answer_names_a_path_of_the_server_when_its_disk_is_full(tmp_path):
+    with kept(tmp_path / "j") as cluster:
+        ask(cluster, "POST", MAPS, {"metadata": {"name": "a"}})
+        cluster.store.storage.has_room = bool
+        headers = {"content-type": "application/json"}
+        asked = (
+            ("GET", "/healthz", b""),
+            ("GET", "/livez", b""),
+            ("GET", "/readyz", b""),
+            ("GET", "/metrics", b""),
+            ("GET", "/version", b""),
+            ("GET", MAPS, b""),
+            ("POST", MAPS, b'{"metadata": {"name": "b"}}'),
+            ("PUT", f"{MAPS}/a", b'{"metadata": {"name": "a"}, "data": {"k": "v"}}'),
+            ("PATCH", f"{MAPS}/a", b"["),
+            ("DELETE", MAPS, b""),
+        )
+        texts = []
+        for method, path, body in asked:
+            request = Request(method, path, (("verbose", "true"),), headers, body, ADMIN)
+            texts.append(b"".join(cluster.server.handle(request, START).body).decode())
+    assert any("etcd" in text for text in texts[:3])  # health says what is wrong
+    for text in texts:
+        assert str(tmp_path) not in text
+        assert "/fairlead/" not in text
+
+
 def test_what_a_restart_writes_is_kept_like_everything_else(tmp_path):
     """A definition whose names were not accepted yet when the process died."""
     names = {"kind": "Widget", "plural": "widgets", "listKind": "WidgetList", "singular": "widget"}
