@@ -1,23 +1,34 @@
 """LARGE_WORKLOADS: many different pods, full clusters and 100,000 nodes, which upstream leaves out.
 
 SchedulingMixed     pods of several shapes alternate: each placement changes a row for all shapes
-PreemptionFull      each node is full of pods of five priorities, and every new pod preempts
+PreemptionFull      each node is full of pods of five priorities, and every new pod preempts; the
+                    pods of some workloads also have topology spread, anti-affinity or volumes
 Reclaim             a queue holds the whole cluster, and gangs of another queue reclaim half of it
 SchedulingBasic     upstream's workload with twenty times as many nodes
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 from msgspec import structs
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject, Pod, PodGroup, Queue
+from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.bench.batch_workloads import batch_engine, gang_annotations
-from fairlead.bench.templates import nodes, pods, requests
+from fairlead.bench.templates import (
+    affinity_term,
+    claimed_volumes,
+    claiming_pods,
+    csi_nodes,
+    nodes,
+    pods,
+    requests,
+    required,
+)
 from fairlead.bench.workload import Setting, Workload
 from fairlead.engine.batch.configuration_file import RECOMMENDED
 from fairlead.engine.batch.scheduler_name import FAIRLEAD
@@ -39,16 +50,52 @@ def _mixed(shapes: int, measured: int) -> Setting:
     return Setting([*nodes(5_000)], list(pods("init", 1_000, _INIT)), in_turn)
 
 
-def _preemption_full(node_count: int) -> Setting:
-    """Build nodes with 30 pods each, so that the measured pods do not fit without preemption."""
-    objects: list[ApiObject] = [*nodes(node_count)]
+def _preemption_full(
+    node_count: int, high: Iterable[Pod], zones: int = 0, related: Iterable[ApiObject] = ()
+) -> Setting:
+    """Build nodes with 30 pods each, so that the pods `high` do not fit without preemption.
+
+    `related` are objects to which the pods `high` refer.
+    """
+    objects: list[ApiObject] = [*nodes(node_count, zones), *related]
     for priority in range(_PRIORITIES):
         each = _LESSER_PODS // _PRIORITIES
         spec = requests("130m", "500Mi", priority=priority, terminationGracePeriodSeconds=0)
         running = pods(f"low-{priority}", node_count * each, spec=spec)
         objects += [_on(pod, i % node_count) for i, pod in enumerate(running)]
-    high = pods("high", 1_000, spec=requests("1", "500Mi", priority=10))
     return Setting(objects, [], list(high))
+
+
+def _high(**spec: Any) -> Json:
+    """Return the spec of a pod that preempts; `spec` adds fields."""
+    return requests("1", "500Mi", priority=10, **spec)
+
+
+def _preemption_with_spread(node_count: int, measured: int) -> Setting:
+    labels = {"color": "blue"}
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": labels},
+    }
+    spec = _high(topologySpreadConstraints=[constraint])
+    return _preemption_full(node_count, pods("high", measured, spec=spec, labels=labels), zones=3)
+
+
+def _preemption_with_anti_affinity(node_count: int, measured: int) -> Setting:
+    spec = _high(affinity=required("podAntiAffinity", affinity_term("blue", HOSTNAME)))
+    return _preemption_full(
+        node_count, pods("high", measured, spec=spec, labels={"color": "blue"}), zones=3
+    )
+
+
+def _preemption_with_volumes(node_count: int, measured: int) -> Setting:
+    """Build nodes with a limit of volumes, and preempting pods that each have a CSI volume."""
+    related = [*csi_nodes(node_count, limit=39), *claimed_volumes("high", measured)]
+    return _preemption_full(
+        node_count, claiming_pods("high", measured, spec=_high()), zones=3, related=related
+    )
 
 
 def _on(pod: Pod, node: int) -> Pod:
@@ -97,13 +144,41 @@ LARGE_WORKLOADS: Final = (
     Workload("SchedulingMixed/5000Nodes_512Shapes", None, lambda: _mixed(512, 10_000)),
     Workload("SchedulingMixed/5000Nodes_10000Shapes", None, lambda: _mixed(10_000, 10_000)),
     Workload(
-        "PreemptionFull/5000Nodes_150000Pods", None, lambda: _preemption_full(5_000), is_long=True
+        "PreemptionFull/5000Nodes_150000Pods",
+        None,
+        lambda: _preemption_full(5_000, pods("high", 1_000, spec=_high())),
+        is_long=True,
+    ),
+    Workload(
+        "PreemptionFull/5000Nodes_150000Pods/TopologySpread",
+        None,
+        lambda: _preemption_with_spread(5_000, 100),
+        is_long=True,
+    ),
+    Workload(
+        "PreemptionFull/5000Nodes_150000Pods/PodAntiAffinity",
+        None,
+        lambda: _preemption_with_anti_affinity(5_000, 100),
+        is_long=True,
+    ),
+    Workload(
+        "PreemptionFull/5000Nodes_150000Pods/CSIVolumes",
+        None,
+        lambda: _preemption_with_volumes(5_000, 100),
+        is_long=True,
     ),
     Workload(
         "Reclaim/1000Nodes_500Gangs",
         None,
         lambda: _reclaim(1_000),
         engine=lambda: batch_engine(RECOMMENDED),
+    ),
+    Workload(
+        "Reclaim/5000Nodes_2500Gangs",
+        None,
+        lambda: _reclaim(5_000),
+        engine=lambda: batch_engine(RECOMMENDED),
+        is_long=True,
     ),
     Workload(
         "SchedulingBasic/100000Nodes_10000Pods",

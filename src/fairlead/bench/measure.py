@@ -8,6 +8,7 @@ import time
 
 from fairlead.bench.bare_world import BareWorld
 from fairlead.bench.measurement import KIB_PER_MIB, IncompleteRunError, Measurement
+from fairlead.bench.timed_engine import TimedEngine, first_ms, p99_of_later_ms
 from fairlead.bench.workload import Setting, Workload
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded
 
@@ -18,12 +19,13 @@ def measure(workload: Workload) -> Measurement:
     Raises IncompleteRunError if a measured pod was not bound.
     """
     setting = workload.build()
-    world = BareWorld(workload.engine())
+    engine = TimedEngine(workload.engine())
+    world = BareWorld(engine)
     world.enqueue([ObjectsLoaded(setting.objects)])
     world.enqueue(ObjectChanged(pod) for pod in setting.initial)
     world.run()
     gc.collect()
-    before = world.bound
+    before, cycles_before = world.bound, len(engine.cycles_ns)
     peak_before = _peak_mib()
     started, cpu = time.perf_counter(), time.process_time()
     _run_measured(world, setting, workload.disturb_every)
@@ -32,6 +34,7 @@ def measure(workload: Workload) -> Measurement:
         missing = len(setting.measured) - (world.bound - before)
         raise IncompleteRunError(f"{workload.name}: {missing} pods were not bound")
     peak = _peak_mib()
+    cycles_ns = engine.cycles_ns[cycles_before:]
     return Measurement(
         workload=workload.name,
         pods_per_second=len(setting.measured) / elapsed,
@@ -40,6 +43,8 @@ def measure(workload: Workload) -> Measurement:
         upstream_threshold=workload.threshold,
         cpu_seconds=used,
         growth_mib=peak - peak_before,
+        first_cycle_ms=first_ms(cycles_ns),
+        p99_cycle_ms=p99_of_later_ms(cycles_ns),
     )
 
 

@@ -17,7 +17,9 @@ class Measurement:
     wall-clock and CPU time of the measured part. `peak_mib` is the peak resident set size of the
     process. `growth_mib` is the part of this peak that the measured pods added. It is set only for
     workloads that build a cluster before the measurement. `virtual_seconds_per_second` is the ratio
-    of simulated to real time. It is set only for workloads that simulate a day.
+    of simulated to real time. It is set only for workloads that simulate a day. `first_cycle_ms` is
+    the CPU time of the first scheduling cycle or batch session, and `p99_cycle_ms` is the 99th
+    percentile of all later ones. Both are set only for workloads of a scheduler alone.
     """
 
     workload: str
@@ -28,6 +30,8 @@ class Measurement:
     virtual_seconds_per_second: float | None = None
     cpu_seconds: float | None = None
     growth_mib: float | None = None
+    first_cycle_ms: float | None = None
+    p99_cycle_ms: float | None = None
 
 
 class IncompleteRunError(RuntimeError):

@@ -134,11 +134,13 @@ def claimed_volumes(prefix: str, count: int, namespace: str = "bench") -> Iterat
         )
 
 
-def claiming_pods(prefix: str, count: int, namespace: str = "bench") -> Iterator[Pod]:
-    """Yield `count` pods; each pod uses the claim with its own name."""
+def claiming_pods(
+    prefix: str, count: int, namespace: str = "bench", spec: Json | None = None
+) -> Iterator[Pod]:
+    """Yield `count` pods with `spec` as in `pods`; each pod uses the claim with its own name."""
+    spec = spec or requests("100m", "500Mi")
     for i in range(count):
         name = f"{prefix}-{i:05d}"
         volume = {"name": "data", "persistentVolumeClaim": {"claimName": name}}
-        spec = requests("100m", "500Mi", volumes=[volume])
         meta = {"name": name, "namespace": namespace, "uid": name}
-        yield decode_as(Pod, {"metadata": meta, "spec": spec})
+        yield decode_as(Pod, {"metadata": meta, "spec": spec | {"volumes": [volume]}})

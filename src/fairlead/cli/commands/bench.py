@@ -19,8 +19,10 @@ from fairlead.whatif.input.error import InputError
 TITLE: Final = "Upstream's workloads, engine only; the thresholds include an API server and etcd"
 WIDTH: Final = 120
 _HEADINGS: Final = (
-    "pods/s", "seconds", "CPU s", "peak MiB", "growth", "upstream", "times", "virtual s/s"
+    "pods/s", "seconds", "CPU s", "first ms", "p99 ms", "peak MiB", "growth", "upstream", "times",
+    "virtual s/s",
 )  # fmt: skip
+_OF_CYCLES: Final = ("first_cycle_ms", "p99_cycle_ms")
 # A name need only be similar in part, such as the part before the slash.
 NEAREST_CUTOFF: Final = 0.4
 
@@ -37,7 +39,9 @@ def bench(
     workload simulates a day in which one of three zones is down for an hour, with API objects,
     controllers and kubelets, and counts the evicted pods. A WhatIf workload runs `fairlead whatif`
     on a generated dump, and includes the time to parse it. The ClusterAutoscaler and Karpenter
-    workloads measure single decisions, and a day of a cluster that grows and shrinks.
+    workloads measure single decisions, and a day of a cluster that grows and shrinks. `first ms` is
+    the CPU time of the first scheduling cycle or batch session, and `p99 ms` is the 99th percentile
+    of the later ones.
 
     Try:
 
@@ -130,6 +134,7 @@ def _cells(result: Json) -> list[str]:
         f"{rate:,.0f}",
         f"{result['seconds']:.2f}",
         f"{result['cpu_seconds']:.2f}" if result["cpu_seconds"] else "-",
+        *(f"{result[one]:,.1f}" if result[one] else "-" for one in _OF_CYCLES),
         f"{result['peak_mib']:,.0f}",
         "-" if result["growth_mib"] is None else f"{result['growth_mib']:,.0f}",
         f"{threshold:,.0f}" if threshold else "-",

@@ -1,0 +1,55 @@
+"""TimedEngine: the first cycle apart, and the 99th percentile of the later ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.bench.measure import measure
+from fairlead.bench.timed_engine import TimedEngine, first_ms, p99_of_later_ms
+from fairlead.bench.workload import Setting, Workload
+from fairlead.testing.builders import make_node, make_pod
+
+
+class FakeEngine:
+    """Has always work due, which takes no time."""
+
+    def handle(self, stimulus, now):
+        return ["handled"]
+
+    def next_deadline(self):
+        return 7
+
+    def handle_deadline(self, now):
+        return ["done", now]
+
+
+def test_all_calls_reach_the_engine_and_cycles_are_measured():
+    """Only handle_deadline is measured."""
+    engine = TimedEngine(FakeEngine())
+    assert engine.handle(None, 0) == ["handled"]
+    assert engine.next_deadline() == 7
+    assert engine.handle_deadline(5) == ["done", 5]
+    assert len(engine.cycles_ns) == 1
+
+
+@pytest.mark.parametrize(
+    ("cycles_ms", "first", "p99"),
+    [
+        pytest.param([], None, None, id="without cycles, nothing is known"),
+        pytest.param([4], 4, None, id="a single cycle is the first"),
+        pytest.param([4, 1, 3, 2], 4, 3, id="of few later cycles, the longest counts"),
+        pytest.param([0, *range(200)], 0, 197, id="two of two hundred are longer"),
+    ],
+)
+def test_the_first_cycle_is_reported_apart(cycles_ms, first, p99):
+    """It often builds caches that the later ones use."""
+    cycles_ns = [ms * 1_000_000 for ms in cycles_ms]
+    assert (first_ms(cycles_ns), p99_of_later_ms(cycles_ns)) == (first, p99)
+
+
+def test_only_cycles_of_measured_pods_count():
+    """A cycle of an initial pod is not the first."""
+    setting = Setting([make_node("n", pods=4)], [make_pod("i")], [make_pod("a")])
+    found = measure(Workload("tiny", None, lambda: setting))
+    assert found.first_cycle_ms > 0
+    assert found.p99_cycle_ms is None
