@@ -22,7 +22,7 @@ OPENED_TOGETHER: Final = 50
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _LENGTH: Final = b"content-length: "
 _LAST_CHUNK: Final = b"0\r\n\r\n"
-_EVENT: Final = b'{"type":"'
+_END_OF_EVENT: Final = b"}\n"  # an event is a line; newlines inside of texts are escaped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +219,7 @@ class Watching(_Connection):
         """Prepare a watch that `request` opens."""
         self.events = 0
         self.arrived_at: list[float] = []  # when each event arrived
+        self._last = b""  # the last byte that arrived
         self._wanted = inf
         self._reached = asyncio.Event()
         self.opened = asyncio.Event()
@@ -230,9 +231,10 @@ class Watching(_Connection):
         self._transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
-        """Count the events; each is a line that begins with its type."""
+        """Count the events; each is a line."""
         self.opened.set()
-        arrived = data.count(_EVENT)
+        arrived = (self._last + data).count(_END_OF_EVENT)
+        self._last = data[-1:]
         self.events += arrived
         self.arrived_at += [perf_counter()] * arrived
         if self.events >= self._wanted:
