@@ -30,6 +30,11 @@ def original_name(pod: Pod) -> str:
     return pod.metadata.annotations.get(REPLACES, pod.metadata.name)
 
 
+def original_key(pod: Pod) -> str:
+    """Return `namespace/name` of the first incarnation of `pod`."""
+    return f"{pod.metadata.namespace}/{original_name(pod)}"
+
+
 def is_drain_requested(node: Node) -> bool:
     """Return whether the node's `fairlead.dev/drain` annotation requests a drain."""
     return node.metadata.annotations.get(DRAIN) == REQUESTED

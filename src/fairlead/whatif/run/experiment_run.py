@@ -12,7 +12,7 @@ taken, the steps and the outcome begin when it is complete.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -42,7 +42,6 @@ from fairlead.whatif.outcome.eviction_loop import eviction_loops
 from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.run_outcome import (
     Complaint,
-    PodCountSample,
     PodEnd,
     Recurrence,
     RunOutcome,
@@ -435,7 +434,7 @@ class ExperimentRun:
             pods=pods,
             preempted=tuple(one for one in recorder.preempted if one.at >= since),
             evicted=tuple(one for one in recorder.evicted if one.at >= since),
-            pdb_breaches=tuple(one for one in recorder.breaches if one.at >= since),
+            pdb_breaches=tuple(one for one in recorder.budgets.breaches if one.at >= since),
             undrained=undrained,
             skipped=tuple(self._skipped),
             complaints=tuple(
@@ -448,11 +447,11 @@ class ExperimentRun:
             nodes=nodes,
             allocations=allocations(nodes, self._engine.requested_before),
             priority_names=dict(recorder.priority_names),
-            samples=tuple(_samples_from(recorder.samples, since)),
+            samples=tuple(recorder.counts.samples_since(since)),
             choices_among_equals=recorder.choices,
             jobs=self._jobs.outcome(self._batch, self._cluster, world.now),
             outage=outage_outcome(
-                recorder.outage, since, pods, recorder.preempted, recorder.breaches
+                recorder.outage, since, pods, recorder.preempted, recorder.budgets.breaches
             ),
             drains=tuple(recorder.drains.progress(undrained)),
             notes=(*self._experiment.notes, *self._notes()),
@@ -552,19 +551,3 @@ def _autoscaler_of(engine: Engine) -> ClusterAutoscaler:
     )
 
     return engine.find(ClusterAutoscaler)
-
-
-# --- samples -------------------------------------------------------------------------------------
-
-
-def _samples_from(samples: Iterable[PodCountSample], since: Instant) -> Iterator[PodCountSample]:
-    """Yield the samples after `since`, and the last earlier sample of each priority."""
-    earlier: dict[int, PodCountSample] = {}
-    later: list[PodCountSample] = []
-    for one in samples:
-        if one.at <= since:
-            earlier[one.priority] = replace(one, at=since)
-        else:
-            later.append(one)
-    yield from earlier.values()
-    yield from later

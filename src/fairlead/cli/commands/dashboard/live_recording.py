@@ -81,7 +81,7 @@ class LiveRecording:
         self.revision += 1
         self._recorder.observe(change, self._clock.now())
         # Checked at each change, because a cluster may run for days without an open page.
-        if len(self._recorder.samples) > SAMPLES_MAX:
+        if len(self._recorder.counts.samples) > SAMPLES_MAX:
             self.restart()
 
     def page(self) -> Json:
@@ -105,7 +105,7 @@ class LiveRecording:
             pods=pods,
             preempted=tuple(recorder.preempted),
             evicted=tuple(recorder.evicted),
-            pdb_breaches=tuple(recorder.breaches),
+            pdb_breaches=tuple(recorder.budgets.breaches),
             undrained=(),
             skipped=(),
             complaints=(),
@@ -113,10 +113,10 @@ class LiveRecording:
             nodes=nodes,
             allocations=allocations(nodes, {}),
             priority_names=dict(recorder.priority_names),
-            samples=tuple(recorder.samples),
+            samples=tuple(recorder.counts.samples),
             choices_among_equals=recorder.choices,
             outage=outage_outcome(
-                recorder.outage, since, pods, recorder.preempted, recorder.breaches
+                recorder.outage, since, pods, recorder.preempted, recorder.budgets.breaches
             ),
             cluster_history=recorder.cluster_history(since),
         )

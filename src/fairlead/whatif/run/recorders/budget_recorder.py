@@ -1,14 +1,15 @@
-"""BudgetRecorder: records disruption budgets and the displaced pods that they cover."""
+"""BudgetRecorder: records disruption budgets, the displaced pods that they cover, and breaches."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from fairlead.api.objects import Pod, PodDisruptionBudget
 from fairlead.api.selector import selector_matches
 from fairlead.engine.core.instant import Instant
-from fairlead.whatif.outcome.run_outcome import BudgetHistory
+from fairlead.engine.workloads.annotation import original_key
+from fairlead.whatif.outcome.run_outcome import NODE_DELETED, BudgetHistory, PdbBreach
 
 
 @dataclass(slots=True)
@@ -27,10 +28,16 @@ class _Record:
 
 @dataclass(slots=True)
 class BudgetRecorder:
-    """Observes all versions of all budgets, and the displaced and refused pods that they cover."""
+    """Observes all versions of all budgets, and the displaced and refused pods that they cover.
 
+    `breaches` contains the pods that left although a budget did not allow it.
+    """
+
+    breaches: list[PdbBreach] = field(default_factory=list)
     _budgets: dict[str, dict[str, PodDisruptionBudget]] = field(default_factory=dict)
     _records: dict[str, _Record] = field(default_factory=dict)
+    _collected_at: Instant = -1  # last instant of pod garbage collection; `_allowed` is for it
+    _allowed: dict[str, int] = field(default_factory=dict)
 
     def observe(self, pdb: PodDisruptionBudget, now: Instant) -> None:
         """Record the status of `pdb`."""
@@ -56,19 +63,55 @@ class BudgetRecorder:
             if selector_matches(pdb.spec.selector, pod.metadata.labels):
                 yield pdb
 
-    def displaced(self, pod: Pod, key: str, now: Instant) -> None:
-        """Record that `pod`, with the key `key`, was preempted, evicted or deleted with its node.
+    def displaced(self, pod: Pod, now: Instant) -> None:
+        """Record that `pod` was preempted, evicted or deleted with its node.
 
         All budgets that select the pod are included, because a budget that allowed the eviction
         already counts the pod as disrupted.
         """
         for pdb in self._selecting(pod):
-            self._records[pdb.key].displaced.append((now, key))
+            self._records[pdb.key].displaced.append((now, original_key(pod)))
 
-    def refused(self, pod: Pod, key: str, now: Instant) -> None:
-        """Record that an eviction of `pod`, with the key `key`, was refused."""
+    def refused(self, pod: Pod, now: Instant) -> None:
+        """Record that an eviction of `pod` was refused."""
         for pdb in self.covering(pod):
-            self._records[pdb.key].refused[key] = now
+            self._records[pdb.key].refused[original_key(pod)] = now
+
+    def preempted(self, victims: Iterable[Pod], by: str, at: Instant) -> None:
+        """Record a breach for each victim beyond the disruptions that a budget allows.
+
+        `by` is the key of the preemptor. The victims are counted in the given order.
+        """
+        # upstream: plugins/defaultpreemption: filterPodsWithPDBViolation
+        allowed: dict[str, int] = {}
+        for pod in victims:
+            self._take(pod, allowed, by, at)
+
+    def evicted(self, pod: Pod, why: str, at: Instant) -> None:
+        """Record a breach of each budget that would have refused an eviction caused by a taint."""
+        self._take(pod, {}, why, at)
+
+    def collected(self, pod: Pod, at: Instant) -> None:
+        """Record a breach of each budget that loses too many pods because nodes were deleted.
+
+        Pod garbage collection deletes the pods of deleted nodes in one pass, before the status of a
+        budget can follow. So the pods of one instant are subtracted from the allowed disruptions.
+        """
+        if self._collected_at != at:
+            self._collected_at = at
+            self._allowed.clear()
+        self._take(pod, self._allowed, NODE_DELETED, at)
+
+    def _take(self, pod: Pod, allowed: dict[str, int], by: str, at: Instant) -> None:
+        """Subtract `pod` from the disruptions `allowed` of its budgets, and record the breaches.
+
+        A budget that is missing in `allowed` is added, with the disruptions of its status.
+        """
+        for pdb in self.covering(pod):
+            left = allowed.setdefault(pdb.key, pdb.status.disruptions_allowed) - 1
+            allowed[pdb.key] = left
+            if left < 0:
+                self.breaches.append(PdbBreach(pdb=pdb.key, pod=original_key(pod), by=by, at=at))
 
     def histories(self, since: Instant) -> Iterator[BudgetHistory]:
         """Yield the histories of budgets, sorted by name.

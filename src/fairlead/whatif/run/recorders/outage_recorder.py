@@ -31,7 +31,7 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsL
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.well_known import NOT_READY, TRUE, UNREACHABLE, ready_status
 from fairlead.engine.nodelifecycle.zones.zone_state import zone_key
-from fairlead.engine.workloads.annotation import original_name
+from fairlead.engine.workloads.annotation import original_key
 from fairlead.engine.workloads.drain.controller import WHY as DRAINED
 from fairlead.whatif.outcome.outage import (
     AffectedPodSample,
@@ -174,7 +174,7 @@ class OutageRecorder:
                 self._move(gone.metadata.name, "", None)
             case Pod():
                 self._drop(gone)
-                self._update(_key(gone))
+                self._update(original_key(gone))
                 self._sample_pods()
 
     # --- nodes -----------------------------------------------------------------------------
@@ -261,7 +261,7 @@ class OutageRecorder:
     def _record_pod(self, pod: Pod) -> None:
         uid, node = pod.metadata.uid, pod.spec.node_name
         before = self.pods.get(uid)
-        key = _key(pod)
+        key = original_key(pod)
         if before is None or before.spec.node_name != node:
             self._keys[uid] = key
             self._by_key[key][uid] = None
@@ -284,16 +284,16 @@ class OutageRecorder:
         uid = pod.metadata.uid
         self.pods.pop(uid, None)
         self._on_node.get(pod.spec.node_name, {}).pop(uid, None)
-        incarnations = self._by_key.get(_key(pod), {})
+        incarnations = self._by_key.get(original_key(pod), {})
         incarnations.pop(uid, None)
         if not incarnations:
-            self._by_key.pop(_key(pod), None)
+            self._by_key.pop(original_key(pod), None)
 
     def _mark_affected(self, pod: Pod) -> None:
         """Mark `pod` as affected, unless it has ended."""
         if is_terminal(pod):
             return
-        key, node = _key(pod), pod.spec.node_name
+        key, node = original_key(pod), pod.spec.node_name
         failed = self.failed_nodes.get(node)
         if failed is None:
             failed = self.failed_nodes[node] = FailedNode(self.now)
@@ -354,7 +354,9 @@ class OutageRecorder:
         return best, ""
 
     def _keys_on(self, node: str) -> Iterator[str]:
-        yield from dict.fromkeys(_key(self.pods[uid]) for uid in self._on_node.get(node, ()))
+        yield from dict.fromkeys(
+            original_key(self.pods[uid]) for uid in self._on_node.get(node, ())
+        )
 
     def _sample_pods(self) -> None:
         """Add a sample if states of pods have changed; replace a sample of the same instant."""
@@ -396,10 +398,6 @@ def _is_silent(node: Node) -> bool:
     except ValueError:
         return False
     return behaviour.mode in (Mode.STOPPED, Mode.PAUSED)
-
-
-def _key(pod: Pod) -> str:
-    return f"{pod.metadata.namespace}/{original_name(pod)}"
 
 
 def _relevant_fields(pod: Pod) -> tuple[str, str, bool]:

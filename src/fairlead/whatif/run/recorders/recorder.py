@@ -48,15 +48,12 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.loop_detector import cycle_text
-from fairlead.engine.workloads.annotation import original_name
+from fairlead.engine.workloads.annotation import original_key, original_name
 from fairlead.engine.workloads.drain.controller import WHY as DRAINED
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.run_outcome import (
-    NODE_DELETED,
     ClusterHistory,
     Evicted,
-    PdbBreach,
-    PodCountSample,
     PodEnd,
     Preempted,
     Recurrence,
@@ -67,10 +64,9 @@ from fairlead.whatif.run.recorders.budget_recorder import BudgetRecorder
 from fairlead.whatif.run.recorders.cluster_history_recorder import ClusterHistoryRecorder
 from fairlead.whatif.run.recorders.drain_recorder import DrainRecorder
 from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
+from fairlead.whatif.run.recorders.pod_count_recorder import PENDING, RUNNING, PodCountRecorder
 from fairlead.whatif.run.recorders.workload_recorder import WorkloadRecorder
 
-_PENDING = "pending"
-_RUNNING = "running"
 _OVER = ""
 _COMPLAINT_REASONS = ("FailedCreate", "ReplicaSetCreateError")
 
@@ -95,24 +91,12 @@ class _Track:
 
 
 @dataclass(slots=True)
-class Counts:
-    """Numbers of pods of one priority: pending and running now, preempted and evicted so far."""
-
-    pending: int = 0
-    running: int = 0
-    preempted: int = 0
-    evicted: int = 0
-
-
-@dataclass(slots=True)
 class Recorder:
     """A Reporter that also observes stimuli; `now` is the time of the last stimulus or deadline."""
 
     now: Instant
     preempted: list[Preempted] = field(default_factory=list)
     evicted: list[Evicted] = field(default_factory=list)
-    breaches: list[PdbBreach] = field(default_factory=list)
-    samples: list[PodCountSample] = field(default_factory=list)
     choices: int = 0
     complaints: dict[str, str] = field(default_factory=dict)  # {object: its first message}
     recurrences: list[Recurrence] = field(default_factory=list)
@@ -128,11 +112,7 @@ class Recorder:
     _tracks: dict[str, _Track] = field(default_factory=dict)  # {namespace/name: existing pod}
     _known: dict[str, _Track] = field(default_factory=dict)  # {uid: pod}, for all pods of the run
     _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated
-    _counts: dict[int, Counts] = field(default_factory=dict)
-    _collected_at: Instant = -1  # last instant of pod garbage collection; `_allowed` is for it
-    _allowed: dict[str, int] = field(default_factory=dict)
-    # While a snapshot is loaded: the priorities that must be sampled afterwards.
-    _unsampled: dict[int, None] | None = None
+    counts: PodCountRecorder = field(default_factory=PodCountRecorder)
     budgets: BudgetRecorder = field(default_factory=BudgetRecorder)
 
     # --- reports ------------------------------------------------------------------
@@ -177,7 +157,7 @@ class Recorder:
     def explain_waiting(self, why: Callable[[Pod], str]) -> None:
         """Set the reason of each pending pod without a reason to the result of `why`."""
         for track in self._tracks.values():
-            if track.state == _PENDING and not track.reason:
+            if track.state == PENDING and not track.reason:
                 track.reason = why(track.pod)
                 track.end = None
 
@@ -201,30 +181,14 @@ class Recorder:
                 )
             )
             self._leave_budgets(ref)
-            self._counts_of(victim.priority).preempted += 1
-            self._sample(victim.priority)
+            self.counts.preempted(victim.priority, self.now)
         if record.pdb_violations:
-            self._record_breaches(victims, by.key, record.at)
+            tracks = [self._known[ref.uid] for ref in victims if ref.uid in self._known]
+            self.budgets.preempted((track.pod for track in tracks), by.key, record.at)
 
     def _leave_budgets(self, ref: ObjectRef) -> None:
         if track := self._known.get(ref.uid):
-            self.budgets.displaced(track.pod, _original_key(track.pod), self.now)
-
-    def _record_breaches(self, victims: Iterable[ObjectRef], by: str, at: Instant) -> None:
-        """Record a breach for each victim beyond the disruptions that a budget allows.
-
-        The victims are counted in the given order.
-        """
-        # upstream: plugins/defaultpreemption: filterPodsWithPDBViolation
-        allowed: dict[str, int] = {}
-        for ref in victims:
-            track = self._known.get(ref.uid)
-            for pdb in () if track is None else self.budgets.covering(track.pod):
-                left = allowed.setdefault(pdb.key, pdb.status.disruptions_allowed) - 1
-                allowed[pdb.key] = left
-                if left < 0:
-                    pod = self._end(ref).key
-                    self.breaches.append(PdbBreach(pdb=pdb.key, pod=pod, by=by, at=at))
+            self.budgets.displaced(track.pod, self.now)
 
     def evicted_within_budgets(self, record: PodEvicted) -> None:
         """Record an eviction that a step made and that the budgets allowed."""
@@ -251,41 +215,20 @@ class Recorder:
                 tolerated_s=tolerated_s,
             )
         )
-        if not asks_budgets:
-            self._record_ignored_budgets(record)
+        if track is not None and not asks_budgets:
+            self.budgets.evicted(track.pod, record.why, record.at)
         self._leave_budgets(record.pod)
-        self._counts_of(pod.priority).evicted += 1
-        self._sample(pod.priority)
-
-    def _record_ignored_budgets(self, record: PodEvicted) -> None:
-        """Record a breach of each budget that would have refused an eviction caused by a taint."""
-        track = self._known.get(record.pod.uid)
-        if track is None:
-            return
-        for pdb in self.budgets.covering(track.pod):
-            if pdb.status.disruptions_allowed <= 0:
-                pod = self._end(record.pod).key
-                self.breaches.append(PdbBreach(pdb=pdb.key, pod=pod, by=record.why, at=record.at))
+        self.counts.evicted(pod.priority, self.now)
 
     def _on_collected(self, record: PodCollected) -> None:
-        """Record a breach of each budget that loses too many pods because nodes were deleted.
+        """Record that pod garbage collection deletes a pod, with the breaches of its budgets.
 
-        Pod garbage collection deletes the pods of deleted nodes in one pass, before the status of a
-        budget can follow. So the pods of one instant are subtracted from the allowed disruptions.
         Pods of DaemonSets are deleted with their node and do not count.
         """
         track = self._known.get(record.pod.uid)
         if track is None or _state_of(track.pod) == _OVER or is_daemon_pod(track.pod):
             return
-        if self._collected_at != record.at:
-            self._collected_at = record.at
-            self._allowed.clear()
-        for pdb in self.budgets.covering(track.pod):
-            self._allowed.setdefault(pdb.key, pdb.status.disruptions_allowed)
-            self._allowed[pdb.key] -= 1
-            if self._allowed[pdb.key] < 0:
-                pod = self._end_of(track).key
-                self.breaches.append(PdbBreach(pdb=pdb.key, pod=pod, by=NODE_DELETED, at=record.at))
+        self.budgets.collected(track.pod, record.at)
         self._leave_budgets(record.pod)
 
     def observe_commands(self, commands: Iterable[Command]) -> None:
@@ -314,7 +257,7 @@ class Recorder:
             case CommandFailed(EvictPod(pod=ref), _, message):
                 if track := self._known.get(ref.uid):
                     track.refusal = message
-                    self.budgets.refused(track.pod, _original_key(track.pod), now)
+                    self.budgets.refused(track.pod, now)
 
     def _see_conditions(self, one: ApiObject) -> bool:
         """Record a new version of a pod with the same phase that differs only in its status.
@@ -325,7 +268,7 @@ class Recorder:
         if track is None or not isinstance(one, Pod) or not _is_in_same_state(track.pod, one):
             return False
         node = one.spec.node_name
-        self.touched.add(_original_key(one))
+        self.touched.add(original_key(one))
         is_serving = self.outage.is_serving(node)
         self.workloads.pod_changed(track.pod, one, self.now, is_serving=is_serving)
         self.outage.replace_pod(one, self.now)
@@ -335,17 +278,14 @@ class Recorder:
 
     def _load(self, objects: Iterable[ApiObject]) -> None:
         """Record the objects of a snapshot, and one sample of each priority."""
-        unsampled: dict[int, None] = {}
-        self._unsampled = unsampled
+        self.counts.begin_load()
         self.history.is_loading = True
         for loaded in objects:
             self._record(loaded)
         self.history.is_loading = False
         for initial in self._tracks.values():
             initial.is_initial = True
-        self._unsampled = None
-        for priority in unsampled:
-            self._sample(priority)
+        self.counts.end_load(self.now)
 
     def _observe_outage(self, stimulus: Stimulus, now: Instant) -> None:
         """Record changes of nodes, and the readiness of pods whose node starts or stops to work."""
@@ -359,7 +299,7 @@ class Recorder:
                     self.workloads.node_changed(self.outage.pods_on(name), now, is_serving=after)
             case ObjectDeleted(Node() as node):
                 pods = self.outage.pods_on(node.metadata.name)
-                self.touched.update(map(_original_key, pods))
+                self.touched.update(map(original_key, pods))
                 self.workloads.node_changed(pods, now, is_serving=False)
                 self.outage.observe(stimulus, now)
             case _:
@@ -369,14 +309,14 @@ class Recorder:
         """Record the transition of a pod; must be called before the other records are updated."""
         match stimulus:
             case ObjectChanged(Pod() as pod):
-                self.touched.add(_original_key(pod))
+                self.touched.add(original_key(pod))
                 known = self._tracks.get(pod.key)
                 is_same = known is not None and known.pod.metadata.uid == pod.metadata.uid
                 before = known.pod if known is not None and is_same else None
                 is_serving = self.outage.is_serving(pod.spec.node_name)
                 self.workloads.pod_changed(before, pod, self.now, is_serving=is_serving)
             case ObjectDeleted(Pod() as pod):
-                self.touched.add(_original_key(pod))
+                self.touched.add(original_key(pod))
                 self.workloads.pod_changed(pod, None, self.now, is_serving=False)
 
     def _record(self, changed: ApiObject) -> None:
@@ -437,7 +377,7 @@ class Recorder:
         by_key: dict[str, _Track] = {}
         for key in sorted(self._tracks):
             track = self._tracks[key]
-            original = _original_key(track.pod)
+            original = original_key(track.pod)
             other = by_key.get(original)
             if other is None or _liveness(other.pod) <= _liveness(track.pod):
                 by_key[original] = track
@@ -454,7 +394,7 @@ class Recorder:
     def are_placed(self, keys: Iterable[str]) -> bool:
         """Return whether all pods in `keys` (`namespace/name`) exist and none is pending."""
         tracks = map(self._tracks.get, keys)
-        return all(one is not None and one.state != _PENDING for one in tracks)
+        return all(one is not None and one.state != PENDING for one in tracks)
 
     def waits(self, begin: Instant) -> list[PodWait]:
         """Return the waits of pods that were bound at or after `begin` or still wait.
@@ -463,10 +403,10 @@ class Recorder:
         """
         found: list[tuple[Pod, Instant, Instant | None]]
         found = [(pod, since, until) for pod, since, until in self._bound if until >= begin]
-        pending = sorted(key for key, one in self._tracks.items() if one.state == _PENDING)
+        pending = sorted(key for key, one in self._tracks.items() if one.state == PENDING)
         found += [(self._tracks[key].pod, self._tracks[key].pending_since, None) for key in pending]
         return [
-            PodWait(_original_key(pod), workload_of(pod), max(since, begin), until, group_name(pod))
+            PodWait(original_key(pod), workload_of(pod), max(since, begin), until, group_name(pod))
             for pod, since, until in found
             if not is_daemon_pod(pod) and not is_static(pod)
         ]
@@ -499,44 +439,17 @@ class Recorder:
 
     def _enter(self, track: _Track, state: str) -> None:
         if track.state != state:
-            if track.state == _PENDING and state == _RUNNING:
+            if track.state == PENDING and state == RUNNING:
                 self._bound.append((track.pod, track.pending_since, self.now))
             self._leave(track)
             track.state = state
-            self._shift(track, +1)
+            if state != _OVER:
+                self.counts.shift(pod_priority(track.pod), state, +1, self.now)
 
     def _leave(self, track: _Track | None) -> None:
         if track is not None and track.state != _OVER:
-            self._shift(track, -1)
+            self.counts.shift(pod_priority(track.pod), track.state, -1, self.now)
             track.state = _OVER
-
-    def _shift(self, track: _Track, by: int) -> None:
-        if track.state == _OVER:
-            return
-        priority = pod_priority(track.pod)
-        counts = self._counts_of(priority)
-        setattr(counts, track.state, getattr(counts, track.state) + by)
-        self._sample(priority)
-
-    def _counts_of(self, priority: int) -> Counts:
-        found = self._counts.get(priority)
-        if found is None:
-            found = self._counts[priority] = Counts()
-        return found
-
-    def _sample(self, priority: int) -> None:
-        """Record the current counts; they replace a sample of the same instant and priority."""
-        if self._unsampled is not None:
-            self._unsampled[priority] = None
-            return
-        counts, at = self._counts_of(priority), self.now
-        sample = PodCountSample(
-            at, priority, counts.pending, counts.running, counts.preempted, counts.evicted
-        )
-        if self.samples and (self.samples[-1].at, self.samples[-1].priority) == (at, priority):
-            self.samples[-1] = sample
-        else:
-            self.samples.append(sample)
 
     def _end_of(self, track: _Track) -> PodEnd:
         if track.end is None:
@@ -554,7 +467,7 @@ class Recorder:
 def _state_of(pod: Pod) -> str:
     if is_terminal(pod) or is_terminating(pod):
         return _OVER
-    return _RUNNING if pod.spec.node_name else _PENDING
+    return RUNNING if pod.spec.node_name else PENDING
 
 
 def _is_in_same_state(before: Pod, after: Pod) -> bool:
@@ -567,10 +480,6 @@ def _liveness(pod: Pod) -> int:
     if is_terminating(pod):
         return 0
     return 1 if is_terminal(pod) else 2
-
-
-def _original_key(pod: Pod) -> str:
-    return f"{pod.metadata.namespace}/{original_name(pod)}"
 
 
 def _new_end(track: _Track, requests: Mapping[str, int]) -> PodEnd:

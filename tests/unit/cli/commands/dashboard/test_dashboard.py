@@ -358,5 +358,5 @@ def test_a_recording_starts_anew_without_an_open_page(monkeypatch):
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
         cluster.store.create(pod, cluster.clock.now())
     assert recording.revision >= 20
-    assert len(recording._recorder.samples) <= 3 + 1
+    assert len(recording._recorder.counts.samples) <= 3 + 1
     recording.close()

@@ -1,0 +1,91 @@
+"""PodCountRecorder: counts the pods of each priority, and samples the counts when they change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.outcome.run_outcome import PodCountSample
+
+PENDING: Final = "pending"
+RUNNING: Final = "running"
+
+
+@dataclass(slots=True)
+class _Counts:
+    """Numbers of pods of one priority: pending and running now, preempted and evicted so far."""
+
+    pending: int = 0
+    running: int = 0
+    preempted: int = 0
+    evicted: int = 0
+
+
+@dataclass(slots=True)
+class PodCountRecorder:
+    """Counts pods by priority. Each change of a count adds a sample."""
+
+    samples: list[PodCountSample] = field(default_factory=list)
+    _counts: dict[int, _Counts] = field(default_factory=dict)
+    # While a snapshot is loaded: the priorities that must be sampled afterwards.
+    _unsampled: dict[int, None] | None = None
+
+    def begin_load(self) -> None:
+        """Take no samples until `end_load`."""
+        self._unsampled = {}
+
+    def end_load(self, now: Instant) -> None:
+        """Take one sample of each priority whose counts have changed since `begin_load`."""
+        unsampled, self._unsampled = self._unsampled, None
+        for priority in unsampled or ():
+            self._sample(priority, now)
+
+    def shift(self, priority: int, state: str, by: int, now: Instant) -> None:
+        """Add `by` to the number of pods in `state`, which is `PENDING` or `RUNNING`."""
+        counts = self._counts_of(priority)
+        setattr(counts, state, getattr(counts, state) + by)
+        self._sample(priority, now)
+
+    def preempted(self, priority: int, now: Instant) -> None:
+        """Count one preempted pod."""
+        self._counts_of(priority).preempted += 1
+        self._sample(priority, now)
+
+    def evicted(self, priority: int, now: Instant) -> None:
+        """Count one evicted pod."""
+        self._counts_of(priority).evicted += 1
+        self._sample(priority, now)
+
+    def samples_since(self, since: Instant) -> Iterator[PodCountSample]:
+        """Yield the samples after `since`, and the last earlier sample of each priority."""
+        earlier: dict[int, PodCountSample] = {}
+        later: list[PodCountSample] = []
+        for one in self.samples:
+            if one.at <= since:
+                earlier[one.priority] = replace(one, at=since)
+            else:
+                later.append(one)
+        yield from earlier.values()
+        yield from later
+
+    def _counts_of(self, priority: int) -> _Counts:
+        found = self._counts.get(priority)
+        if found is None:
+            found = self._counts[priority] = _Counts()
+        return found
+
+    def _sample(self, priority: int, now: Instant) -> None:
+        """Record the current counts; they replace a sample of the same instant and priority."""
+        if self._unsampled is not None:
+            self._unsampled[priority] = None
+            return
+        counts = self._counts_of(priority)
+        sample = PodCountSample(
+            now, priority, counts.pending, counts.running, counts.preempted, counts.evicted
+        )
+        if self.samples and (self.samples[-1].at, self.samples[-1].priority) == (now, priority):
+            self.samples[-1] = sample
+        else:
+            self.samples.append(sample)

@@ -1,0 +1,39 @@
+"""Pod counts over time."""
+
+from __future__ import annotations
+
+from fairlead.whatif.outcome.run_outcome import PodCountSample
+from fairlead.whatif.run.recorders.pod_count_recorder import PENDING, RUNNING, PodCountRecorder
+
+
+def test_changes_at_one_instant_are_one_sample():
+    """The report shows a point of each priority per instant."""
+    recorder = PodCountRecorder()
+    recorder.shift(0, PENDING, +1, now=5)
+    recorder.shift(0, PENDING, -1, now=5)
+    recorder.shift(0, RUNNING, +1, now=5)
+    recorder.preempted(0, now=6)
+    assert recorder.samples == [
+        PodCountSample(5, 0, pending=0, running=1, preempted=0, evicted=0),
+        PodCountSample(6, 0, pending=0, running=1, preempted=1, evicted=0),
+    ]
+
+
+def test_a_load_is_one_sample_of_each_priority():
+    """All pods of a snapshot are loaded at one instant, in any order of priorities."""
+    recorder = PodCountRecorder()
+    recorder.begin_load()
+    for priority in (0, 7, 0):
+        recorder.shift(priority, RUNNING, +1, now=1)
+    assert recorder.samples == []
+    recorder.end_load(now=1)
+    assert [(one.priority, one.running) for one in recorder.samples] == [(0, 2), (7, 1)]
+
+
+def test_samples_since_begin_with_the_counts_at_that_time():
+    """The last earlier sample of each priority counts from the beginning on."""
+    recorder = PodCountRecorder()
+    recorder.shift(0, PENDING, +1, now=1)
+    recorder.evicted(0, now=2)
+    recorder.shift(3, RUNNING, +1, now=9)
+    assert [(one.at, one.priority) for one in recorder.samples_since(4)] == [(4, 0), (9, 3)]
