@@ -19,8 +19,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.json import Json
-from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import condition
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import DAEMON_SET, DEVICE_TAINT_RULE, POD, kind_of
 from fairlead.apiserver.registry.store import Store
@@ -31,13 +29,10 @@ from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.engine.core.reporter import PodEvicted, Reporter
 from fairlead.engine.core.stimulus import CommandFailed, FailureReason, ObjectsLoaded, Stimulus
 from fairlead.engine.engine import Engine
-from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
-from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
 from fairlead.whatif.outcome.eviction_loop import eviction_loops
 from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.run_outcome import (
@@ -55,6 +50,7 @@ from fairlead.whatif.run.allocation import (
     nodes_at_end,
     requested_in,
 )
+from fairlead.whatif.run.controllers import controllers_of
 from fairlead.whatif.run.endless_instant import EndlessInstant, standstill
 from fairlead.whatif.run.experiment import Experiment, with_topology_labels
 from fairlead.whatif.run.outage_outcome import outage_outcome
@@ -63,7 +59,6 @@ from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.recorders.gang_recorder import GangRecorder
 from fairlead.whatif.run.recorders.job_recorder import (
     JobRecorder,
-    missing_queue,
     missing_queue_notes,
 )
 from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
@@ -79,9 +74,6 @@ from fairlead.worlds.perform import perform
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 if TYPE_CHECKING:
-    from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
-    from fairlead.engine.autoscaling.karpenter.controller import Karpenter
-    from fairlead.engine.batch.controller import Batch
     from fairlead.worlds.decision_log import Logging
     from fairlead.worlds.metrics import SchedulerMetrics
 
@@ -216,13 +208,9 @@ class ExperimentRun:
         engine = build_engine(config, self._decision_log or reporter)
         self._cluster = engine.cluster
         self._recorder.requests_of = RequestsByShape(engine.cluster).of
-        self._scheduler = engine.find(Scheduler)
-        self._pod_autoscalers = engine.find(HorizontalPodAutoscalers)
-        self._batch = None if experiment.batch is None else _batch_of(engine)
-        self._karpenter = None if experiment.karpenter is None else _karpenter_of(engine)
-        self._autoscaler = None if experiment.autoscaler is None else _autoscaler_of(engine)
+        self._controllers = controllers_of(engine, experiment)
         if self._metrics is not None:
-            self._metrics.waiting = self._scheduler.queue
+            self._metrics.waiting = self._controllers.scheduler.queue
         endless = EndlessInstant(experiment.source, self._wanted)
         self._engine = _RecordedEngine(engine, self._recorder, self._jobs.gangs, endless)
         self._world = SimulatedWorld(
@@ -369,13 +357,7 @@ class ExperimentRun:
         world = self._world
         if self._done == len(self._experiment.steps) and self._is_fulfilled():
             return True
-        if self._batch is not None and self._batch.next_deadline() is not None:
-            return False
-        if self._recorder.outage.is_waiting() or self._pod_autoscalers.is_waiting():
-            return False
-        if self._karpenter is not None and self._karpenter.is_waiting():
-            return False
-        if self._autoscaler is not None and self._autoscaler.is_waiting(world.now):
+        if self._recorder.outage.is_waiting() or self._controllers.is_waiting(world.now):
             return False
         return (
             self._done == len(self._experiment.steps)
@@ -389,30 +371,9 @@ class ExperimentRun:
             return True
         return filled is not None and self._recorder.workloads.placed[filled[0]] >= filled[1]
 
-    def _why_waiting(self, pod: Pod) -> str:
-        """Return the reason why a pod is pending although the scheduler has not tried it.
-
-        The reason is the message of the PreEnqueue plugin that gates the pod, the pod's condition
-        PodScheduled, a missing queue of the batch scheduler, or a binding that waits.
-        """
-        queued = self._scheduler.queue.find(pod.key)
-        if queued is None:
-            node = self._scheduler.binding_node(pod.key)
-            if node:
-                return f"placed on {node}, where its volumes or devices are not ready"
-            if self._batch is not None and (queue := missing_queue(self._batch, pod)):
-                return f'queue "{queue}" does not exist'
-            scheduled = condition(pod, "PodScheduled")
-            return "" if scheduled is None else scheduled.message
-        if not queued.gated_by:
-            return ""
-        served = self._scheduler.served[pod.spec.scheduler_name]
-        status = served.framework.run_pre_enqueue(queued.info)
-        return "" if status is None else status.message
-
     def _outcome(self) -> RunOutcome:
         recorder, world, settled = self._recorder, self._world, self._is_quiet()
-        recorder.explain_waiting(self._why_waiting)
+        recorder.explain_waiting(self._controllers.why_waiting)
         open_ended = self._experiment.duration is None and settled
         rest = self._rest(settled=settled)
         since = self._start + (self._experiment.steps_begin or rest.after or 0)
@@ -449,7 +410,7 @@ class ExperimentRun:
             priority_names=dict(recorder.priority_names),
             samples=tuple(recorder.counts.samples_since(since)),
             choices_among_equals=recorder.choices,
-            jobs=self._jobs.outcome(self._batch, self._cluster, world.now),
+            jobs=self._jobs.outcome(self._controllers.batch, self._cluster, world.now),
             outage=outage_outcome(
                 recorder.outage, since, pods, recorder.preempted, recorder.budgets.breaches
             ),
@@ -460,9 +421,9 @@ class ExperimentRun:
             budgets=tuple(recorder.budgets.histories(since)),
             touched=frozenset(recorder.touched),
             rest=rest,
-            autoscaling=self._autoscaling(since, until),
+            autoscaling=self._controllers.autoscaling(since, until),
             waits=tuple(recorder.waits(since)),
-            pod_autoscalers=pod_autoscaler_outcomes(self._pod_autoscalers, since),
+            pod_autoscalers=pod_autoscaler_outcomes(self._controllers.pod_autoscalers, since),
             cluster_history=recorder.cluster_history(since),
         )
 
@@ -480,19 +441,6 @@ class ExperimentRun:
             ready = None if one.workload is None else workloads.get(one.workload)
             if one.at >= since and (ready is None or one.times > ready.wanted):
                 yield one
-
-    def _autoscaling(self, since: Instant, until: Instant) -> AutoscalingOutcome | None:
-        if self._autoscaler is None and self._karpenter is None:
-            return None
-        from fairlead.whatif.run.autoscaling import (  # noqa: PLC0415
-            autoscaling_outcome,
-            karpenter_outcome,
-        )
-
-        if self._autoscaler is not None:
-            return autoscaling_outcome(self._autoscaler, since, until)
-        assert self._karpenter is not None
-        return karpenter_outcome(self._karpenter, since, until)
 
     def _rest(self, *, settled: bool) -> Rest:
         """Return the time at which the cluster came to rest; AT_REST if `steps_begin` is set."""
@@ -515,9 +463,9 @@ class ExperimentRun:
 
         Only the dump of a server can lack kinds, so other inputs lead to no notes about kinds.
         """
-        if self._batch is not None:
-            yield from missing_queue_notes(self._batch)
-        yield from unloaded_note(self._pod_autoscalers)
+        if self._controllers.batch is not None:
+            yield from missing_queue_notes(self._controllers.batch)
+        yield from unloaded_note(self._controllers.pod_autoscalers)
         if not self._experiment.scheduler.version.device_taint_rules:
             yield from [IGNORED_RULES] if self._world.store.list(DEVICE_TAINT_RULE) else ()
         unchecked = self._world.admission.unchecked
@@ -528,26 +476,3 @@ class ExperimentRun:
         if unchecked.webhooks:
             names = ", ".join(f"{name} ({count})" for name, count in unchecked.webhooks.items())
             yield f"Admission webhooks are not called; these would have been, so often: {names}."
-
-
-# --- controllers that few runs have; importing them takes as long as a small answer -------------
-
-
-def _batch_of(engine: Engine) -> Batch:
-    from fairlead.engine.batch.controller import Batch  # noqa: PLC0415
-
-    return engine.find(Batch)
-
-
-def _karpenter_of(engine: Engine) -> Karpenter:
-    from fairlead.engine.autoscaling.karpenter.controller import Karpenter  # noqa: PLC0415
-
-    return engine.find(Karpenter)
-
-
-def _autoscaler_of(engine: Engine) -> ClusterAutoscaler:
-    from fairlead.engine.autoscaling.cluster_autoscaler.controller import (  # noqa: PLC0415
-        ClusterAutoscaler,
-    )
-
-    return engine.find(ClusterAutoscaler)

@@ -1,0 +1,111 @@
+"""RunControllers: the controllers of an engine that a run asks about its progress and outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import condition
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.engine import Engine
+from fairlead.engine.scheduling.controller import Scheduler
+from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
+from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
+from fairlead.whatif.run.experiment import Experiment
+from fairlead.whatif.run.recorders.job_recorder import missing_queue
+
+if TYPE_CHECKING:
+    from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
+    from fairlead.engine.autoscaling.karpenter.controller import Karpenter
+    from fairlead.engine.batch.controller import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class RunControllers:
+    """The controllers of one run; None for the controllers that the run does not have."""
+
+    scheduler: Scheduler
+    pod_autoscalers: HorizontalPodAutoscalers
+    batch: Batch | None
+    karpenter: Karpenter | None
+    autoscaler: ClusterAutoscaler | None
+
+    def is_waiting(self, now: Instant) -> bool:
+        """Return whether any controller waits for a time at which it will change something."""
+        if self.batch is not None and self.batch.next_deadline() is not None:
+            return True
+        if self.pod_autoscalers.is_waiting():
+            return True
+        if self.karpenter is not None and self.karpenter.is_waiting():
+            return True
+        return self.autoscaler is not None and self.autoscaler.is_waiting(now)
+
+    def why_waiting(self, pod: Pod) -> str:
+        """Return the reason why a pod is pending although the scheduler has not tried it.
+
+        The reason is the message of the PreEnqueue plugin that gates the pod, the pod's condition
+        PodScheduled, a missing queue of the batch scheduler, or a binding that waits.
+        """
+        queued = self.scheduler.queue.find(pod.key)
+        if queued is None:
+            node = self.scheduler.binding_node(pod.key)
+            if node:
+                return f"placed on {node}, where its volumes or devices are not ready"
+            if self.batch is not None and (queue := missing_queue(self.batch, pod)):
+                return f'queue "{queue}" does not exist'
+            scheduled = condition(pod, "PodScheduled")
+            return "" if scheduled is None else scheduled.message
+        if not queued.gated_by:
+            return ""
+        served = self.scheduler.served[pod.spec.scheduler_name]
+        status = served.framework.run_pre_enqueue(queued.info)
+        return "" if status is None else status.message
+
+    def autoscaling(self, since: Instant, until: Instant) -> AutoscalingOutcome | None:
+        """Return the nodes that were added and removed; None without an autoscaler of nodes."""
+        if self.autoscaler is None and self.karpenter is None:
+            return None
+        from fairlead.whatif.run.autoscaling import (  # noqa: PLC0415
+            autoscaling_outcome,
+            karpenter_outcome,
+        )
+
+        if self.autoscaler is not None:
+            return autoscaling_outcome(self.autoscaler, since, until)
+        assert self.karpenter is not None
+        return karpenter_outcome(self.karpenter, since, until)
+
+
+def controllers_of(engine: Engine, experiment: Experiment) -> RunControllers:
+    """Return the controllers of `engine`, which was built for `experiment`."""
+    return RunControllers(
+        scheduler=engine.find(Scheduler),
+        pod_autoscalers=engine.find(HorizontalPodAutoscalers),
+        batch=None if experiment.batch is None else _batch_of(engine),
+        karpenter=None if experiment.karpenter is None else _karpenter_of(engine),
+        autoscaler=None if experiment.autoscaler is None else _autoscaler_of(engine),
+    )
+
+
+# --- controllers that few runs have; importing them takes as long as a small answer -------------
+
+
+def _batch_of(engine: Engine) -> Batch:
+    from fairlead.engine.batch.controller import Batch  # noqa: PLC0415
+
+    return engine.find(Batch)
+
+
+def _karpenter_of(engine: Engine) -> Karpenter:
+    from fairlead.engine.autoscaling.karpenter.controller import Karpenter  # noqa: PLC0415
+
+    return engine.find(Karpenter)
+
+
+def _autoscaler_of(engine: Engine) -> ClusterAutoscaler:
+    from fairlead.engine.autoscaling.cluster_autoscaler.controller import (  # noqa: PLC0415
+        ClusterAutoscaler,
+    )
+
+    return engine.find(ClusterAutoscaler)
