@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.api.json import Json
-from fairlead.apiserver.error import ApiError, conflict
+from fairlead.apiserver.error import STALE, ApiError, conflict
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.strategies.table import strategy_of
+
+RV_ON_CREATE: Final = "resourceVersion should not be set on objects to be created"
 
 
 def require(kind: Kind, obj: Json, *, uid: str | None, resource_version: str | None) -> None:
@@ -49,6 +53,28 @@ def require_uid(kind: Kind, obj: Json, uid: str) -> None:
             f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
             f"UID in object meta: {meta.get('uid', '')}",
         )
+
+
+def require_same_version(kind: Kind, old: Json, new: Json) -> None:
+    """Refuse an update of `old` to `new` with another uid or resourceVersion.
+
+    A missing uid or resourceVersion, and the resourceVersion "0", match every object. Raises
+    ApiError 409.
+    """
+    before, meta = old["metadata"], new["metadata"]
+    require_uid(kind, old, meta.get("uid", ""))
+    if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
+        raise conflict(kind, before.get("namespace", ""), before["name"], STALE)
+
+
+def require_no_version(obj: Json) -> None:
+    """Refuse a new object with a resourceVersion, which is a number other than 0.
+
+    Raises ApiError 500.
+    """
+    version = obj["metadata"].get("resourceVersion", "")
+    if version.isascii() and version.isdecimal() and version.strip("0"):
+        raise ApiError("", 500, RV_ON_CREATE)
 
 
 def _storage_prefix(kind: Kind) -> str:

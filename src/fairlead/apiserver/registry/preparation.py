@@ -1,7 +1,8 @@
-"""Sets the metadata and status that the server owns when an object is created or updated.
+"""Sets the fields that the server owns when an object is created or updated.
 
-The server sets uid, timestamps and generation. If status is a subresource, a new object does not
-keep the status that the client sent. An update of the whole object does not change its status.
+The server sets uid, timestamps and generation, and what the strategy of the kind adds. If status is
+a subresource, a new object does not keep the status that the client sent. An update of the whole
+object does not change its status.
 
 upstream: apiserver/pkg/registry/rest/{create,update}.go:BeforeCreate, BeforeUpdate
 """
@@ -12,7 +13,12 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.registry.strategy import FieldPath, MirroredField, ResourceStrategy
+from fairlead.apiserver.registry.strategy import (
+    FieldPath,
+    MirroredField,
+    PreparationContext,
+    ResourceStrategy,
+)
 
 _SERVERS_METADATA: Final = (
     "uid",
@@ -93,6 +99,22 @@ def with_spec(old: Json, spec: Json) -> Json:
         return old
     meta = {**old["metadata"], "generation": old["metadata"].get("generation", 0) + 1}
     return {**old, "metadata": meta, "spec": spec}
+
+
+def created_by(strategy: ResourceStrategy, obj: Json, context: PreparationContext) -> Json:
+    """Return the new object `obj` with the fields that its strategy sets."""
+    if strategy.prepare_for_create is not None:
+        obj = strategy.prepare_for_create(obj, context)
+    return with_null_lists(strategy.null_when_empty, obj)
+
+
+def updated_by(
+    strategy: ResourceStrategy, old: Json, new: Json, context: PreparationContext
+) -> Json:
+    """Return `new`, an update of `old`, with the fields that its strategy sets or restores."""
+    if strategy.prepare_for_update is not None:
+        new = strategy.prepare_for_update(old, new, context)
+    return with_null_lists(strategy.null_when_empty, new)
 
 
 def with_null_lists(paths: tuple[FieldPath, ...], obj: Json) -> Json:

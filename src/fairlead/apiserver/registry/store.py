@@ -29,7 +29,7 @@ from fairlead.apiserver.admission.suspension import SupersededError, Suspendable
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.conversion.kind_conversion import pruned_for_storage
-from fairlead.apiserver.error import STALE, ApiError, already_exists, conflict, not_found
+from fairlead.apiserver.error import STALE, already_exists, conflict, not_found
 from fairlead.apiserver.kind import POD, Kind, kind_of
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.registry import snapshot_load
@@ -43,12 +43,18 @@ from fairlead.apiserver.registry.deletion import (
     with_garbage_finalizer,
 )
 from fairlead.apiserver.registry.id_source import ATTEMPTS_MAX, IdSource, generated_name
-from fairlead.apiserver.registry.precondition import require, require_uid
+from fairlead.apiserver.registry.precondition import (
+    require,
+    require_no_version,
+    require_same_version,
+    require_uid,
+)
 from fairlead.apiserver.registry.preparation import (
+    created_by,
     prepared_for_create,
     prepared_for_status_update,
     prepared_for_update,
-    with_null_lists,
+    updated_by,
 )
 from fairlead.apiserver.registry.registry import Registry
 from fairlead.apiserver.registry.simulation import SIMULATION
@@ -65,7 +71,6 @@ _ADMISSION: Final[tuple[AdmissionPlugin, ...]] = (
     DefaultTolerationSeconds(),
 )
 
-RV_ON_CREATE: Final = "resourceVersion should not be set on objects to be created"
 # The options with which controllers delete objects.
 IN_BACKGROUND: Final = Deletion(policy="Background")
 
@@ -188,8 +193,7 @@ class Store:
             self.registry.validator.validate(kind, self.registry.rules(kind), obj)
         meta = obj["metadata"]
         namespace, name = meta.get("namespace", ""), meta["name"]
-        if _is_version(meta.get("resourceVersion", "")):
-            raise ApiError("", 500, RV_ON_CREATE)
+        require_no_version(obj)
         # 3. Managed fields, then the plugins that may change the object.
         obj = write.tracked(None, obj)
         attributes = self.admission.attributes(Operation.CREATE, kind, obj, write=write)
@@ -208,7 +212,7 @@ class Store:
             timestamp=format_timestamp(now),
             zero_status=self.registry.zero_status(kind),
         )
-        version, obj = self.version, _created(strategy, new, preparation)
+        version, obj = self.version, created_by(strategy, new, preparation)
         # 6. Warn, run the validating plugins, and check that the name is free.
         _warn(strategy, None, obj, write)
         yield from self.admission.validate(attributes.with_object(obj))
@@ -220,7 +224,7 @@ class Store:
             raise already_exists(
                 kind, namespace, name, terminating=going, is_generated=is_generated
             )
-        if self.version != version and _created(strategy, new, preparation) != obj:
+        if self.version != version and created_by(strategy, new, preparation) != obj:
             # for example, another request has taken its cluster IP
             raise SupersededError(kind, obj)
         # 7. Store it.
@@ -254,7 +258,7 @@ class Store:
         strategy = self.registry.strategy(kind)
         preparation = PreparationContext(self.storage, now, dry_run=write.dry_run)
         # 1. Preconditions.
-        _require_same_version(kind, old, new)
+        require_same_version(kind, old, new)
         # 2. Defaults and managed fields, then the plugins that may change the object.
         new = write.tracked(old, self.registry.default(kind, new))
         attributes = self.admission.attributes(
@@ -267,12 +271,12 @@ class Store:
         require_same_end(kind, old, new)
         # 4. Keep the server's fields, and what the strategy keeps.
         sent = prepared_for_update(kind, strategy, old, new)
-        version, new = self.version, _updated(strategy, old, sent, preparation)
+        version, new = self.version, updated_by(strategy, old, sent, preparation)
         # 5. Validate, warn, and run the validating plugins.
         self.registry.validator.validate_update(kind, self.registry.rules(kind), old, new)
         _warn(strategy, old, new, write)
         yield from self.admission.validate(attributes.with_object(new))
-        if self.version != version and _updated(strategy, old, sent, preparation) != new:
+        if self.version != version and updated_by(strategy, old, sent, preparation) != new:
             raise SupersededError(kind, new)
         # 6. Store it.
         return self.commit(kind, old, new, write=write)
@@ -300,7 +304,7 @@ class Store:
         if prepare is not None:
             new = prepare(old, new, format_timestamp(now))
         # 2. Preconditions.
-        _require_same_version(kind, old, new)
+        require_same_version(kind, old, new)
         # 3. Defaults and managed fields, then everything except status and some metadata from
         # `old`.
         new = write.tracked(old, self.registry.default(kind, new))
@@ -529,39 +533,7 @@ def _begin_create(strategy: ResourceStrategy, obj: Json, preparation: Preparatio
         strategy.begin_create(obj, preparation)
 
 
-def _created(strategy: ResourceStrategy, obj: Json, preparation: PreparationContext) -> Json:
-    """Return a new object after its strategy has set fields."""
-    if strategy.prepare_for_create is not None:
-        obj = strategy.prepare_for_create(obj, preparation)
-    return with_null_lists(strategy.null_when_empty, obj)
-
-
-def _updated(
-    strategy: ResourceStrategy, old: Json, new: Json, preparation: PreparationContext
-) -> Json:
-    """Return an updated object after its strategy has set or restored fields."""
-    if strategy.prepare_for_update is not None:
-        new = strategy.prepare_for_update(old, new, preparation)
-    return with_null_lists(strategy.null_when_empty, new)
-
-
-def _require_same_version(kind: Kind, old: Json, new: Json) -> None:
-    """Refuse a write whose uid or resourceVersion differs from that of `old`.
-
-    Raises ApiError 409.
-    """
-    before, meta = old["metadata"], new["metadata"]
-    require_uid(kind, old, meta.get("uid", ""))
-    if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
-        raise conflict(kind, before.get("namespace", ""), before["name"], STALE)
-
-
 def _warn(strategy: ResourceStrategy, old: Json | None, new: Json, write: Write) -> None:
     if strategy.warnings is not None:
         for text in strategy.warnings(old, new):
             write.warn(text)
-
-
-def _is_version(text: str) -> bool:
-    """Return whether `text` is the resourceVersion of an object: a number other than 0."""
-    return text.isascii() and text.isdecimal() and text.strip("0") != ""
