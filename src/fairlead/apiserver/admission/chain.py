@@ -1,5 +1,8 @@
 """The admission plugins of a server that has clients, and the order in which the plugins run.
 
+`minimal` has the plugins that every store runs. `simulation` runs a part of these plugins, in the
+same order.
+
 upstream: pkg/kubeapiserver/options/plugins.go:AllOrderedPlugins
 """
 
@@ -8,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from fairlead.apiserver.admission.attributes import AdmissionPlugin
+from fairlead.apiserver.admission.minimal import minimal_admission
 from fairlead.apiserver.admission.plugins.certificate_signing_request import (
     CertificateSigningRequests,
 )
 from fairlead.apiserver.admission.plugins.default_ingress_class import DefaultIngressClass
-from fairlead.apiserver.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
 from fairlead.apiserver.admission.plugins.disabled_fields import (
     WORKLOAD_AWARE_PREEMPTION,
     DisabledFields,
@@ -33,7 +36,6 @@ from fairlead.apiserver.admission.plugins.pod_group import (
 from fairlead.apiserver.admission.plugins.pod_resize_validator import PodResizeValidator
 from fairlead.apiserver.admission.plugins.pod_security import PodSecurity
 from fairlead.apiserver.admission.plugins.pod_topology_labels import PodTopologyLabels
-from fairlead.apiserver.admission.plugins.priority import Priority
 from fairlead.apiserver.admission.plugins.rbac_escalation import RbacEscalation
 from fairlead.apiserver.admission.plugins.runtime_class import RuntimeClass, RuntimeClassOverhead
 from fairlead.apiserver.admission.plugins.service_account import ServiceAccount
@@ -75,8 +77,9 @@ def served_admission(
         NodeRestriction(),
         TaintNodesByCondition(),
         PodSecurity(),
-        Priority(preemption_policies=preemption_policies, group_priorities=group_priorities),
-        DefaultTolerationSeconds(),
+        *minimal_admission(
+            preemption_policies=preemption_policies, group_priorities=group_priorities
+        ),
         DefaultStorageClass(),
         StorageObjectInUseProtection(),
         PodGroupProtection(),

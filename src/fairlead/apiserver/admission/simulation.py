@@ -9,29 +9,26 @@ server always has. A plugin that looks up such a kind is skipped unless the snap
     RuntimeClass   listed if there is at least one RuntimeClass
 
 A real server has already admitted the objects of the snapshot, so most plugins do not run for them.
-Priority and DefaultTolerationSeconds run, because pods may have been written by hand. These plugins
-are left out: plugins that check users, pod resizes or PodGroups; DisabledFields, because a
-simulation keeps every field of its input; StorageObjectInUseProtection, because no controller
-removes its finalizers; and PodTopologyLabels, which changes pods when they are bound.
+Those of `minimal_admission` run, because pods may have been written by hand. `NOT_SIMULATED` names
+the plugins that are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, AdmissionPlugin, Operation
+from fairlead.apiserver.admission.minimal import minimal_admission
 from fairlead.apiserver.admission.plugins.default_ingress_class import DefaultIngressClass
-from fairlead.apiserver.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
 from fairlead.apiserver.admission.plugins.limit_ranger import LimitRanger
 from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from fairlead.apiserver.admission.plugins.persistent_volume_claim_resize import (
     PersistentVolumeClaimResize,
 )
 from fairlead.apiserver.admission.plugins.pod_security import PodSecurity
-from fairlead.apiserver.admission.plugins.priority import Priority
 from fairlead.apiserver.admission.plugins.runtime_class import RuntimeClass, RuntimeClassOverhead
 from fairlead.apiserver.admission.plugins.service_account import DEFAULT_ACCOUNT, ServiceAccount
 from fairlead.apiserver.admission.plugins.storage import DefaultStorageClass
@@ -44,6 +41,23 @@ from fairlead.apiserver.storage.storage import Storage
 Completed = Callable[[Kind, Json], Json]
 
 SYSTEM_NAMESPACE: Final = "kube-system"
+_USERS: Final = "checks users"
+_RUNNING_PODS: Final = "checks changes of running pods"
+_POD_GROUPS: Final = "checks PodGroups"
+# The plugins of a server that a simulation leaves out, with the reason.
+NOT_SIMULATED: Final[Mapping[str, str]] = {
+    "NodeRestriction": _USERS,
+    "StorageObjectInUseProtection": "no controller of a simulation removes its finalizers",
+    "PodGroupProtection": _POD_GROUPS,
+    "CertificateSigningRequests": _USERS,
+    "PodTopologyLabels": "changes pods when they are bound",
+    "NodeDeclaredFeatureValidator": _RUNNING_PODS,
+    "PodResizeValidator": _RUNNING_PODS,
+    "DisabledFields": "a simulation keeps every field of its input",
+    "PodGroupWorkloadExists": _POD_GROUPS,
+    "RbacEscalation": _USERS,
+    "PolicyAuthorization": _USERS,
+}
 
 
 @dataclass(slots=True)
@@ -87,10 +101,9 @@ class SimulatedAdmission:
                 _IfListed(accounts, None, SERVICE_ACCOUNT, self.unchecked),
                 TaintNodesByCondition(),
             ),
-            Priority(
+            *minimal_admission(
                 preemption_policies=preemption_policies, group_priorities=group_priorities
-            ),  # both also admit hand-written pods of a snapshot
-            DefaultTolerationSeconds(),
+            ),
             _OfRequests(
                 DefaultStorageClass(),
                 _IfListed(RuntimeClass(), None, RUNTIME_CLASS, self.unchecked),
@@ -113,12 +126,12 @@ class _OfRequests:
     """Runs `plugins` in order for requests, but not for the objects of a snapshot."""
 
     def __init__(self, *plugins: AdmissionPlugin) -> None:
-        self._plugins = plugins
+        self.plugins = plugins
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         if attributes.operation is Operation.LOAD:
             return attributes.obj
-        for plugin in self._plugins:
+        for plugin in self.plugins:
             admitted = plugin.admit(attributes, storage)
             if admitted is not attributes.obj:
                 attributes = attributes.with_object(_object(admitted))

@@ -23,8 +23,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import AdmissionPlugin, Operation
-from fairlead.apiserver.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
-from fairlead.apiserver.admission.plugins.priority import Priority
+from fairlead.apiserver.admission.minimal import minimal_admission
 from fairlead.apiserver.admission.suspension import SupersededError, SuspendableMethod, WebhookCalls
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.condition import with_conditions
@@ -65,12 +64,7 @@ from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StoredChan
 Objects = list[Json]
 Changes = list[StoredChange]
 
-# The minimal admission of a store: the plugins that set what scheduling reads.
-_ADMISSION: Final[tuple[AdmissionPlugin, ...]] = (
-    Priority(),  # before anything that looks at a pod's priority
-    DefaultTolerationSeconds(),
-)
-
+_ADMISSION: Final = minimal_admission()
 # The options with which controllers delete objects.
 IN_BACKGROUND: Final = Deletion(policy="Background")
 

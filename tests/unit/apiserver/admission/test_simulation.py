@@ -1,0 +1,51 @@
+"""The plugins of a simulation are those of a server, in a server's order."""
+
+from __future__ import annotations
+
+from fairlead.apiserver.admission.chain import served_admission
+from fairlead.apiserver.admission.simulation import NOT_SIMULATED, SimulatedAdmission
+
+WEBHOOKS = "webhooks are counted instead of called"
+
+
+def names_of(plugin):
+    """Names of the plugins that `plugin` runs: it may be a plugin, or wrap others."""
+    if hasattr(plugin, "plugins"):
+        return [name for one in plugin.plugins for name in names_of(one)]
+    if hasattr(plugin, "load"):
+        return names_of(plugin.load())
+    if hasattr(plugin, "otherwise"):
+        return names_of(plugin.plugin)
+    if hasattr(plugin, "unchecked"):
+        return [WEBHOOKS]
+    return [type(plugin).__name__]
+
+
+def served(*, checks_only):
+    return [
+        WEBHOOKS if name == "ValidatingAdmissionWebhook" else name
+        for one in served_admission(str)
+        if getattr(one, "CHECKS_ONLY", False) is checks_only
+        and (name := type(one).__name__) not in (*NOT_SIMULATED, "MutatingAdmissionWebhook")
+    ]
+
+
+def simulated(*, checks_only):
+    plugins = SimulatedAdmission(str, lambda _, obj: obj).plugins
+    groups = [one for one in plugins if getattr(one, "CHECKS_ONLY", False) is checks_only]
+    return [name for one in groups for name in names_of(one)]
+
+
+def test_mutating_plugins():
+    """A new plugin of a server is simulated too, or has a reason in NOT_SIMULATED."""
+    assert simulated(checks_only=False) == served(checks_only=False)
+
+
+def test_validating_plugins():
+    """They run after all mutating plugins; ResourceQuota is the last."""
+    assert simulated(checks_only=True) == served(checks_only=True)
+
+
+def test_left_out_plugins_exist():
+    """A removed or renamed plugin leaves no reason behind."""
+    assert set(NOT_SIMULATED) <= {type(one).__name__ for one in served_admission(str)}
