@@ -106,7 +106,7 @@ def _queue(
         "allocated": _amounts(session, allocated),
         "request": _amounts(session, found.request),
         "share": _rounded(found.share),
-        "overused": plugin.is_overused(found.queue),
+        "overused": plugin.overused(found.queue),
     }
 
 

@@ -24,7 +24,7 @@ from fairlead.engine.batch.nodes.preparations import Preparations
 from fairlead.engine.batch.nodes.room import Room, RoomView, RuleSums
 from fairlead.engine.batch.nodes.room_fit import FUTURE, LEAVING, NOW, NodePresence, RoomFit, Source
 from fairlead.engine.batch.plugins.registry import PLUGINS, Factory, PluginContext
-from fairlead.engine.batch.session.plugin import BatchPlugin, FiltersNodes, ScoresNodes
+from fairlead.engine.batch.session.plugin import BatchPlugin, NodePrioritizers, Predicate
 from fairlead.engine.batch.session.session import ChoicesByView, NodeChoices, Policy
 from fairlead.engine.batch.session.tier import NODE_ORDER, PREDICATE, PluginOption, Tiers
 from fairlead.engine.core.instant import DurationNs, seconds
@@ -184,8 +184,8 @@ def _filters(
     found: list[SchedulerPlugin] = []
     for option in _options(config, PREDICATE):
         plugin = plugins[option.name]
-        if isinstance(plugin, FiltersNodes):
-            found += plugin.node_filters(handle)
+        if isinstance(plugin, Predicate):
+            found += plugin.predicates(handle)
     if not config.defects.has(Defect.AFFINITY_FOREIGN_POD):
         return found
     narrow = AffinityOfJobs(jobs, handle.cluster)
@@ -200,8 +200,8 @@ def _scorers(
     found: list[tuple[SchedulerPlugin, int]] = []
     for option in _options(config, NODE_ORDER):
         plugin = plugins[option.name]
-        if isinstance(plugin, ScoresNodes):
-            found += plugin.node_scorers(handle)
+        if isinstance(plugin, NodePrioritizers):
+            found += plugin.node_prioritizers(handle)
     return found
 
 

@@ -55,7 +55,7 @@ def queue_usage(session: Session, plugin: Proportion, found: QueueShare) -> Queu
         allocated={names[c]: found.allocated_of(c) for c in columns},
         request={names[c]: found.request.get(c, 0) for c in columns},
         share=found.share,
-        is_overused=plugin.is_overused(found.queue),
+        is_overused=plugin.overused(found.queue),
     )
 
 

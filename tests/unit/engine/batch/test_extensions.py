@@ -34,13 +34,13 @@ class LastFirst:
         self.mark = context.arguments["mark"]
         self.heard = []
 
-    def open(self, session):
+    def on_session_open(self, session):
         self.heard.append("open")
 
-    def job_key(self, job):
+    def job_order(self, job):
         return tuple(-ord(letter) for letter in job.id)
 
-    def objection(self, job):
+    def job_valid(self, job):
         refused = job.id.endswith("refused")
         return Unschedulable("Mine", "by my leave") if refused else None
 
@@ -50,7 +50,7 @@ class LastFirst:
     def deallocated(self, task):
         self.heard.append(f"-{task.key}")
 
-    def node_filters(self, handle):
+    def predicates(self, handle):
         return [NotOn(self.mark)]
 
 

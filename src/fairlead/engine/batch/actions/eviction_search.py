@@ -33,7 +33,7 @@ from fairlead.engine.batch.defect import BatchDefects, Defect
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.nodes.room import Bools, Ints
-from fairlead.engine.batch.session.plugin import SparesFromPreemption, SparesFromReclaim
+from fairlead.engine.batch.session.plugin import PreemptableJobs, ReclaimableJobs
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import TaskOperations
 from fairlead.engine.batch.session.tier import Tiers, Voters
@@ -66,15 +66,15 @@ PREEMPTION: Final = EvictionKind(
     "preempt",
     lambda tiers: tiers.preempt_voters,
     lambda plugin, task, candidates: plugin.preemptable(task, candidates),
-    SparesFromPreemption,
-    lambda plugin, taker, jobs: plugin.givers_to_preemption(taker, jobs),
+    PreemptableJobs,
+    lambda plugin, taker, jobs: plugin.preemptable_jobs(taker, jobs),
 )
 RECLAIM: Final = EvictionKind(
     "reclaim",
     lambda tiers: tiers.reclaim_voters,
     lambda plugin, task, candidates: plugin.reclaimable(task, candidates),
-    SparesFromReclaim,
-    lambda plugin, taker, jobs: plugin.givers_to_reclaim(taker, jobs),
+    ReclaimableJobs,
+    lambda plugin, taker, jobs: plugin.reclaimable_jobs(taker, jobs),
 )
 
 

@@ -42,7 +42,7 @@ class Binpack:
             if name:
                 self._weights[name] = _number(arguments.get(f"{_RESOURCES}.{name}"))
 
-    def node_scorers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
+    def node_prioritizers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
         """Return the scorer, unless its weight is 0."""
         scorer = PackedScore(handle.cluster.table, self._weights, self._best)
         return [(scorer, self._weight)] if self._weight else []

@@ -31,7 +31,7 @@ class Drf:
         """Start empty; shares are valid after `open`."""
         self._total: Total = ()
 
-    def open(self, session: Session) -> None:
+    def on_session_open(self, session: Session) -> None:
         """Compute the total resources of the cluster."""
         self._total = cluster_total(session.room, session.rules)
 
@@ -39,7 +39,7 @@ class Drf:
         """Return the job's current dominant share."""
         return dominant_share(job.held, self._total)
 
-    def job_key(self, job: JobInfo) -> float:
+    def job_order(self, job: JobInfo) -> float:
         """Return the sort key of a job: a job with a smaller share comes first."""
         return self.share_of(job)
 

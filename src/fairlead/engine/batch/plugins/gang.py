@@ -28,19 +28,19 @@ class Gang:
         self._counts_each_alone = defects.has(Defect.GANG_VICTIMS_NOT_CUMULATIVE)
         self._last_may_go = defects.has(Defect.GANG_MIN_ONE_EVICTABLE)
 
-    def job_key(self, job: JobInfo) -> bool:
+    def job_order(self, job: JobInfo) -> bool:
         """Return the sort key of a job: jobs that are not ready come first."""
         return job.is_ready
 
-    def is_ready(self, job: JobInfo) -> bool:
+    def job_ready(self, job: JobInfo) -> bool:
         """Return whether at least the minimum number of members have a node or have succeeded."""
         return job.is_ready
 
-    def is_pipelined(self, job: JobInfo) -> bool:
+    def job_pipelined(self, job: JobInfo) -> bool:
         """Return whether at least the minimum number of members are ready or pipelined."""
         return job.is_pipelined
 
-    def objection(self, job: JobInfo) -> Unschedulable | None:
+    def job_valid(self, job: JobInfo) -> Unschedulable | None:
         """Return an objection if the job has too few valid members, else None."""
         valid, minimum = job.valid_count, job.min_available
         if valid >= minimum:
@@ -64,7 +64,7 @@ class Gang:
         """Return the candidates that `preemptable` would return."""
         return self._surplus(candidates)
 
-    def givers_to_preemption(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+    def preemptable_jobs(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
         """Return the jobs with more ready members than the minimum.
 
         Jobs with minMember 1 are included if they may lose their last member (`preemptable`).
@@ -73,9 +73,9 @@ class Gang:
             job for job in jobs if job.ready_count > job.min_available or self._last_may_go_of(job)
         ]
 
-    def givers_to_reclaim(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return the jobs that `givers_to_preemption` would return."""
-        return self.givers_to_preemption(taker, jobs)
+    def reclaimable_jobs(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+        """Return the jobs that `preemptable_jobs` would return."""
+        return self.preemptable_jobs(taker, jobs)
 
     def _last_may_go_of(self, job: JobInfo) -> bool:
         return self._last_may_go and job.min_available == 1

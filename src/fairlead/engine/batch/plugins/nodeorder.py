@@ -26,7 +26,7 @@ class Nodeorder:
             (name, _number(arguments.get(key), default)) for name, key, default in rules.scorers
         ]
 
-    def node_scorers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
+    def node_prioritizers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
         """Return the scorers with a nonzero weight."""
         return [
             (score_facet(build_scheduler_plugin(name, handle)), weight)

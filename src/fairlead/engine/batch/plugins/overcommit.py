@@ -40,7 +40,7 @@ class Overcommit:
         self._columns = ResourceColumns()
         self._left: dict[int, float] = {}
 
-    def open(self, session: Session) -> None:
+    def on_session_open(self, session: Session) -> None:
         """Compute the amounts that groups can still be admitted for.
 
         These are the cluster's capacity times the factor, minus the usage of pods and the
@@ -61,12 +61,12 @@ class Overcommit:
         for column, amount in amounts:
             self._left[column] = self._left.get(column, 0) - amount
 
-    def may_enqueue(self, job: JobInfo) -> bool:
+    def job_enqueueable(self, job: JobInfo) -> bool:
         """Return whether every resource in the group's minResources is still available."""
         needs = needs_of(job, self._columns)
         return all(amount <= self._left.get(column, 0) for column, amount in needs)
 
-    def enqueued(self, job: JobInfo) -> None:
+    def job_enqueued(self, job: JobInfo) -> None:
         """Subtract the group's minResources from the available resources."""
         self._take(needs_of(job, self._columns))
 

@@ -34,7 +34,7 @@ class Predicates:
             at = self._names.index("InterPodAffinity")
             self._names[at:at] = wanted
 
-    def node_filters(self, handle: BatchHandle) -> list[SchedulerPlugin]:
+    def predicates(self, handle: BatchHandle) -> list[SchedulerPlugin]:
         """Return the selected Filter plugins, preceded by the check of the number of pods."""
         built = (build_scheduler_plugin(name, handle) for name in self._names)
         return [MaxPods(), *map(filter_facet, built)]

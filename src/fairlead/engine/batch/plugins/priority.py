@@ -20,11 +20,11 @@ class Priority:
         """Read from `defects` whether tasks of the same job are compared."""
         self._compares_tasks = not defects.has(Defect.INTRA_JOB_PRIORITY)
 
-    def task_key(self, task: TaskInfo) -> int:
+    def task_order(self, task: TaskInfo) -> int:
         """Return the sort key of a task: a higher priority comes first."""
         return -task.priority
 
-    def job_key(self, job: JobInfo) -> int:
+    def job_order(self, job: JobInfo) -> int:
         """Return the sort key of a job: a higher priority comes first."""
         return -job.priority
 
@@ -38,7 +38,7 @@ class Priority:
         """
         return [task for task in candidates if self._is_lower(task, preemptor)]
 
-    def givers_to_preemption(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+    def preemptable_jobs(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
         """Return the jobs with a lower priority than `taker`.
 
         The result includes `taker` itself if tasks of the same job are compared.

@@ -74,7 +74,7 @@ class Proportion:
 
     # --- the session -----------------------------------------------------------------------
 
-    def open(self, session: Session) -> None:
+    def on_session_open(self, session: Session) -> None:
         """Divide the cluster between the queues with jobs or a guarantee, and their ancestors."""
         self._slack = session.rules.slack
         self._columns = session.table.resources
@@ -171,16 +171,16 @@ class Proportion:
 
     # --- queries ---------------------------------------------------------------------------
 
-    def queue_key(self, queue: QueueInfo) -> tuple[float, ...]:
+    def queue_order(self, queue: QueueInfo) -> tuple[float, ...]:
         """Return the sort key of a queue: the shares from its highest ancestor to itself."""
         return tuple(found.share for found in self._lines.get(queue.name, ()))
 
-    def is_overused(self, queue: QueueInfo) -> bool:
+    def overused(self, queue: QueueInfo) -> bool:
         """Return whether the queue has its deserved amount of every resource."""
         found = self.shares[queue.name]
         return self._covers(found, found.deserved, found.allocated)
 
-    def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
+    def allocatable(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Return whether the queue can take `task` and stay within its limits.
 
         The limits are the capabilities of the queue and its ancestors. The queue's deserved amounts
@@ -230,7 +230,7 @@ class Proportion:
                 left[task.job.queue] = without
         return victims
 
-    def givers_to_reclaim(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+    def reclaimable_jobs(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
         """Return the jobs whose queue has its deserved amount, or more, of at least one resource.
 
         Under the defect reclaim-all-dims, return all jobs.
@@ -247,7 +247,7 @@ class Proportion:
             for c, whole in found.deserved.items()
         )
 
-    def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
+    def preemptive(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Return whether the queue is below its deserved amount of all resources of `task`.
 
         If the queue had its deserved amount of one of these resources, another queue could reclaim
@@ -261,7 +261,7 @@ class Proportion:
 
     # --- admission -------------------------------------------------------------------------
 
-    def may_enqueue(self, job: JobInfo) -> bool:
+    def job_enqueueable(self, job: JobInfo) -> bool:
         """Return whether the queue and its ancestors can admit `job` within their capabilities.
 
         Allocated amounts, the expected amounts of admitted jobs and the job's minResources count.
@@ -271,7 +271,7 @@ class Proportion:
         needs = needs_of(job, self._columns)
         return all(_has_room(found, needs) for found in self._lines[job.queue])
 
-    def enqueued(self, job: JobInfo) -> None:
+    def job_enqueued(self, job: JobInfo) -> None:
         """Add the job's minResources to the expected amounts of its queue and the ancestors."""
         self._expect(job.queue, needs_of(job, self._columns))
 

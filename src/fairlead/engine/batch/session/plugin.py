@@ -1,8 +1,19 @@
 """The Protocols that batch plugins implement.
 
 A plugin is a class with a `name` and the methods of one or more Protocols. `Tiers` checks which
-Protocols it implements. A plugin defines an order by a sort key: the item with the smallest key
-comes first. The Protocol `Opens`, whose method gets the session, is in the module of `Session`.
+Protocols it implements. Protocols and methods have the names of the functions that a plugin of
+kube-batch or Volcano registers with the session, as in the scheduling framework:
+
+    AddJobOrderFn          JobOrder.job_order
+    AddPreemptiveFn        Preemptive.preemptive
+    AddPredicateFn         Predicate.predicates, which returns scheduler plugins
+    AddNodePrioritizers    NodePrioritizers.node_prioritizers, scheduler plugins with weights
+    AddEventHandler        EventHandler.allocated, EventHandler.deallocated
+
+An order is a sort key instead of a comparison: the item with the smallest key comes first. The
+Protocol `OnSessionOpen`, whose method gets the session, is in the module of `Session`.
+
+upstream: pkg/scheduler/framework/session_plugins.go
 """
 
 from __future__ import annotations
@@ -36,7 +47,7 @@ class BatchPlugin(Protocol):
 
 
 @runtime_checkable
-class Listens(BatchPlugin, Protocol):
+class EventHandler(BatchPlugin, Protocol):
     """A plugin that tracks the resources that tasks hold."""
 
     def allocated(self, task: TaskInfo) -> None:
@@ -52,7 +63,7 @@ class Listens(BatchPlugin, Protocol):
 class JobOrder(BatchPlugin, Protocol):
     """A plugin that orders the jobs of a queue."""
 
-    def job_key(self, job: JobInfo) -> Any:
+    def job_order(self, job: JobInfo) -> Any:
         """Return the sort key of `job`; the job with the smallest key is served first."""
         ...
 
@@ -61,7 +72,7 @@ class JobOrder(BatchPlugin, Protocol):
 class QueueOrder(BatchPlugin, Protocol):
     """A plugin that orders queues."""
 
-    def queue_key(self, queue: QueueInfo) -> Any:
+    def queue_order(self, queue: QueueInfo) -> Any:
         """Return the sort key of `queue`; the queue with the smallest key is served first."""
         ...
 
@@ -70,7 +81,7 @@ class QueueOrder(BatchPlugin, Protocol):
 class TaskOrder(BatchPlugin, Protocol):
     """A plugin that orders the tasks of a job."""
 
-    def task_key(self, task: TaskInfo) -> Any:
+    def task_order(self, task: TaskInfo) -> Any:
         """Return the sort key of `task`; the smallest key is served first and evicted last."""
         ...
 
@@ -79,7 +90,7 @@ class TaskOrder(BatchPlugin, Protocol):
 class JobReady(BatchPlugin, Protocol):
     """A plugin that decides whether a job may be bound."""
 
-    def is_ready(self, job: JobInfo) -> bool:
+    def job_ready(self, job: JobInfo) -> bool:
         """Return whether enough members have a node."""
         ...
 
@@ -88,7 +99,7 @@ class JobReady(BatchPlugin, Protocol):
 class JobPipelined(BatchPlugin, Protocol):
     """A plugin that decides whether evictions for a job are worthwhile."""
 
-    def is_pipelined(self, job: JobInfo) -> bool:
+    def job_pipelined(self, job: JobInfo) -> bool:
         """Return whether enough members have a node or are pipelined."""
         ...
 
@@ -97,8 +108,8 @@ class JobPipelined(BatchPlugin, Protocol):
 class JobValid(BatchPlugin, Protocol):
     """A plugin that excludes jobs for which a search is useless."""
 
-    def objection(self, job: JobInfo) -> Unschedulable | None:
-        """Return the reason to exclude `job` from this session, or None."""
+    def job_valid(self, job: JobInfo) -> Unschedulable | None:
+        """Return the reason to exclude `job` from this session, or None if it is valid."""
         ...
 
 
@@ -106,7 +117,7 @@ class JobValid(BatchPlugin, Protocol):
 class Overused(BatchPlugin, Protocol):
     """A plugin that decides whether a queue has its whole share."""
 
-    def is_overused(self, queue: QueueInfo) -> bool:
+    def overused(self, queue: QueueInfo) -> bool:
         """Return whether the queue must not get more resources."""
         ...
 
@@ -115,7 +126,7 @@ class Overused(BatchPlugin, Protocol):
 class Allocatable(BatchPlugin, Protocol):
     """A plugin that limits the amount of resources that a queue can hold."""
 
-    def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
+    def allocatable(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Return whether the queue stays within its limits if `task` is placed."""
         ...
 
@@ -149,28 +160,28 @@ class Reclaimable(BatchPlugin, Protocol):
 
 
 @runtime_checkable
-class SparesFromPreemption(BatchPlugin, Protocol):
+class PreemptableJobs(BatchPlugin, Protocol):
     """A `Preemptable` that can exclude whole jobs, so that fewer members have to be examined."""
 
-    def givers_to_preemption(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+    def preemptable_jobs(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
         """Return the jobs whose tasks `preemptable` may choose as victims for `taker`."""
         ...
 
 
 @runtime_checkable
-class SparesFromReclaim(BatchPlugin, Protocol):
+class ReclaimableJobs(BatchPlugin, Protocol):
     """A `Reclaimable` that can exclude whole jobs, so that fewer members have to be examined."""
 
-    def givers_to_reclaim(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+    def reclaimable_jobs(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
         """Return the jobs whose tasks `reclaimable` may choose as victims for `taker`."""
         ...
 
 
 @runtime_checkable
-class MayReclaim(BatchPlugin, Protocol):
+class Preemptive(BatchPlugin, Protocol):
     """A plugin that decides which tasks may reclaim from other queues."""
 
-    def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
+    def preemptive(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Return whether tasks of other queues may be evicted for `task` of `queue`."""
         ...
 
@@ -179,7 +190,7 @@ class MayReclaim(BatchPlugin, Protocol):
 class JobEnqueueable(BatchPlugin, Protocol):
     """A plugin that decides whether a group is admitted (the action enqueue)."""
 
-    def may_enqueue(self, job: JobInfo) -> bool:
+    def job_enqueueable(self, job: JobInfo) -> bool:
         """Return whether this plugin's limit allows the admission of the job's minResources.
 
         `overcommit` limits them by the cluster, and `proportion` by the queue's capability.
@@ -191,7 +202,7 @@ class JobEnqueueable(BatchPlugin, Protocol):
 class JobEnqueued(BatchPlugin, Protocol):
     """A plugin that tracks the admitted groups."""
 
-    def enqueued(self, job: JobInfo) -> None:
+    def job_enqueued(self, job: JobInfo) -> None:
         """Record that `job` has just been admitted."""
         ...
 
@@ -218,18 +229,18 @@ class BatchHandle(Handle, Protocol):
 
 
 @runtime_checkable
-class FiltersNodes(BatchPlugin, Protocol):
+class Predicate(BatchPlugin, Protocol):
     """A plugin that provides scheduler plugins to filter nodes."""
 
-    def node_filters(self, handle: BatchHandle) -> list[SchedulerPlugin]:
+    def predicates(self, handle: BatchHandle) -> list[SchedulerPlugin]:
         """Return the Filter plugins; they must not check resources, which the session does."""
         ...
 
 
 @runtime_checkable
-class ScoresNodes(BatchPlugin, Protocol):
+class NodePrioritizers(BatchPlugin, Protocol):
     """A plugin that provides scheduler plugins to score nodes."""
 
-    def node_scorers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
+    def node_prioritizers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
         """Return pairs (Score plugin, weight)."""
         ...

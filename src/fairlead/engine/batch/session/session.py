@@ -27,7 +27,7 @@ from fairlead.engine.batch.nodes.node_choice import NodeChoice
 from fairlead.engine.batch.nodes.preparations import Preparations
 from fairlead.engine.batch.nodes.room import Ints, Room, RoomView
 from fairlead.engine.batch.rules import BatchRules
-from fairlead.engine.batch.session.plugin import BatchPlugin, Listens, Unschedulable
+from fairlead.engine.batch.session.plugin import BatchPlugin, EventHandler, Unschedulable
 from fairlead.engine.batch.session.tier import Tiers
 from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant
@@ -53,10 +53,10 @@ class SessionStep:
 
 
 @runtime_checkable
-class Opens(BatchPlugin, Protocol):
+class OnSessionOpen(BatchPlugin, Protocol):
     """A plugin that is called when a session opens."""
 
-    def open(self, session: Session) -> None:
+    def on_session_open(self, session: Session) -> None:
         """Prepare for `session`; discard the state of earlier sessions."""
         ...
 
@@ -179,7 +179,7 @@ class Session:
         self.observer: Observer = NO_OBSERVER
         self.reporter: Reporter = SilentReporter()
         self._placed: dict[str, TaskInfo] = {}
-        self._listeners = [p for p in policy.tiers.plugins if isinstance(p, Listens)]
+        self._listeners = [p for p in policy.tiers.plugins if isinstance(p, EventHandler)]
 
     # --- open and close --------------------------------------------------------------------
 
@@ -198,8 +198,8 @@ class Session:
         if not self.defects.has(Defect.JOBVALID_NOOP):
             self._find_objections()
         for plugin in self.tiers.plugins:
-            if isinstance(plugin, Opens):
-                plugin.open(self)
+            if isinstance(plugin, OnSessionOpen):
+                plugin.on_session_open(self)
 
     def _find_objections(self) -> None:
         """Record the reasons of plugins to exclude jobs from this session."""

@@ -29,9 +29,9 @@ from fairlead.engine.batch.session.plugin import (
     JobPipelined,
     JobReady,
     JobValid,
-    MayReclaim,
     Overused,
     Preemptable,
+    Preemptive,
     QueueOrder,
     Reclaimable,
     TaskOrder,
@@ -50,7 +50,7 @@ NODE_ORDER: Final = "enableNodeOrder"
 # Volcano's names, in its spelling.
 OVERUSED: Final = "enabledOverused"
 ALLOCATABLE: Final = "enabledAllocatable"
-MAY_RECLAIM: Final = "enablePreemptive"
+PREEMPTIVE: Final = "enablePreemptive"
 JOB_ENQUEUED: Final = "enableJobEnqueued"
 # Volcano's names for functions that no plugin here implements.
 WITHOUT_EFFECT: Final = (
@@ -74,7 +74,7 @@ SWITCHES: Final = (
     NODE_ORDER,
     OVERUSED,
     ALLOCATABLE,
-    MAY_RECLAIM,
+    PREEMPTIVE,
     JOB_ENQUEUED,
     *WITHOUT_EFFECT,
 )
@@ -113,7 +113,7 @@ class Tiers:
         self._valid: list[JobValid] = self._flat(JobValid, None)
         self._overused: list[Overused] = self._flat(Overused, OVERUSED)
         self._allocatable: list[Allocatable] = self._flat(Allocatable, ALLOCATABLE)
-        self._may_reclaim: list[MayReclaim] = self._flat(MayReclaim, MAY_RECLAIM)
+        self._preemptive: list[Preemptive] = self._flat(Preemptive, PREEMPTIVE)
         self._enqueueable: list[JobEnqueueable] = self._flat(JobEnqueueable, JOB_ENQUEUED)
         self._enqueued: list[JobEnqueued] = self._flat(JobEnqueued, JOB_ENQUEUED)
         self._explaining: list[Explains] = self._flat(Explains, None)
@@ -139,30 +139,30 @@ class Tiers:
 
     def job_key(self, job: JobInfo) -> tuple[object, ...]:
         """Return the sort key of a job in its queue; the key may change during the session."""
-        return (*[plugin.job_key(job) for plugin in self._job_order], job.created, job.id)
+        return (*[plugin.job_order(job) for plugin in self._job_order], job.created, job.id)
 
     def queue_key(self, queue: QueueInfo) -> tuple[object, ...]:
         """Return the sort key of a queue; the key may change during the session."""
-        return (*[plugin.queue_key(queue) for plugin in self._queue_order], *queue.order)
+        return (*[plugin.queue_order(queue) for plugin in self._queue_order], *queue.order)
 
     def task_key(self, task: TaskInfo) -> tuple[object, ...]:
         """Return the sort key of a task in its job; the key does not change."""
-        return (*[plugin.task_key(task) for plugin in self._task_order], task.created, task.id)
+        return (*[plugin.task_order(task) for plugin in self._task_order], task.created, task.id)
 
     # --- queries ---------------------------------------------------------------------------
 
     def is_ready(self, job: JobInfo) -> bool:
         """Return whether the job's tasks may be bound."""
-        return all(plugin.is_ready(job) for plugin in self._ready)
+        return all(plugin.job_ready(job) for plugin in self._ready)
 
     def is_pipelined(self, job: JobInfo) -> bool:
         """Return whether the job will be ready once the releasing resources are free."""
-        return all(plugin.is_pipelined(job) for plugin in self._pipelined)
+        return all(plugin.job_pipelined(job) for plugin in self._pipelined)
 
     def objection(self, job: JobInfo) -> Unschedulable | None:
         """Return the first plugin's reason to exclude `job`, or None if no plugin excludes it."""
         for plugin in self._valid:
-            found = plugin.objection(job)
+            found = plugin.job_valid(job)
             if found is not None:
                 return found
         return None
@@ -177,21 +177,21 @@ class Tiers:
 
     def is_overused(self, queue: QueueInfo) -> bool:
         """Return whether some plugin says that the queue must not get more resources."""
-        return any(plugin.is_overused(queue) for plugin in self._overused)
+        return any(plugin.overused(queue) for plugin in self._overused)
 
     def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Return whether the queue stays within its limits if `task` is placed."""
-        return all(plugin.may_take(queue, task) for plugin in self._allocatable)
+        return all(plugin.allocatable(queue, task) for plugin in self._allocatable)
 
     def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Return whether tasks of other queues may be evicted for `task`."""
-        return all(plugin.may_reclaim(queue, task) for plugin in self._may_reclaim)
+        return all(plugin.preemptive(queue, task) for plugin in self._preemptive)
 
     def may_enqueue(self, job: JobInfo) -> bool:
         """Return whether the job's group may be admitted."""
-        return all(plugin.may_enqueue(job) for plugin in self._enqueueable)
+        return all(plugin.job_enqueueable(job) for plugin in self._enqueueable)
 
     def enqueued(self, job: JobInfo) -> None:
         """Notify the plugins that `job` was admitted."""
         for plugin in self._enqueued:
-            plugin.enqueued(job)
+            plugin.job_enqueued(job)

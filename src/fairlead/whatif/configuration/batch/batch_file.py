@@ -27,7 +27,7 @@ from fairlead.engine.batch.info.job_table import Ownership
 from fairlead.engine.batch.plugins.registry import Factory, PluginContext
 from fairlead.engine.batch.session import plugin as protocols
 from fairlead.engine.batch.session.plugin import BatchPlugin
-from fairlead.engine.batch.session.session import Opens
+from fairlead.engine.batch.session.session import OnSessionOpen
 from fairlead.engine.state.cluster import Cluster
 from fairlead.whatif.configuration.batch.options import OPTION, SINGLE_PODS
 from fairlead.whatif.configuration.plugin_source import SourceError, find_class
@@ -36,7 +36,7 @@ from fairlead.whatif.input.error import InputError
 
 _METHODS: Final = frozenset(
     name
-    for protocol in (*vars(protocols).values(), Opens)
+    for protocol in (*vars(protocols).values(), OnSessionOpen)
     if isinstance(protocol, type) and BatchPlugin in protocol.__mro__
     for name in vars(protocol)
     if not name.startswith("_") and name != "name"

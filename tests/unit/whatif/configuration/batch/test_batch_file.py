@@ -15,12 +15,12 @@ class Order:
     name = "order"
     def __init__(self, context):
         self.arguments = context.arguments
-    def job_key(self, job):
+    def job_order(self, job):
         return 0
 
 class Plain:
     name = "plain"
-    def task_key(self, task):
+    def task_order(self, task):
         return 0
 
 class Act:
@@ -76,7 +76,7 @@ def test_without_them_it_is_not(config, mine):
 @pytest.mark.parametrize(
     ("names", "problem"),
     [
-        (["Nothing"], "Nothing has none of the methods allocated, "),
+        (["Nothing"], "Nothing has none of the methods allocatable, "),
         (["Nameless"], "Nameless has no name"),
         (["Picky"], "missing 2 required positional arguments"),
         (["Absent"], "has no Absent"),
