@@ -140,12 +140,33 @@ _NAMES: Final = {
     DefaultMap: "map",
 }
 _NUMBERS: Final = frozenset({int, Uint, float})
+ABSENT: Final = object()  # the result of `found_in` for a key that a map does not have
 _ORDERED: Final = frozenset({bool, str, bytes, Timestamp, Duration})
 
 
 def type_name(value: Any) -> str:
     """Return the name of a value's type."""
     return _NAMES.get(type(value)) or str(value.type_name)
+
+
+def found_in(whole: dict[Any, Any], key: Any) -> Any:
+    """Return the value of `key` in a map, `ABSENT` if there is none.
+
+    Numbers of different types can be equal keys; a number never equals a bool.
+
+    upstream: cel-go's common/types/map.go: refValMapAccessor.Find
+    """
+    if type(key) is str:
+        return whole.get(key, whole.default if type(whole) is DefaultMap else ABSENT)
+    if type(key) is not bool and type(key) not in _NUMBERS:
+        return ABSENT
+    if key not in whole:
+        return ABSENT
+    if key not in (0, 1):
+        return whole[key]
+    # A dict takes true for 1 and false for 0, so the type of its own key decides.
+    own = next(one for one in whole if one == key)
+    return whole[key] if (type(own) is bool) is (type(key) is bool) else ABSENT
 
 
 def is_equal(one: Any, other: Any) -> bool:
@@ -157,15 +178,21 @@ def is_equal(one: Any, other: Any) -> bool:
         same_size = isinstance(other, list) and len(one) == len(other)
         return same_size and all(map(is_equal, one, other))
     if isinstance(one, dict):
-        return (
-            isinstance(other, dict)
-            and len(one) == len(other)
-            and all(key in other and is_equal(item, other[key]) for key, item in one.items())
-        )
+        return isinstance(other, dict) and _is_equal_map(one, other)
     if kind is OptionalValue and other_kind is OptionalValue:
         is_same = one.is_present == other.is_present
         return is_same and (not one.is_present or is_equal(one.value, other.value))
     return kind is other_kind and bool(one == other)
+
+
+def _is_equal_map(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
+    if len(one) != len(other):
+        return False
+    for key, item in one.items():
+        found = found_in(other, key)
+        if found is ABSENT or not is_equal(item, found):
+            return False
+    return True
 
 
 def is_ordered(one: Any, other: Any) -> bool:

@@ -10,9 +10,9 @@ an accumulator, at the same cost:
     test ? accumulator + 1 : accumulator              `_counted`
     a loop over [] that names a value                 `_bound`
 
-An error in one round ends only a loop that makes a map. In the other loops a later round may decide
-the result, or fail with another error. If no round decides the result, the error that the
-accumulator would contain is raised.
+An error in one round does not end a loop: it is the accumulator's next value. A later round may
+decide the result, or its test may fail with another error. If no round decides the result, the
+error that the accumulator would contain is raised.
 
 upstream: cel-go's interpreter/interpretable.go:evalFold
 """
@@ -213,23 +213,39 @@ def _inserted(rounds: _Rounds, test: Evaluate | None, new: list[Evaluate]) -> Ev
 
     def inserted(run: Run) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
+        problem: CelError | None = None
         for _ in rounds.of(run):
-            if test is not None and not _is_passed(test(run)):
+            try:
+                is_passed = test is None or _is_passed(test(run))
+            except CelError as cause:
+                problem = cause
+                continue
+            # The arguments after an accumulator that is an error are not evaluated.
+            if not is_passed or (problem is not None and len(new) > 1):
                 run.cost += 1
                 continue
             run.cost += _INSERT_COST
-            values = [one(run) for one in new]
-            entries = values[0] if len(values) == 1 else {values[0]: values[1]}
-            if not isinstance(entries, dict):
-                raise no_overload()
-            for key, value in entries.items():
-                if key in found:
-                    raise CelError(f"insert failed: key {key} already exists")
-                found[key] = value
+            try:
+                _insert(found, [one(run) for one in new])
+            except CelError as cause:
+                problem = problem or cause
         run.cost += 1
+        if problem is not None:
+            raise raised(problem)
         return found
 
     return inserted
+
+
+def _insert(found: dict[Any, Any], values: list[Any]) -> None:
+    """Add the entry (key, value), or all entries of the one map in `values`. Raises CelError."""
+    entries = values[0] if len(values) == 1 else {values[0]: values[1]}
+    if not isinstance(entries, dict):
+        raise no_overload()
+    for key, value in entries.items():
+        if key in found:
+            raise CelError(f"insert failed: key {key} already exists")
+        found[key] = value
 
 
 def _counted(rounds: _Rounds, test: Evaluate) -> Evaluate:

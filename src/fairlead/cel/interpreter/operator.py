@@ -17,17 +17,18 @@ from fairlead.cel.cost.runtime_cost import TEXT_COST, size_of
 from fairlead.cel.error import CelError, no_overload, no_such_key
 from fairlead.cel.interpreter.run import Evaluate, Run
 from fairlead.cel.value import (
+    ABSENT,
     INT_MAX,
     INT_MIN,
     NONE,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
     UINT_MAX,
-    DefaultMap,
     Duration,
     OptionalValue,
     Timestamp,
     Uint,
+    found_in,
     is_equal,
     is_ordered,
     type_name,
@@ -265,30 +266,10 @@ def _membership(one: Evaluate, other: Evaluate) -> Evaluate:
             return any(is_equal(sought, item) for item in whole)
         if isinstance(whole, dict):
             run.cost += 1
-            return _found(whole, sought) is not _ABSENT
+            return found_in(whole, sought) is not ABSENT
         raise no_overload()
 
     return membership
-
-
-_ABSENT: Final = object()
-
-
-def _found(whole: dict[Any, Any], key: Any) -> Any:
-    """Return the value of `key` in a map.
-
-    Numbers of different types can be equal keys; a number never equals a bool.
-    """
-    if type(key) is str:
-        return whole.get(key, whole.default if type(whole) is DefaultMap else _ABSENT)
-    if type(key) not in (int, Uint, float, bool):
-        return _ABSENT
-    if key in whole:
-        wants_bool = type(key) is bool
-        for own, value in whole.items():
-            if own == key and (type(own) is bool) is wants_bool:
-                return value
-    return _ABSENT
 
 
 def element(whole: Any, key: Any) -> Any:
@@ -297,8 +278,8 @@ def element(whole: Any, key: Any) -> Any:
     For an optional `whole`, return an optional value.
     """
     if isinstance(whole, dict):
-        found = _found(whole, key)
-        if found is _ABSENT:
+        found = found_in(whole, key)
+        if found is ABSENT:
             raise no_such_key(key)
         return found
     if isinstance(whole, list):
@@ -321,8 +302,8 @@ def optional_element(whole: Any, key: Any) -> OptionalValue:
             return NONE
         whole = whole.value
     if isinstance(whole, dict):
-        found = _found(whole, key)
-        return NONE if found is _ABSENT else OptionalValue(found)
+        found = found_in(whole, key)
+        return NONE if found is ABSENT else OptionalValue(found)
     if isinstance(whole, list):
         at = _place(key)
         return OptionalValue(whole[at]) if 0 <= at < len(whole) else NONE

@@ -9,6 +9,7 @@ from fairlead.cel.cost.runtime_cost import CostBudget
 from fairlead.cel.program import CelEnvironment
 
 LANGUAGE = CelEnvironment({"self"}, named_format.FUNCTIONS)
+NO_BOOL = "type conversion error from 'string' to 'bool'"
 VALUE = {"list": ["b", "a", "b"], "text": "hello", "map": {"one": 1, "two": 2}}
 
 
@@ -34,6 +35,17 @@ def asked(text, value=None):
         ("[].transformMap(i, v, v)", {}),
         ("cel.bind(m, {'a': 1}, m.transformMap(k, v, k))", {"a": "a"}),
         ("[1, 1].transformMapEntry(i, v, {v: i})", "insert failed: key 1 already exists"),
+        # A later test's error replaces an entry's error; an entry's error stays.
+        ("[0, 1].transformMap(i, v, v == 0 || bool('b'), 1 / v)", NO_BOOL),
+        ("[0, 1].transformMap(i, v, 1 / v + int('b'))", "division by zero"),
+        ("[0, 1].transformMapEntry(i, v, v == 0 || bool('b'), {i: 1 / v})", NO_BOOL),
+        ("[0, 1].transformMapEntry(i, v, v == 0 ? {i: 1 / v} : {i: int('b')})", "division by zero"),
+        ("[2, 0, 1].exists(v, 1 / v == 1) && ![2, 0, 1].all(v, 1 / v > 0)", True),
+        ("[0, 1].all(v, 1 / v == 1)", "division by zero"),
+        ("dyn({true: 2}) == dyn({1: 2}) || dyn({1: 2}) == dyn({true: 2})", False),
+        ("dyn([{0: 2}]) == dyn([{false: 2}]) || dyn({2: 2}) == dyn({true: 2})", False),
+        ("dyn({1: 2}) == dyn({1u: 2}) && dyn({2u: 2}) == dyn({2: 2})", True),
+        ("{true: 2, false: 3} == {false: 3, true: 2} && {1: 2, 0: 3} == {0: 3, 1: 2}", True),
         ("self.map.exists_one(k, v, v == 2) && !self.list.exists_one(i, v, v == 'b')", True),
         ("'%s %s'.format([self.list, self.map])", '["b", "a", "b"] {"one":1, "two":2}'),
         ("'%s'.format([[1.5, null, true, b'a']])", '[1.500000, null, true, b"a"]'),
