@@ -21,6 +21,9 @@ from fairlead.whatif.outcome.outage import DrainProgress, OutageOutcome
 from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
 
+COMPLETED: Final = ("Succeeded", "Failed")
+"""The phases of a pod that has completed."""
+
 
 class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A pod that exists when the run ends.
@@ -63,7 +66,7 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def is_completed(self) -> bool:
         """Whether the pod succeeded or failed."""
-        return self.phase in ("Succeeded", "Failed")
+        return self.phase in COMPLETED
 
     @property
     def is_placed(self) -> bool:

@@ -30,7 +30,9 @@ def figures(row: Mapping[str, Any] | None) -> Json:
 
 def column(values: Iterable[Any]) -> Any:
     """Return `values` as a list, or (if many are equal) as distinct values with indices."""
-    listed = [finite(value) for value in values]
+    listed = list(values)
+    if any(issubclass(kind, float) for kind in set(map(type, listed))):
+        listed = [finite(value) for value in listed]
     index = {value: at for at, value in enumerate(dict.fromkeys(listed))}
     if len(listed) < INTERNED_MIN or len(index) * 2 > len(listed):
         return listed

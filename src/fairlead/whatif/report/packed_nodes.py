@@ -25,7 +25,8 @@ EXISTS: Final = 1
 SERVING: Final = 2
 UNSCHEDULABLE: Final = 4
 
-_PodKey = tuple[str, Any, tuple[tuple[str, int], ...]]
+_Amounts = tuple[tuple[str, int], ...]
+_PodKey = tuple[str, Any, _Amounts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,30 +123,45 @@ class _PodColumns:
 
     def __init__(self, nodes: Iterable[NodeRow]) -> None:
         """Start with the pods of `nodes`, in node order."""
-        self._pods = [_pod_key(pod) for node in nodes for pod in node.get("pods", ())]
-        self._index = {pod: at for at, pod in enumerate(self._pods)}
+        # Most pods share their requests; the rows keep the requests alive, so their id is a key.
+        amounts: dict[int, _Amounts] = {}
+        self._pods: list[_PodKey] = []
+        for node in nodes:
+            for name, priority, requests in node.get("pods", ()):
+                known = amounts.get(id(requests))
+                if known is None:
+                    known = amounts[id(requests)] = _amounts(requests)
+                self._pods.append((name, priority, known))
+        self._index: dict[_PodKey, int] | None = None
 
     def index_of(self, pod: PodRow) -> int:
         """Return the position of `pod`; a new pod is added."""
-        key = _pod_key(pod)
-        found = self._index.get(key)
+        key, index = _pod_key(pod), self._index
+        if index is None:
+            index = self._index = {pod: at for at, pod in enumerate(self._pods)}
+        found = index.get(key)
         if found is None:
-            found = self._index[key] = len(self._pods)
+            found = index[key] = len(self._pods)
             self._pods.append(key)
         return found
 
     def packed(self) -> Json:
-        shapes = {shape: at for at, shape in enumerate(dict.fromkeys(one[2] for one in self._pods))}
+        names, priorities, amounts = zip(*self._pods, strict=True) if self._pods else ((), (), ())
+        shapes = {shape: at for at, shape in enumerate(dict.fromkeys(amounts))}
         return {
-            "name": column(pod[0] for pod in self._pods),
-            "priority": column(pod[1] for pod in self._pods),
-            "shape": [shapes[pod[2]] for pod in self._pods],
+            "name": column(names),
+            "priority": column(priorities),
+            "shape": [shapes[shape] for shape in amounts],
             "shapes": [dict(shape) for shape in shapes],
         }
 
 
 def _pod_key(pod: PodRow) -> _PodKey:
-    return pod[0], pod[1], tuple(sorted(figures(pod[2]).items()))
+    return pod[0], pod[1], _amounts(pod[2])
+
+
+def _amounts(requests: Mapping[str, int]) -> _Amounts:
+    return tuple(sorted(figures(requests).items()))
 
 
 def _packed_history(side: NodeSide, index: Mapping[str, int], pods: _PodColumns) -> Json | None:
@@ -189,8 +205,13 @@ def _differing_pods(
     after: Sequence[NodeRow], before: Sequence[NodeRow]
 ) -> Iterator[tuple[str, PodRow, bool]]:
     """Yield (node, pod, whether the pod is on the node only in `before`) for each difference."""
+    shared = {id(node) for node in after} & {id(node) for node in before}
     sides = [
-        {node["name"]: Counter(map(_pod_key, node.get("pods", ()))) for node in nodes}
+        {
+            node["name"]: Counter(map(_pod_key, node.get("pods", ())))
+            for node in nodes
+            if id(node) not in shared  # a row that both sides share has no differences
+        }
         for nodes in (after, before)
     ]
     nothing: Counter[_PodKey] = Counter()

@@ -13,6 +13,7 @@ from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.outcome.comparison.difference import Difference, Move, moves_within
 from fairlead.whatif.outcome.run_outcome import (
+    COMPLETED,
     Evicted,
     NodeEnd,
     PdbBreach,
@@ -98,12 +99,15 @@ def whatif_report(
     """
     result = whatif_result(answer, conditions, group_by)
     found, changed = answer.difference, answer.changed
+    common = _common(heading, changed)
+    rows = {id(end): row for end, row in zip(changed.nodes, common["nodes"], strict=True)}
     return {
-        **_common(heading, changed),
+        **common,
         "kind": "whatif",
         "subtitle": f"{_subtitle(heading, changed)}, {answer.scheduler_words}",
         "summary_before": _summary(answer.without),
-        "nodes_before": [_node(node) for node in answer.without.nodes],
+        # Both runs share the nodes that neither has changed; so do their rows.
+        "nodes_before": [rows.get(id(node)) or _node(node) for node in answer.without.nodes],
         "history_before": _history(answer.without),
         "owners": _owners(found, changed),
         "all_running_after_s": _recovered_after_s(found),
@@ -249,15 +253,17 @@ def _t_s(outcome: RunOutcome, instant: Instant) -> float:
 
 
 def _summary(outcome: RunOutcome) -> Summary:
-    pods = outcome.pods.values()
+    completed = [pod for pod in outcome.pods.values() if pod.phase in COMPLETED]
+    without_node = sum(pod.node == "" for pod in outcome.pods.values())
+    pending = without_node - sum(pod.node == "" for pod in completed)
     return {
         "nodes": len(outcome.nodes),
-        "pods": len(pods),
-        "placed": sum(pod.is_placed for pod in pods),
-        "pending": sum(pod.is_pending for pod in pods),
+        "pods": len(outcome.pods),
+        "placed": len(outcome.pods) - pending - len(completed),
+        "pending": pending,
         "preempted": len(outcome.preempted),
         "evicted": len(outcome.evicted),
-        "completed": sum(pod.is_completed for pod in pods),
+        "completed": len(completed),
         "choices_among_equals": outcome.choices_among_equals,
     }
 

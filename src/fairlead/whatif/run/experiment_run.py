@@ -12,7 +12,7 @@ taken, the steps and the outcome begin when it is complete.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,7 +37,6 @@ from fairlead.whatif.outcome.eviction_loop import eviction_loops
 from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.run_outcome import (
     Complaint,
-    PodEnd,
     Recurrence,
     RunOutcome,
     Skipped,
@@ -47,10 +46,10 @@ from fairlead.whatif.run.allocation import (
     RequestsByShape,
     allocations,
     missing_pods,
-    nodes_at_end,
     requested_in,
 )
 from fairlead.whatif.run.controllers import controllers_of
+from fairlead.whatif.run.end_state import EndState
 from fairlead.whatif.run.endless_instant import EndlessInstant, standstill
 from fairlead.whatif.run.experiment import Experiment, with_topology_labels
 from fairlead.whatif.run.outage_outcome import outage_outcome
@@ -63,7 +62,6 @@ from fairlead.whatif.run.recorders.job_recorder import (
 )
 from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
 from fairlead.whatif.run.recorders.recorder import Recorder
-from fairlead.whatif.run.recorders.workload_recorder import count_workloads
 from fairlead.whatif.run.rest import rest_of
 from fairlead.whatif.run.wanted_pods import desired_pods, wanted_pods
 from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
@@ -184,6 +182,7 @@ class ExperimentRun:
         self._start = experiment.start
         outage = OutageRecorder(experiment.node_lifecycle)
         self._recorder = Recorder(experiment.start, outage=outage)
+        self._end_state = EndState(self._recorder)
         self._jobs = JobRecorder(self._recorder)
         self._metrics = _metrics(self._jobs, experiment) if metered else None
         release = experiment.followed.general
@@ -277,9 +276,12 @@ class ExperimentRun:
         if self._decision_log is not None:
             self._decision_log.stop()
 
-    def pods_so_far(self) -> list[PodEnd]:
-        """Return all existing pods in their current version."""
-        return self._recorder.all_pods()
+    def keep_state(self) -> Sequence[object]:
+        """Keep the present nodes and pods; the outcome refers to them if they do not change.
+
+        Returns these objects.
+        """
+        return self._end_state.keep()
 
     def _show(self, progress: Progress, now: Instant) -> None:
         progress.reach(self._done, to_seconds(now - self._start))
@@ -378,14 +380,8 @@ class ExperimentRun:
         rest = self._rest(settled=settled)
         since = self._start + (self._experiment.steps_begin or rest.after or 0)
         until = max(world.last_change if open_ended else world.now, since)
-        nodes = nodes_at_end(recorder.outage.nodes, recorder.all_pods())
-        names = {node.name for node in nodes}
-        # A pod on a deleted node does not run, even before pod garbage collection deletes it.
-        pods = {
-            key: pod
-            for key, pod in recorder.ends().items()
-            if not pod.is_placed or pod.node in names
-        }
+        nodes = self._end_state.nodes()
+        pods = self._end_state.pods(nodes)
         undrained = tuple(recorder.undrained())
         workloads = self._readiness({one.pod.workload for one in undrained}, since, until)
         return RunOutcome(
@@ -417,7 +413,7 @@ class ExperimentRun:
             drains=tuple(recorder.drains.progress(undrained)),
             notes=(*self._experiment.notes, *self._notes()),
             workloads=workloads,
-            workloads_total=count_workloads(recorder.existing_pods()),
+            workloads_total=self._end_state.workloads_total(),
             budgets=tuple(recorder.budgets.histories(since)),
             touched=frozenset(recorder.touched),
             rest=rest,

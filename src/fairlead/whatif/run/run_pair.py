@@ -11,7 +11,7 @@ import gc
 import os
 import pickle
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
@@ -57,7 +57,7 @@ def run_pair(
             run.stop_logging()
             return run.finish(progress).outcome
 
-        before = in_child(finish_without_steps, run.pods_so_far())
+        before = in_child(finish_without_steps, run.keep_state())
         if before is None:
             return _run_apart(without, changed, progress, command_log, logging)
         progress.begin(WITH, 0)
@@ -122,11 +122,13 @@ def in_child(produce: Callable[[], Result], shared: Sequence[object]) -> Result 
     process's own objects.
     """
     reading, writing = os.pipe()
+    # Made before the fork: counting a reference to each object would copy all of their memory.
+    index = {id(one): at for at, one in enumerate(shared)}
     child = os.fork()
     if child == 0:
         gc.freeze()  # a garbage collection would write to all memory pages and so copy them
         os.close(reading)
-        _send(produce, shared, writing)
+        _send(produce, index, writing)
     os.close(writing)
     try:
         with os.fdopen(reading, "rb") as pipe:
@@ -142,23 +144,26 @@ def in_child(produce: Callable[[], Result], shared: Sequence[object]) -> Result 
     return result
 
 
-def _send(produce: Callable[[], object], shared: Sequence[object], writing: int) -> None:
-    """Write the result of `produce` to the pipe `writing`, and end the process."""
+def _send(produce: Callable[[], object], index: Mapping[int, int], writing: int) -> None:
+    """Write the result of `produce` to the pipe `writing`, and end the process.
+
+    `index` maps the id of each shared object to its position.
+    """
     code = 1
     try:
         with os.fdopen(writing, "wb") as pipe:
-            _Pickler(pipe, shared).dump(produce())
+            _Pickler(pipe, index).dump(produce())
         code = 0
     finally:
         os._exit(code)
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles each shared object as its index in `shared`."""
+    """Pickles each shared object as its position, the value in `index` of its id."""
 
-    def __init__(self, file: Any, shared: Sequence[object]) -> None:
+    def __init__(self, file: Any, index: Mapping[int, int]) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self._index = {id(one): index for index, one in enumerate(shared)}
+        self._index = index
 
     def persistent_id(self, obj: object) -> int | None:
         return self._index.get(id(obj))

@@ -96,7 +96,7 @@ def run_drains(
         )
     run = ExperimentRun(base, None)
     run.start("loading", progress)
-    shared = run.pods_so_far()
+    shared = run.keep_state()
     before = in_child(lambda: run.finish(progress).outcome.rest.after, shared)
 
     def drained(pace: DrainPace) -> DrainRun:

@@ -48,6 +48,10 @@ class PodCountRecorder:
         setattr(counts, state, getattr(counts, state) + by)
         self._sample(priority, now)
 
+    def has_pending(self) -> bool:
+        """Return whether a pod is pending."""
+        return any(counts.pending for counts in self._counts.values())
+
     def preempted(self, priority: int, now: Instant) -> None:
         """Count one preempted pod."""
         self._counts_of(priority).preempted += 1

@@ -11,7 +11,7 @@ replacements are called the incarnations of one pod.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, PriorityClass
@@ -63,6 +63,7 @@ from fairlead.whatif.outcome.workload import revision_of, workload_of
 from fairlead.whatif.run.recorders.budget_recorder import BudgetRecorder
 from fairlead.whatif.run.recorders.cluster_history_recorder import ClusterHistoryRecorder
 from fairlead.whatif.run.recorders.drain_recorder import DrainRecorder
+from fairlead.whatif.run.recorders.kept_ends import KeptEnds, listed
 from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
 from fairlead.whatif.run.recorders.pod_count_recorder import PENDING, RUNNING, PodCountRecorder
 from fairlead.whatif.run.recorders.workload_recorder import WorkloadRecorder
@@ -113,6 +114,10 @@ class Recorder:
     _known: dict[str, _Track] = field(default_factory=dict)  # {uid: pod}, for all pods of the run
     _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated
     counts: PodCountRecorder = field(default_factory=PodCountRecorder)
+    _kept: KeptEnds | None = None
+    # Keys of the pods that were created, changed or deleted since `keep_ends`; never iterated in
+    # an order that matters.
+    _changed: set[str] = field(default_factory=set)
     budgets: BudgetRecorder = field(default_factory=BudgetRecorder)
 
     # --- reports ------------------------------------------------------------------
@@ -127,7 +132,7 @@ class Recorder:
             case PodUnschedulable(pod=ref, message=message):
                 if track := self._tracks.get(ref.key):
                     track.reason = message
-                    track.end = None
+                    self._outdate(track)
             case PodPreempting():
                 self._on_preempting(record)
             case PodEvicted():
@@ -156,10 +161,12 @@ class Recorder:
 
     def explain_waiting(self, why: Callable[[Pod], str]) -> None:
         """Set the reason of each pending pod without a reason to the result of `why`."""
+        if not self.counts.has_pending():
+            return
         for track in self._tracks.values():
             if track.state == PENDING and not track.reason:
                 track.reason = why(track.pod)
-                track.end = None
+                self._outdate(track)
 
     def _on_preempting(self, record: PodPreempting) -> None:
         """Record the victims; victims that were already terminating are not counted again."""
@@ -272,7 +279,8 @@ class Recorder:
         is_serving = self.outage.is_serving(node)
         self.workloads.pod_changed(track.pod, one, self.now, is_serving=is_serving)
         self.outage.replace_pod(one, self.now)
-        track.pod, track.end = one, None
+        track.pod = one
+        self._outdate(track)
         self.history.place(one.metadata.uid, "" if is_terminal(one) else node, self.now)
         return True
 
@@ -347,13 +355,14 @@ class Recorder:
         if known is not None and known.pod.metadata.uid == pod.metadata.uid:
             track = known
             track.pod = pod
-            track.end = None
+            self._outdate(track)
         else:
             self._leave(known)
             if known is not None:
                 self.history.place(known.pod.metadata.uid, "", self.now)
             track = self._tracks[key] = _Track(pod, pending_since=self._created(pod))
             self._known[pod.metadata.uid] = track
+            self._changed.add(key)
         self._enter(track, _state_of(pod))
         occupied = "" if is_terminal(pod) else pod.spec.node_name
         self.history.place(pod.metadata.uid, occupied, self.now)
@@ -366,22 +375,48 @@ class Recorder:
             self._leave(track)
             self.history.place(pod.metadata.uid, "", self.now)
             del self._tracks[pod.key]
+            self._changed.add(pod.key)
 
     # --- result ---------------------------------------------------------------------------
 
-    def ends(self) -> dict[str, PodEnd]:
+    def ends(self) -> Mapping[str, PodEnd]:
         """Return the existing pods, sorted by the key of their first incarnation.
 
-        If several incarnations of a pod exist, return the one that is not ending.
+        If several incarnations of a pod exist, return the one that is not ending. The result must
+        not be changed.
         """
-        by_key: dict[str, _Track] = {}
-        for key in sorted(self._tracks):
-            track = self._tracks[key]
-            original = original_key(track.pod)
-            other = by_key.get(original)
-            if other is None or _liveness(other.pod) <= _liveness(track.pod):
-                by_key[original] = track
-        return {key: self._end_of(by_key[key]) for key in sorted(by_key)}
+        if self._kept is not None:
+            return self._kept.updated(self._tracks, self._changed, self._end_at)
+        return listed(self._tracks, sorted(self._tracks), self._end_at)
+
+    def keep_ends(self) -> tuple[Mapping[str, PodEnd], Iterable[PodEnd]]:
+        """Return the results of `ends` and `all_pods`; later results share what has not changed."""
+        self._kept = KeptEnds(self._tracks, self._end_at)
+        self._changed = set()
+        return self._kept.listed, self._kept.by_key.values()
+
+    def has_changed(self) -> bool:
+        """Return whether a pod was created, changed or deleted since `keep_ends`."""
+        return self._kept is None or bool(self._changed)
+
+    def changed_nodes(self) -> set[str]:
+        """Return the names of the nodes on which a pod has changed since `keep_ends`."""
+        if self._kept is None:
+            return set()
+        tracks = map(self._tracks.get, self._changed)
+        now = {track.pod.spec.node_name for track in tracks if track is not None}
+        return now | self._kept.nodes_of(self._changed)
+
+    def pods_on(self, nodes: Collection[str]) -> list[PodEnd]:
+        """Return all existing pods on `nodes`, sorted by name."""
+        keys = {
+            pod.key for node in nodes for pod in self.outage.pods_on(node)
+        } & self._tracks.keys()
+        tracks = (self._tracks[key] for key in sorted(keys))
+        return [self._end_of(track) for track in tracks if track.pod.spec.node_name in nodes]
+
+    def _end_at(self, key: str) -> PodEnd:
+        return self._end_of(self._tracks[key])
 
     def all_pods(self) -> list[PodEnd]:
         """Return all existing pods, including terminating and replaced pods, sorted by name."""
@@ -451,6 +486,11 @@ class Recorder:
             self.counts.shift(pod_priority(track.pod), track.state, -1, self.now)
             track.state = _OVER
 
+    def _outdate(self, track: _Track) -> None:
+        """Record that `track` has changed, so that its PodEnd is computed again."""
+        track.end = None
+        self._changed.add(track.pod.key)
+
     def _end_of(self, track: _Track) -> PodEnd:
         if track.end is None:
             track.end = _new_end(track, self.requests_of(track.pod))
@@ -473,13 +513,6 @@ def _state_of(pod: Pod) -> str:
 def _is_in_same_state(before: Pod, after: Pod) -> bool:
     """Return whether two versions of a pod have the same phase and differ only in their status."""
     return before.status.phase == after.status.phase and differs_in_status_only(before, after)
-
-
-def _liveness(pod: Pod) -> int:
-    """Return a sort key: 2 for a live pod, 1 for a completed pod, 0 for a terminating pod."""
-    if is_terminating(pod):
-        return 0
-    return 1 if is_terminal(pod) else 2
 
 
 def _new_end(track: _Track, requests: Mapping[str, int]) -> PodEnd:

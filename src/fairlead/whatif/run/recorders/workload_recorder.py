@@ -125,6 +125,8 @@ class WorkloadRecorder:
         self, pods: Iterable[Pod], workloads: Iterable[WorkloadRef]
     ) -> dict[WorkloadRef, int]:
         ready = dict.fromkeys(workloads, 0)
+        if not ready:
+            return ready
         namespaces = {ref.namespace for ref in ready}  # to skip most pods quickly
         for pod in pods:
             if pod.metadata.namespace in namespaces and (ref := workload_of(pod)) in ready:

@@ -1,0 +1,66 @@
+"""EndState: the nodes and pods at the end of a run; unchanged ones are computed only once.
+
+`keep` computes them before the process is forked, so both runs of a what-if share what neither of
+them changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from fairlead.api.objects import Node
+from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
+from fairlead.whatif.run.allocation import nodes_at_end
+from fairlead.whatif.run.recorders.recorder import Recorder
+from fairlead.whatif.run.recorders.workload_recorder import count_workloads
+
+
+class EndState:
+    """The nodes and pods of one run."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        """Read the nodes and pods that `recorder` knows."""
+        self._recorder = recorder
+        self._kept: dict[str, tuple[Node, NodeEnd]] = {}
+        self._workloads_total = 0
+
+    def keep(self) -> Sequence[object]:
+        """Compute the nodes and pods now.
+
+        Return the objects that later results refer to if they have not changed.
+        """
+        listed, pods = self._recorder.keep_ends()
+        nodes = dict(self._recorder.outage.nodes)
+        self._kept = {end.name: (nodes[end.name], end) for end in nodes_at_end(nodes, pods)}
+        self._workloads_total = count_workloads(self._recorder.existing_pods())
+        return [listed, *pods, *(end for _, end in self._kept.values())]
+
+    def nodes(self) -> tuple[NodeEnd, ...]:
+        """Return the existing nodes, sorted by name, each with its pods."""
+        nodes, kept = self._recorder.outage.nodes, self._kept
+        changed = self._recorder.changed_nodes()
+        anew = {
+            name: node
+            for name, node in nodes.items()
+            if name not in kept or kept[name][0] is not node or name in changed
+        }
+        made = {end.name: end for end in nodes_at_end(anew, self._recorder.pods_on(anew))}
+        return tuple(made[name] if name in made else kept[name][1] for name in sorted(nodes))
+
+    def pods(self, nodes: Iterable[NodeEnd]) -> Mapping[str, PodEnd]:
+        """Return the pods by the keys of their originals, sorted.
+
+        A pod on a node that is not in `nodes` does not run, even before pod garbage collection
+        deletes it, so it is not in the result.
+        """
+        ends = self._recorder.ends()
+        gone = {end.node for end in ends.values()} - {node.name for node in nodes}
+        if gone <= {""}:
+            return ends
+        return {key: end for key, end in ends.items() if not end.is_placed or end.node not in gone}
+
+    def workloads_total(self) -> int:
+        """Return the number of workloads of the existing pods."""
+        if not self._recorder.has_changed():
+            return self._workloads_total
+        return count_workloads(self._recorder.existing_pods())

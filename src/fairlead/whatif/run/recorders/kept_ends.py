@@ -1,0 +1,104 @@
+"""KeptEnds: the pods of a run at an instant, from which the pods at its end are made.
+
+Both runs of a what-if begin with the same pods and change few of them. So the pods are listed once,
+before the process is forked, and at the end each run replaces only those that it has changed.
+
+A pod that replaces an evicted pod is listed under the key of the evicted pod, its *original*. So a
+change of one pod can concern several pods that exist under their own keys:
+
+    pods that exist   a/web-1, a/web-9 (replaces web-2)      listed as   a/web-1, a/web-2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.engine.workloads.annotation import original_key
+from fairlead.whatif.outcome.run_outcome import PodEnd
+
+
+class Incarnation(Protocol):
+    """An existing pod; `end` is its PodEnd if that is known."""
+
+    pod: Pod
+    end: PodEnd | None
+
+
+class KeptEnds:
+    """The existing pods at an instant: `by_key` under their own keys, `listed` as they are listed.
+
+    Both are sorted and must not be changed.
+    """
+
+    def __init__(self, pods: Mapping[str, Incarnation], end_of: Callable[[str], PodEnd]) -> None:
+        """List `pods`, which are the existing pods by their own keys."""
+        self.by_key: dict[str, PodEnd] = {key: end_of(key) for key in sorted(pods)}
+        self.listed = self.by_key
+        self._replacing = [key for key, end in self.by_key.items() if end.key != key]
+        if self._replacing:
+            self.listed = listed(pods, self.by_key, end_of)
+
+    def updated(
+        self,
+        pods: Mapping[str, Incarnation],
+        changed: Iterable[str],
+        end_of: Callable[[str], PodEnd],
+    ) -> dict[str, PodEnd]:
+        """Return the existing `pods` as they are listed.
+
+        Only pods with keys in `changed` were created, changed or deleted since this object was
+        made. The result must not be changed: it is `listed` if nothing changed.
+        """
+        keys = set(changed)
+        if not keys:
+            return self.listed
+        before = (self.by_key[key].key for key in keys if key in self.by_key)
+        originals = {*before, *(original_key(pods[key].pod) for key in keys if key in pods)}
+        concerned = keys.union(originals, self._replacing)
+        anew = listed(pods, sorted(concerned & pods.keys()), end_of)
+        ends = dict(self.listed)
+        for key in originals:
+            if key in anew:
+                ends[key] = anew[key]
+            else:
+                ends.pop(key, None)
+        is_sorted = originals <= self.listed.keys()
+        return ends if is_sorted else {key: ends[key] for key in sorted(ends)}
+
+    def nodes_of(self, changed: Iterable[str]) -> set[str]:
+        """Return the nodes on which the pods with keys in `changed` were at that instant."""
+        return {self.by_key[key].node for key in changed if key in self.by_key}
+
+
+@dataclass(frozen=True, slots=True)
+class _Best:
+    key: str
+    liveness: int
+
+
+def listed(
+    pods: Mapping[str, Incarnation], keys: Iterable[str], end_of: Callable[[str], PodEnd]
+) -> dict[str, PodEnd]:
+    """Return the pods with `keys`, which are sorted, by the keys of their originals, sorted.
+
+    If several incarnations of a pod exist, return the one that is not ending.
+    """
+    best: dict[str, _Best] = {}
+    for key in keys:
+        pod = pods[key].pod
+        original, liveness = original_key(pod), _liveness(pod)
+        other = best.get(original)
+        if other is None or other.liveness <= liveness:
+            best[original] = _Best(key, liveness)
+    return {original: end_of(best[original].key) for original in sorted(best)}
+
+
+def _liveness(pod: Pod) -> int:
+    """Return a sort key: 2 for a live pod, 1 for a completed pod, 0 for a terminating pod."""
+    if is_terminating(pod):
+        return 0
+    return 1 if is_terminal(pod) else 2
