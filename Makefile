@@ -83,10 +83,11 @@ format: $(DEV_STAMP) ## format the source, and fix what ruff can fix
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --quiet --fix .
 
-bench: $(RUN_STAMP) ## run upstream's scheduler benchmarks and compare with its thresholds, and those of `fairlead run`
+bench: $(RUN_STAMP) ## run upstream's scheduler benchmarks and compare with its thresholds, and those of running clusters
 	@$(BIN)/fairlead bench
 	@$(BIN)/python benchmarks/cluster_run.py
 	@$(BIN)/python benchmarks/cluster_start.py
+	@$(BIN)/python benchmarks/live_whatif.py --nodes 1000 --pods 20000
 
 site: $(SITE_STAMP) ## build the documentation in out/site, and the manual page
 	@$(BIN)/python -m sphinx -b html -W -q docs out/site

@@ -58,6 +58,8 @@ async def list_objects(
 async def _page(client: RestClient, path: str, query: Mapping[str, str]) -> _Page:
     body = await client.get(path, query)
     try:
+        if not body.isascii():
+            body.decode()  # msgspec does not check the texts that it skips
         return msgspec.json.decode(body, type=_Page)
     except (msgspec.DecodeError, UnicodeDecodeError) as cause:
         text = f"{path}: the answer is not a list ({cause})"

@@ -30,7 +30,8 @@ class Scripted:
         if status == 0:
             request.transport.close()
             return web.Response()
-        return web.Response(status=status, headers=headers, text=json.dumps(body))
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return web.Response(status=status, headers=headers, body=content)
 
     def ask(self, work, **fields):
         """What `work` returns for a client of this server."""
@@ -137,6 +138,12 @@ def test_a_list_without_end_is_refused():
 
 def test_an_answer_that_is_no_list_is_refused():
     server = Scripted((200, {}, ["no list"]))
+    with pytest.raises(RequestError, match="/api/v1/pods: the answer is not a list"):
+        server.ask(lambda client: list_whole(client, PODS))
+
+
+def test_a_list_that_is_no_text_is_refused():
+    server = Scripted((200, {}, b'{"items": [{"metadata": {"name": "\xff"}}]}'))
     with pytest.raises(RequestError, match="/api/v1/pods: the answer is not a list"):
         server.ask(lambda client: list_whole(client, PODS))
 

@@ -46,7 +46,7 @@ _decode: Final = msgspec.json.Decoder(type=Json).decode
 _RANK: Final = {kind.resource: rank for rank, kind in enumerate(KINDS)}
 
 
-Text = msgspec.Raw | memoryview | TemplateText
+Text = msgspec.Raw | bytes | TemplateText
 
 
 class DumpedValue(Protocol):

@@ -75,7 +75,7 @@ def snapshot_of(
     """Return the snapshot at `source`, or of the cluster that `options` name. Raises InputError."""
     from fairlead.whatif.input.content import BYTES_MAX, read_silently
     from fairlead.whatif.input.error import InputError
-    from fairlead.whatif.snapshot.snapshot import parse_snapshot, read_snapshot
+    from fairlead.whatif.snapshot.snapshot import read_snapshot, snapshot_of_texts
 
     if source is not None and options.is_given:
         raise InputError("arguments", "name either a SNAPSHOT or a cluster, not both")
@@ -88,7 +88,7 @@ def snapshot_of(
         problem = "name a SNAPSHOT, or a cluster with --context, --kubeconfig or --in-cluster"
         raise InputError("arguments", problem)
     live = read_cluster(options)
-    return parse_snapshot(live.name, live.encoded())
+    return snapshot_of_texts(live.name, live, live.metadata())
 
 
 def is_large_yaml(path: Path) -> bool:

@@ -28,7 +28,7 @@ from fairlead.whatif.input.content import (
 )
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.listing import Bytes, Listing, split
-from fairlead.whatif.input.pod_columns import ColumnError
+from fairlead.whatif.input.pod_columns import ColumnError, encode_list
 
 STDIN: Final = "stdin"
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -40,7 +40,7 @@ class Document:
 
     If `listing` is set, the items of the value are not decoded: `value` contains the rest of the
     value, and `listing` contains the items as texts. `text` is the whole file; `read_listings`
-    omits it for a decoded value.
+    omits it for a decoded value. A listing that was read from a cluster has no `text`.
     """
 
     source: str
@@ -50,7 +50,10 @@ class Document:
 
     def parsed(self) -> Iterator[Document]:
         """Yield the documents of `text`, decoded. Raises InputError."""
-        return _parse(self.source, bytes(self.text), json_by_name=True)
+        text = bytes(self.text)
+        if not text and self.listing is not None:
+            text = encode_list(map(bytes, self.listing.items), self.value["metadata"])
+        return _parse(self.source, text, json_by_name=True)
 
 
 def read(path: str, stdin: BinaryIO | None = None) -> list[Document]:

@@ -7,10 +7,10 @@ decoded directly into typed views, without an intermediate JSON value.
 from __future__ import annotations
 
 from codecs import getincrementaldecoder
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from mmap import mmap
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -24,12 +24,20 @@ _BLOCK_BYTES: Final = 1 << 20  # a block that fits into the processor's cache
 _START_BYTES: Final = 64
 
 
+class ItemTexts(Protocol):
+    """The texts of objects; each iteration yields all of them, and may build them anew."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[ItemText]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
     """A List or Snapshot: its `head` without items, and the items as texts, in order."""
 
     head: Json
-    items: Sequence[ItemText]
+    items: ItemTexts
 
 
 class _List(msgspec.Struct, rename="camel"):

@@ -36,7 +36,7 @@ _ESCAPED: Final = re.compile(
     r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*'
 )
 
-ItemText = msgspec.Raw | TemplateText
+ItemText = msgspec.Raw | bytes | TemplateText
 
 
 class ColumnError(ValueError):

@@ -31,30 +31,21 @@ _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
 
 @dataclass(frozen=True, slots=True)
 class LiveObjects:
-    """The objects read from a cluster, as JSON texts by kind, and the unreadable resources."""
+    """The objects read from a cluster, as JSON texts by kind, and the unreadable resources.
+
+    Iteration yields the text of each object with its kind.
+    """
 
     name: str
     taken_at: Instant
     objects: tuple[tuple[Kind, tuple[Raw, ...]], ...]
     unreadable: tuple[LiveResource, ...]
 
-    def count(self) -> int:
+    def __len__(self) -> int:
         """Return the number of objects."""
         return sum(len(items) for _, items in self.objects)
 
-    def encoded(self) -> bytes:
-        """Return all objects as one JSON List in the form that kubectl prints."""
-        return encode_list(self.texts(), self.metadata())
-
-    def metadata(self) -> Json:
-        """Return the metadata of a file that contains the objects."""
-        return {"annotations": snapshot_annotations(self.taken_at, self.unreadable_resources())}
-
-    def unreadable_resources(self) -> list[str]:
-        """Return the names of resources that the user may not read."""
-        return [resource.kind.resource for resource in self.unreadable]
-
-    def texts(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[bytes]:
         """Yield the objects as JSON texts."""
         for kind, items in self.objects:
             if kind.is_custom:
@@ -63,7 +54,19 @@ class LiveObjects:
             # Items of a typed list do not contain their kind.
             start = f'{{"apiVersion":"{kind.api_version}","kind":"{kind.kind}",'.encode()
             for item in items:
-                yield start + bytes(item)[1:]
+                yield b"".join((start, memoryview(item)[1:]))
+
+    def encoded(self) -> bytes:
+        """Return all objects as one JSON List in the form that kubectl prints."""
+        return encode_list(self, self.metadata())
+
+    def metadata(self) -> Json:
+        """Return the metadata of a file that contains the objects."""
+        return {"annotations": snapshot_annotations(self.taken_at, self.unreadable_resources())}
+
+    def unreadable_resources(self) -> list[str]:
+        """Return the names of resources that the user may not read."""
+        return [resource.kind.resource for resource in self.unreadable]
 
 
 # called with the number of objects read since the last call

@@ -26,6 +26,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.content import BYTES_MAX, OnRead, read_silently
 from fairlead.whatif.input.document import STDIN, Document, parse_listings, read_listings
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.listing import ItemTexts, Listing
 from fairlead.whatif.snapshot.api_refusal import as_input_error
 from fairlead.whatif.snapshot.decoder.newest_timestamp import plausible_instant
 from fairlead.whatif.snapshot.dump_command import dump_command
@@ -85,6 +86,16 @@ def parse_snapshot(source: str, data: bytes) -> Snapshot:
     Raises InputError.
     """
     return _snapshot(source, parse_listings(source, data))
+
+
+def snapshot_of_texts(source: str, items: ItemTexts, metadata: Json) -> Snapshot:
+    """Return the snapshot of the objects `items`, JSON texts, as if a List contained them.
+
+    `metadata` is the metadata of that List, and `source` names it in messages. Raises InputError.
+    """
+    head = {"apiVersion": "v1", "kind": "List", "metadata": metadata, "items": []}
+    with _without_collection():
+        return _snapshot(source, [Document(source, head, Listing(head, items))])
 
 
 def _snapshot(source: str, documents: list[Document], on_read: OnRead = read_silently) -> Snapshot:

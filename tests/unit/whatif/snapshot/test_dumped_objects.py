@@ -24,6 +24,7 @@ from fairlead.whatif.snapshot.snapshot import (
     Snapshot,
     load_objects,
     read_snapshot,
+    snapshot_of_texts,
     start_of_time,
 )
 from fairlead.worlds.seeded_ids import SeededIds
@@ -125,8 +126,7 @@ def written(tmp_path, objects):
 def written_as_columns(tmp_path, objects):
     path = tmp_path / "snapshot.json"
     path.unlink(missing_ok=True)
-    texts = [json.dumps(one, separators=(",", ":")).encode() for one in objects]
-    path.write_bytes(encode_columns(texts, {}))
+    path.write_bytes(encode_columns(texts_of(objects), {}))
     return path
 
 
@@ -148,6 +148,15 @@ def loaded(path, reader):
         return str(refusal)
     stored = {kind.resource: store.list(kind) for kind in store.storage.kinds()}
     return views, stored, snapshot.taken_at
+
+
+def texts_of(objects):
+    return [json.dumps(one, separators=(",", ":")).encode() for one in objects]
+
+
+def read_texts(objects):
+    """A reader of `objects` as a cluster returns them: as texts of their own."""
+    return lambda path: snapshot_of_texts(path, texts_of(objects), {})
 
 
 def paths_in(value, path=()):
@@ -223,7 +232,9 @@ def test_texts_and_values_are_loaded_alike(tmp_path, steps):
     for step in steps:
         changed(objects, step)
     path = written(tmp_path, objects)
-    assert loaded(path, read_snapshot) == loaded(path, read_values)
+    expected = loaded(path, read_values)
+    assert loaded(path, read_snapshot) == expected
+    assert loaded(path, read_texts(objects)) == expected
 
 
 def pods_of_a_workload():
@@ -270,6 +281,7 @@ def test_pods_with_the_text_of_another_are_loaded_as_values_are(tmp_path, steps)
     path = written(tmp_path, objects)
     expected = loaded(path, read_values)
     assert loaded(path, read_snapshot) == expected
+    assert loaded(path, read_texts(objects)) == expected
     # A snapshot file has the same objects, so only the name of the file may differ in a refusal.
     columns = loaded(written_as_columns(tmp_path, objects), read_snapshot)
     if isinstance(expected, str):
@@ -285,6 +297,15 @@ def test_pods_after_the_first_three_share_what_they_do_not_differ_in(tmp_path):
     assert [one.template is None for one in found] == [True] * 3 + [False] * 5
     assert found[3].view.status.container_statuses is found[7].view.status.container_statuses
     assert found[3].value["spec"]["containers"] is found[7].value["spec"]["containers"]
+
+
+def test_a_pod_like_another_does_not_keep_its_own_text():
+    texts = texts_of(pods_of_a_workload())
+    found = [
+        one.content for one in snapshot_of_texts("c", [*texts, *texts_of([node()])], {}).manifests
+    ]
+    assert [isinstance(one.text, bytes) for one in found] == [True] * 3 + [False] * 5 + [True]
+    assert [bytes(one.text) for one in found[:-1]] == texts
 
 
 def test_only_the_first_pod_of_a_column_is_decoded(tmp_path):

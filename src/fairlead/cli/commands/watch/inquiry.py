@@ -111,7 +111,7 @@ class Inquiry:
             return
         self._report_problem("")
         self.reads += 1
-        self.read_at, self.objects = format_timestamp(live.taken_at), live.count()
+        self.read_at, self.objects = format_timestamp(live.taken_at), len(live)
         digest = await loop.run_in_executor(None, self._write_if_changed, live)
         if digest == self._digest:
             return

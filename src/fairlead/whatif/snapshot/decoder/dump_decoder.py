@@ -129,15 +129,18 @@ class DumpDecoder:
         Otherwise return None.
         """
         known = (
-            self._pods.decode_row(text)
+            self._pods.find_row(text)
             if isinstance(text, TemplateText)
-            else self._pods.decode(bytes(text))
+            else self._pods.find(bytes(text))
         )
         if known is None:
             return None
-        template, pod, times = known
+        template, strings = known
+        pod, times = template.with_strings(strings)
         if not self._form.has(POD, pod, template.view):
             return None
+        if isinstance(text, bytes):  # unlike a part of a mapped file, it takes memory
+            text = TemplateText(template.texts, strings)
         newest = self._newest.of_times(times)
         return (DumpedObject(POD, pod, text, template), newest) if newest else None
 

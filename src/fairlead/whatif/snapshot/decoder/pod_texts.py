@@ -77,16 +77,11 @@ class PodTemplate:
         without = self._view_of([""] * (max(numbers, default=0) + 1))
         return has_marks(msgspec.json.encode(without))  # a marker is the key of a map
 
-    def decode(self, text: bytes) -> tuple[Pod, set[str]] | None:
-        """Return (view, timestamps) of `text`; None if it does not match the template.
+    def with_strings(self, strings: Sequence[str]) -> tuple[Pod, set[str]]:
+        """Return (view, timestamps) of the text with these `strings`.
 
         Only the newest of the timestamps that all pods share is returned.
         """
-        strings = self.texts.strings(text)
-        return None if strings is None else self.with_strings(strings)
-
-    def with_strings(self, strings: Sequence[str]) -> tuple[Pod, set[str]]:
-        """Return (view, timestamps) of the text with these `strings`; see `decode`."""
         times = {strings[number] for number in self._times}
         if self._fixed_time is not None:
             times.add(self._fixed_time)
@@ -132,24 +127,24 @@ class PodTexts:
         # Templates that the snapshot contains; None for those that cannot be used.
         self._stated: dict[JsonTemplate, PodTemplate | None] = {}
 
-    def decode(self, text: bytes) -> tuple[PodTemplate, Pod, set[str]] | None:
-        """Return (template, view, timestamps) of `text`; None if it must be decoded.
+    def find(self, text: bytes) -> tuple[PodTemplate, Sequence[str]] | None:
+        """Return (template, strings) of `text`; None if it must be decoded.
 
-        The view shares parts with other views; these parts must not be changed.
+        The views of a template share parts, which must not be changed.
         """
         workload = self._workloads.get(_generate_name(text))
         for index, template in enumerate(workload.templates if workload is not None else ()):
-            found = template.decode(text)
-            if found is not None:
+            strings = template.texts.strings(text)
+            if strings is not None:
                 if index and workload is not None:
                     workload.templates.insert(0, workload.templates.pop(index))
-                return template, *found
+                return template, strings
         return None
 
-    def decode_row(self, text: TemplateText) -> tuple[PodTemplate, Pod, set[str]] | None:
-        """Return (template, view, timestamps) of a row; None if its template cannot be used."""
+    def find_row(self, text: TemplateText) -> tuple[PodTemplate, Sequence[str]] | None:
+        """Return (template, strings) of a row; None if its template cannot be used."""
         template = self._stated.get(text.template)
-        return None if template is None else (template, *template.with_strings(text.strings))
+        return None if template is None else (template, text.strings)
 
     def learn(self, text: Text) -> None:
         """Record the text of a pod that was decoded and is in stored form."""
