@@ -399,6 +399,138 @@ def test_restricted_asks_for_more(gate, namespace, pod):
     assert found.admits(safe) == safe
 
 
+@pytest.fixture
+def secured_pod(namespace, pod):
+    """Returns a function: (a namespace that enforces a version of a level, a pod)."""
+
+    def made(level, version, spec, context):
+        labels = {"enforce": level, "enforce-version": version}
+        asked = pod(**spec)
+        asked["spec"]["containers"][0]["securityContext"] = context
+        return secured(namespace, **labels), asked
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("level", "spec", "context", "change"),
+    [
+        pytest.param(
+            "restricted",
+            {},
+            SAFE | {"capabilities": {}},
+            (None, "v1.22", "unrestricted capabilities"),
+            id="restricted drops all capabilities since 1.22",
+        ),
+        pytest.param(
+            "restricted",
+            {},
+            SAFE | {"capabilities": {"add": ["NET_ADMIN"]}},
+            ("non-default capabilities", "v1.22", "unrestricted capabilities"),
+            id="the stricter check of capabilities replaces that of baseline",
+        ),
+        pytest.param(
+            "restricted",
+            {},
+            SAFE | {"allowPrivilegeEscalation": None},
+            (None, "v1.8", "allowPrivilegeEscalation != false"),
+            id="allowPrivilegeEscalation exists since 1.8",
+        ),
+        pytest.param(
+            "restricted",
+            {},
+            SAFE | {"runAsUser": 0},
+            (None, "v1.23", "runAsUser=0"),
+            id="root is refused by its number since 1.23",
+        ),
+        pytest.param(
+            "restricted",
+            {},
+            SAFE | {"seccompProfile": None},
+            (None, "v1.19", "seccompProfile"),
+            id="seccomp profiles are fields since 1.19",
+        ),
+        pytest.param(
+            "baseline",
+            {"securityContext": {"sysctls": [{"name": "net.ipv4.tcp_rmem", "value": "1"}]}},
+            {},
+            ("forbidden sysctls (net.ipv4.tcp_rmem)", "v1.32", None),
+            id="tcp_rmem is safe since 1.32",
+        ),
+        pytest.param(
+            "baseline",
+            {"securityContext": {"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}},
+            {},
+            ("forbidden sysctls (kernel.msgmax)", "v1.4000", "forbidden sysctls (kernel.msgmax)"),
+            id="an unsafe sysctl is unsafe in every version",
+        ),
+        pytest.param(
+            "baseline",
+            {},
+            {"seLinuxOptions": {"type": "container_engine_t"}},
+            ("seLinuxOptions", "v1.31", None),
+            id="container_engine_t is allowed since 1.31",
+        ),
+        pytest.param(
+            "restricted",
+            {"os": {"name": "windows"}},
+            {"runAsNonRoot": True},
+            ("allowPrivilegeEscalation != false", "v1.25", None),
+            id="Windows pods have no Linux fields since 1.25",
+        ),
+        pytest.param(
+            "baseline",
+            {},
+            {"windowsOptions": {"hostProcess": True}},
+            (
+                'hostProcess (container "c" must not set securityContext.windowsOptions.host',
+                "latest",
+                "hostProcess",
+            ),
+            id="host processes are refused in every version",
+        ),
+    ],
+)
+def test_versions_of_the_standards(gate, secured_pod, level, spec, context, change):
+    """`change` is (violation before the version, version, violation since)."""
+    before, version, after = change
+    minor = 100 if version == "latest" else int(version.removeprefix("v1."))
+    for one, violated in ((f"v1.{minor - 1}", before), (version, after)):
+        namespace, asked = secured_pod(level, one, spec, context)
+        found = gate(PodSecurity()).has(namespace)
+        if violated is None:
+            assert found.admits(asked) == asked
+        else:
+            assert f'violates PodSecurity "{level}:{one}": {violated}' in found.refusal(asked)
+
+
+def test_hosts_of_probes(gate, namespace, pod):
+    """Probes and lifecycle handlers may not name a host since 1.34."""
+    asked = pod()
+    asked["spec"]["containers"][0] |= {
+        "livenessProbe": {"httpGet": {"host": "10.0.0.1", "port": 80}},
+        "lifecycle": {"preStop": {"tcpSocket": {"host": "db", "port": 1}}},
+    }
+    details = (
+        'probe or lifecycle host (container "c" uses probe or lifecycle hosts "10.0.0.1", "db")'
+    )
+    found = gate(PodSecurity()).has(secured(namespace, enforce="baseline"))
+    assert found.refusal(asked).endswith(f'"baseline:latest": {details}')
+    labels = {"enforce": "baseline", "enforce-version": "v1.33"}
+    assert gate(PodSecurity()).has(secured(namespace, **labels)).admits(asked) == asked
+
+
+def test_warnings_have_a_version_of_their_own(gate, namespace, pod):
+    """The level of warnings can be the enforced one, in a newer version."""
+    labels = {"enforce": "restricted", "enforce-version": "v1.21", "warn-version": "v1.22"}
+    found = gate(PodSecurity()).has(secured(namespace, **labels))
+    asked = pod()
+    asked["spec"]["containers"][0]["securityContext"] = SAFE | {"capabilities": {}}
+    found.admits(asked)
+    (warning,) = found.warnings
+    assert warning.startswith('would violate PodSecurity "restricted:v1.22": unrestricted cap')
+
+
 def test_workloads_are_warned_of(gate, namespace, obj):
     found = gate(PodSecurity()).has(secured(namespace, warn="baseline"))
     template = {"spec": {"containers": [], "hostNetwork": True}}

@@ -17,7 +17,7 @@ from typing import ClassVar, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
-from fairlead.apiserver.admission.plugins.pod_security_standards import CHECKS, violations
+from fairlead.apiserver.admission.plugins.pod_security_standards import LEVELS, NEWEST, violations
 from fairlead.apiserver.error import Cause, forbidden, invalid
 from fairlead.apiserver.kind import NAMESPACE, POD, Kind
 from fairlead.apiserver.schema.model import Schema, Type, schema_of
@@ -36,6 +36,12 @@ class _Level:
 
     name: str
     version: str
+
+    @property
+    def minor(self) -> int:
+        """The minor version of the standards; `NEWEST` for "latest" and invalid versions."""
+        found = _VERSION.fullmatch(self.version)
+        return min(int(found[1]), NEWEST) if found is not None and found[1] else NEWEST
 
     def __str__(self) -> str:
         return f'PodSecurity "{self.name}:{self.version}"'
@@ -75,12 +81,12 @@ def _check(
     if kind is POD and attributes.old is not None and spec == attributes.old.get("spec"):
         return
     level = _level(namespace, "enforce")
-    violations_found = violations(level.name, spec)
+    violations_found = violations(level.name, level.minor, spec)
     if kind is POD and violations_found:
         reason = f"violates {level}: {_violations_text(violations_found)}"
         raise forbidden(kind, meta.get("namespace", ""), meta["name"], reason)
     level = _level(namespace, "warn")
-    violations_found = violations(level.name, spec)
+    violations_found = violations(level.name, level.minor, spec)
     if violations_found:
         attributes.write.warn(f"would violate {level}: {_violations_text(violations_found)}")
 
@@ -91,8 +97,8 @@ def _require_levels(namespace: Json) -> None:
     causes = []
     for mode in _MODES:
         level = labels.get(f"{PREFIX}{mode}", "privileged")
-        if level not in CHECKS:
-            message = f'Invalid value: "{level}": must be one of {", ".join(CHECKS)}'
+        if level not in LEVELS:
+            message = f'Invalid value: "{level}": must be one of {", ".join(LEVELS)}'
             field = f"metadata.labels[{PREFIX}{mode}]"
             causes.append(Cause("FieldValueInvalid", message, field))
         version = labels.get(f"{PREFIX}{mode}-version", "latest")
@@ -114,7 +120,9 @@ def _warn_of_pods(namespace: Json, storage: Storage, attributes: AdmissionAttrib
     name = namespace["metadata"]["name"]
     pods: dict[str, list[str]] = {}
     for pod in storage.items(POD, name):
-        reasons = ", ".join(reason for reason, _ in violations(level.name, pod["spec"]))
+        reasons = ", ".join(
+            reason for reason, _ in violations(level.name, level.minor, pod["spec"])
+        )
         if reasons:
             pods.setdefault(reasons, []).append(pod["metadata"]["name"])
     if pods:
@@ -131,11 +139,12 @@ def _warn_of_pods(namespace: Json, storage: Storage, attributes: AdmissionAttrib
 
 def _level(namespace: Json, mode: str) -> _Level:
     labels = namespace["metadata"].get("labels") or {}
-    # A mode without its own label uses the enforced level.
-    mode = mode if f"{PREFIX}{mode}" in labels else "enforce"
-    name = labels.get(f"{PREFIX}{mode}", "privileged")
-    version = labels.get(f"{PREFIX}{mode}-version", "latest")
-    return _Level(name if name in CHECKS else "restricted", version)
+    # A mode without a level has the enforced level, and the enforced version if it has no version.
+    of_level = mode if f"{PREFIX}{mode}" in labels else "enforce"
+    name = labels.get(f"{PREFIX}{of_level}", "privileged")
+    of_version = mode if f"{PREFIX}{mode}-version" in labels else of_level
+    version = labels.get(f"{PREFIX}{of_version}-version", "latest")
+    return _Level(name if name in LEVELS else "restricted", version)
 
 
 def _pod_spec(kind: Kind, obj: Json) -> Json | None:

@@ -1,6 +1,9 @@
 """The checks of the Pod Security Standards: levels `baseline` and `restricted`.
 
-A check returns the details of a violation, or "" if the pod does not violate the standard.
+A check returns the details of a violation, or "" if the pod does not violate the standard. The
+standards have versions, numbered like those of Kubernetes; a check, a value that it allows and an
+exemption each apply from one minor version on. AppArmor profiles, and the annotations with which
+versions before 1.19 checked seccomp profiles, are not checked.
 
 upstream: pod-security-admission/policy/check_*.go
 """
@@ -9,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from fairlead.api.json import Json
@@ -32,25 +36,28 @@ _CAPABILITIES: Final = frozenset(
         "SYS_CHROOT",
     ]
 )
-_SYSCTLS: Final = frozenset(
-    [
-        "kernel.shm_rmid_forced",
-        "net.ipv4.ip_local_port_range",
-        "net.ipv4.tcp_syncookies",
-        "net.ipv4.ping_group_range",
-        "net.ipv4.ip_unprivileged_port_start",
-        "net.ipv4.ip_local_reserved_ports",
-        "net.ipv4.tcp_keepalive_time",
-        "net.ipv4.tcp_fin_timeout",
-        "net.ipv4.tcp_keepalive_intvl",
-        "net.ipv4.tcp_keepalive_probes",
-        "net.ipv4.tcp_rmem",
-        "net.ipv4.tcp_wmem",
-    ]
-)
-_SELINUX_TYPES: Final = frozenset(
-    ("", "container_t", "container_init_t", "container_kvm_t", "container_engine_t")
-)
+# The allowed values, and the minor version of the standards that allowed them first.
+_SYSCTLS: Final = {
+    "kernel.shm_rmid_forced": 0,
+    "net.ipv4.ip_local_port_range": 0,
+    "net.ipv4.tcp_syncookies": 0,
+    "net.ipv4.ping_group_range": 0,
+    "net.ipv4.ip_unprivileged_port_start": 0,
+    "net.ipv4.ip_local_reserved_ports": 27,
+    "net.ipv4.tcp_keepalive_time": 29,
+    "net.ipv4.tcp_fin_timeout": 29,
+    "net.ipv4.tcp_keepalive_intvl": 29,
+    "net.ipv4.tcp_keepalive_probes": 29,
+    "net.ipv4.tcp_rmem": 32,
+    "net.ipv4.tcp_wmem": 32,
+}
+_SELINUX_TYPES: Final = {
+    "": 0,
+    "container_t": 0,
+    "container_init_t": 0,
+    "container_kvm_t": 0,
+    "container_engine_t": 31,
+}
 _ALLOWED_VOLUMES: Final = frozenset(
     [
         "name",
@@ -65,18 +72,41 @@ _ALLOWED_VOLUMES: Final = frozenset(
     ]
 )
 _CONFINED: Final = ("RuntimeDefault", "Localhost")
+_WINDOWS_EXEMPT: Final = 25  # from this minor version on
+NEWEST: Final = 1_000  # the minor version of "latest", above all versions of checks
+_NEVER: Final = NEWEST + 1
+
+Violation = Callable[[Json, int], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check of the standards.
+    """A check of the standards, from the minor version `since` on.
 
     `reason` is the name of the violated rule in messages. `violation` returns the details of a pod
-    spec's violation, or "" if there is none.
+    spec's violation of a minor version, or "" if there is none. From the version `since` on,
+    `restricted` pods are not checked for the reason `overrides` of `baseline`.
     """
 
     reason: str
-    violation: Callable[[Json], str]
+    violation: Violation
+    since: int = 0
+    overrides: str = ""
+
+
+def _always(violation: Callable[[Json], str]) -> Violation:
+    """Return `violation` as the same check in all versions."""
+    return lambda spec, _minor: violation(spec)
+
+
+def _not_on_windows(violation: Callable[[Json], str]) -> Violation:
+    """Return `violation` as a check that newer versions do not make for Windows pods."""
+
+    def checked(spec: Json, minor: int) -> str:
+        is_windows = (spec.get("os") or {}).get("name") == "windows"
+        return "" if is_windows and minor >= _WINDOWS_EXEMPT else violation(spec)
+
+    return checked
 
 
 def _containers(spec: Json) -> Iterator[Json]:
@@ -157,14 +187,14 @@ def _proc_mounts(spec: Json) -> str:
     return _message(violating, f"must not set securityContext.procMount to {', '.join(kinds)}")
 
 
-def _selinux(spec: Json) -> str:
+def _selinux(spec: Json, minor: int) -> str:
     holders = [("pod", _context(spec))]
     holders += [(_names([one]), _context(one)) for one in _containers(spec)]
     found = []
     for subject, context in holders:
         options = context.get("seLinuxOptions") or {}
         wrong = []
-        if options.get("type", "") not in _SELINUX_TYPES:
+        if _SELINUX_TYPES.get(options.get("type", ""), _NEVER) > minor:
             wrong.append(f'type "{options["type"]}"')
         wrong += [f"{field} may not be set" for field in ("user", "role") if options.get(field)]
         if wrong:
@@ -186,9 +216,43 @@ def _seccomp_baseline(spec: Json) -> str:
     return " and ".join(filter(None, [*found, _message(violating, explicit)]))
 
 
-def _sysctls(spec: Json) -> str:
+def _sysctls(spec: Json, minor: int) -> str:
     names = (one.get("name", "") for one in _context(spec).get("sysctls") or ())
-    return ", ".join(name for name in names if name not in _SYSCTLS)
+    return ", ".join(name for name in names if _SYSCTLS.get(name, _NEVER) > minor)
+
+
+def _host_processes(spec: Json) -> str:
+    def violates(context: Json) -> bool:
+        return bool((context.get("windowsOptions") or {}).get("hostProcess"))
+
+    found = ["pod"] if violates(_context(spec)) else []
+    found += filter(None, [_names(_violating(spec, violates))])
+    requirement = "must not set securityContext.windowsOptions.hostProcess=true"
+    return f"{' and '.join(found)} {requirement}" if found else ""
+
+
+def _probe_hosts(spec: Json) -> str:
+    hosts = {c["name"]: found for c in _containers(spec) if (found := set(_handler_hosts(c)))}
+    if not hosts:
+        return ""
+    violating = [{"name": name} for name in sorted(hosts)]
+    quoted = [f'"{host}"' for host in sorted(set().union(*hosts.values()))]
+    uses = "use" if len(violating) > 1 else "uses"
+    word = "probe or lifecycle hosts" if len(quoted) > 1 else "probe or lifecycle host"
+    return f"{_names(violating)} {uses} {word} {', '.join(quoted)}"
+
+
+def _handler_hosts(container: Json) -> Iterator[str]:
+    """Yield the hosts to which a container's probes and lifecycle handlers connect."""
+    lifecycle = container.get("lifecycle") or {}
+    probes = ("livenessProbe", "readinessProbe", "startupProbe")
+    handlers = [container.get(one) for one in probes]
+    handlers += [lifecycle.get("postStart"), lifecycle.get("preStop")]
+    for handler in filter(None, handlers):
+        for kind in ("httpGet", "tcpSocket"):
+            host = (handler.get(kind) or {}).get("host", "")
+            if host:
+                yield host
 
 
 # --- restricted ----------------------------------------------------------------------------
@@ -249,31 +313,57 @@ def _seccomp_restricted(spec: Json) -> str:
     return "; ".join(filter(None, [*found, _message(wrong, explicit)]))
 
 
-BASELINE: Final = (
-    Check("non-default capabilities", _non_default_capabilities),
-    Check("host namespaces", _host_namespaces),
-    Check("hostPath volumes", _host_paths),
-    Check("hostPort", _host_ports),
-    Check("privileged", _privileged),
-    Check("procMount", _proc_mounts),
+# In the order of upstream's check ids.
+BASELINE: Final[tuple[Check, ...]] = (
+    Check("non-default capabilities", _always(_non_default_capabilities)),
+    Check("host namespaces", _always(_host_namespaces)),
+    Check("hostPath volumes", _always(_host_paths)),
+    Check("hostPort", _always(_host_ports)),
+    Check("probe or lifecycle host", _always(_probe_hosts), since=34),
+    Check("privileged", _always(_privileged)),
+    Check("procMount", _always(_proc_mounts)),
     Check("seLinuxOptions", _selinux),
-    Check("seccompProfile", _seccomp_baseline),
+    Check("seccompProfile", _always(_seccomp_baseline), since=19),
     Check("forbidden sysctls", _sysctls),
+    Check("hostProcess", _always(_host_processes)),
 )
-_OVERRIDDEN: Final = ("non-default capabilities", "seccompProfile")
-RESTRICTED: Final = (
-    *(check for check in BASELINE if check.reason not in _OVERRIDDEN),
-    Check("allowPrivilegeEscalation != false", _allow_privilege_escalation),
-    Check("unrestricted capabilities", _capabilities),
-    Check("restricted volume types", _volume_types),
-    Check("runAsNonRoot != true", _run_as_non_root),
-    Check("runAsUser=0", _run_as_user),
-    Check("seccompProfile", _seccomp_restricted),
+# The checks that `restricted` adds to those of `baseline`.
+RESTRICTED: Final[tuple[Check, ...]] = (
+    Check("allowPrivilegeEscalation != false", _not_on_windows(_allow_privilege_escalation), 8),
+    Check(
+        "unrestricted capabilities",
+        _not_on_windows(_capabilities),
+        since=22,
+        overrides="non-default capabilities",
+    ),
+    Check("restricted volume types", _always(_volume_types)),
+    Check("runAsNonRoot != true", _always(_run_as_non_root)),
+    Check("runAsUser=0", _always(_run_as_user), since=23),
+    Check(
+        "seccompProfile",
+        _not_on_windows(_seccomp_restricted),
+        since=19,
+        overrides="seccompProfile",
+    ),
 )
-CHECKS: Final = {"privileged": (), "baseline": BASELINE, "restricted": RESTRICTED}
+LEVELS: Final = ("privileged", "baseline", "restricted")
 
 
-def violations(level: str, spec: Json) -> list[tuple[str, str]]:
-    """Return (reason, details) of each violation of `level` by a pod spec."""
-    found = ((check.reason, check.violation(spec)) for check in CHECKS.get(level, ()))
+def violations(level: str, minor: int, spec: Json) -> list[tuple[str, str]]:
+    """Return (reason, details) of each violation by a pod spec.
+
+    `level` is one of `LEVELS`, in the version 1.`minor`, `NEWEST` for the latest version.
+    """
+    found = ((check.reason, check.violation(spec, minor)) for check in _checks(level, minor))
     return [(reason, details) for reason, details in found if details]
+
+
+@cache
+def _checks(level: str, minor: int) -> tuple[Check, ...]:
+    """Return the checks that the version 1.`minor` of `level` makes."""
+    baseline = () if level == "privileged" else BASELINE
+    added = RESTRICTED if level == "restricted" else ()
+    added = tuple(check for check in added if check.since <= minor)
+    overridden = {check.overrides for check in added}
+    kept = (one for one in baseline if one.since <= minor and one.reason not in overridden)
+    return (*kept, *added)
