@@ -20,7 +20,7 @@ from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.outage import LossCause
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
-from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
+from fairlead.whatif.outcome.run_outcome import PodEnd
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import POD
 
@@ -324,10 +324,9 @@ def _started(effect: Effect) -> str | None:
 def _removed(effect: Effect) -> str | None:
     """Return a sentence about pods that are deleted, and one about pods that are never created."""
     sentences = []
-    never: list[PodEnd] = []
-    deleted: list[PodEnd] = []
-    for pod in effect.difference.removed:
-        (never if _came_later(pod, effect.without) else deleted).append(pod)
+    never = list(effect.difference.fewer)
+    known = {pod.key for pod in never}
+    deleted = [pod for pod in effect.difference.removed if pod.key not in known]
     if deleted:
         sentences.append(f"{_pods_of(deleted)} {'is' if len(deleted) == 1 else 'are'} removed.")
     if never:
@@ -335,12 +334,6 @@ def _removed(effect: Effect) -> str | None:
         fewer = _pods_of(never, "fewer pod")
         sentences.append(f"At the end, there {verb} {fewer} than without the change.")
     return " ".join(sentences) or None
-
-
-def _came_later(pod: PodEnd, run: RunOutcome) -> bool:
-    """Return whether a workload created `pod` after the instant of the change of `run`."""
-    first_seen = pod.since if pod.started_at is None else pod.started_at
-    return pod.owner is not None and not pod.is_initial and first_seen > run.started_at
 
 
 def _budget_changed(effect: Effect) -> str | None:

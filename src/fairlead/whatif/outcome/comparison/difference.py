@@ -82,12 +82,13 @@ class Difference:
     deleted, and nothing replaces them; `not_created` pods are still wanted by their workload.
     `returned` pods were displaced and are back on the same node at the end. `removed` pods were
     deleted for another reason, such as fewer replicas (also if they were displaced before) or the
-    deletion of their node; some may still exist because of a finalizer. `reallocated` are the
-    resources whose requested total changes. `displaced` pods, each listed once, left the node that
-    they have without the change: they were preempted, evicted, moved, or lost with their node.
-    `quiet` is the number of additional pods on failed nodes. `recovered_after` is the time from the
-    change until the last affected pod ran again; None if an affected pod neither runs nor has
-    completed at the end.
+    deletion of their node; some may still exist because of a finalizer. `fewer` are those of the
+    `removed` pods that the run with the change never had: without the change, a workload created
+    them after its instant. `reallocated` are the resources whose requested total changes.
+    `displaced` pods, each listed once, left the node that they have without the change: they were
+    preempted, evicted, moved, or lost with their node. `quiet` is the number of additional pods on
+    failed nodes. `recovered_after` is the time from the change until the last affected pod ran
+    again; None if an affected pod neither runs nor has completed at the end.
     """
 
     placed: tuple[PodEnd, ...]
@@ -99,6 +100,7 @@ class Difference:
     gone: tuple[PodEnd, ...]
     not_created: tuple[NotCreated, ...]
     removed: tuple[PodEnd, ...]
+    fewer: tuple[PodEnd, ...]
     returned: tuple[PodEnd, ...]
     reallocated: tuple[str, ...]
     pdb_breaches: tuple[PdbBreach, ...]
@@ -152,6 +154,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         *(role.after for role in roles if role.is_newly_pending and role.had_node),
         *lost_pods,
     ]
+    removed = tuple(pod for pod in missing if pod.key not in lost_keys)
     current = {role.before.key: role.after for role in roles if role.is_renamed}
     concerned = [*lost, *placed, *(update.pod for update in updated)]
     return Difference(
@@ -163,7 +166,8 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         pending=tuple(pending),
         gone=tuple(pod for pod in lost_pods if pod.key not in awaited),
         not_created=tuple(not_created),
-        removed=tuple(pod for pod in missing if pod.key not in lost_keys),
+        removed=removed,
+        fewer=tuple(pod for pod in removed if _came_later(pod, without)),
         returned=tuple(role.after for role in roles if role.is_returned(left)),
         reallocated=_reallocated(without, changed),
         pdb_breaches=_additional_breaches(without, changed),
@@ -181,6 +185,12 @@ def _lost_its_node(pod: PodEnd, changed: RunOutcome) -> bool:
     Pods of DaemonSets and static pods cannot run elsewhere: they are deleted with their node.
     """
     return not pod.belongs_to_node and pod.node not in changed.node_names
+
+
+def _came_later(pod: PodEnd, run: RunOutcome) -> bool:
+    """Return whether a workload created `pod` after the instant of the change of `run`."""
+    first_seen = pod.since if pod.started_at is None else pod.started_at
+    return pod.owner is not None and not pod.is_initial and first_seen > run.started_at
 
 
 def _surplus(displaced: Iterable[PodEnd], changed: RunOutcome) -> set[str]:

@@ -28,9 +28,10 @@ class WorkloadEffect:
     """The effect of a change on one workload; counts are numbers of pods.
 
     `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
-    frequent first. `by` lists the workloads that preempted pods, and the causes of evictions.
-    `down` pods were on failed nodes and do not run again, `undrained` pods could not be evicted.
-    `budgets` are the outcomes of the budgets that cover its displaced or undrained pods.
+    frequent first. `fewer` of the `removed` pods never existed in that run. `by` lists the
+    workloads that preempted pods, and the causes of evictions. `down` pods were on failed nodes and
+    do not run again, `undrained` pods could not be evicted. `budgets` are the outcomes of the
+    budgets that cover its displaced or undrained pods.
     """
 
     workload: WorkloadRef
@@ -45,6 +46,7 @@ class WorkloadEffect:
     gone: int = 0
     not_created: int = 0
     removed: int = 0
+    fewer: int = 0
     down: int = 0
     undrained: int = 0
     reasons: tuple[str, ...] = ()
@@ -134,7 +136,8 @@ class WorkloadEffect:
             (self.returned, f"back on the same node{cause if is_all and not self.moved else ''}"),
             (self.updated, "updated"),
             (self.placed, "new"),
-            (self.removed, "removed"),
+            (self.removed - self.fewer, "removed"),
+            (self.fewer, "fewer" if is_short else "fewer than without the change"),
         )
         words = ", ".join(f"{count:,} {what}" for count, what in parts if count)
         return words or "pods not ready for a time"
@@ -204,6 +207,7 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
     yield "gone", list(found.gone)
     yield "not_created", [one.pod for one in found.not_created]
     yield "removed", list(found.removed)
+    yield "fewer", list(found.fewer)
     yield "undrained", [one.pod for one in changed.undrained]
 
 

@@ -202,8 +202,11 @@ def test_pods_that_the_workload_never_had_are_not_removed():
     effect = effect_of(outcome(HERE, pod("q", "b", 9)), outcome(HERE), NO_DRAIN)
     fewer = "At the end, there is 1 fewer pod of deploy/ns/web than without the change."
     assert verdict_of(effect).first.sentence == fewer
+    (row,) = effect.workloads
+    assert (row.words, row.short_words) == ("1 fewer than without the change", "1 fewer")
     effect = effect_of(outcome(HERE, pod("q", "b", 9)), outcome(), NO_DRAIN)
     assert verdict_of(effect).first.sentence == f"1 pod of deploy/ns/web is removed. {fewer}"
+    assert effect.workloads[0].short_words == "1 removed, 1 fewer"
 
 
 def test_the_table_is_complete_and_in_order():
