@@ -66,10 +66,14 @@ Body = Iterable[bytes]
 
 
 class Response(Struct, frozen=True):
-    """One response. Each of `warnings` is sent as a Warning header."""
+    """One response. Each of `warnings` is sent as a Warning header.
+
+    `version` is the newest version that the response shows, None if that can be any version so far.
+    """
 
     status: int
     body: Body = ()
     content_type: str = "application/json"
     headers: Headers = ()
     warnings: tuple[str, ...] = ()
+    version: int | None = None

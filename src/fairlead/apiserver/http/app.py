@@ -17,7 +17,7 @@ import re
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from itertools import chain
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import unquote_plus
 
 from msgspec.structs import replace
@@ -59,8 +59,15 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 # Finds the user by the headers. Raises ApiError 401.
 Authenticate = Callable[[Mapping[str, str]], User]
-# Waits until all changes so far are durable.
-Settle = Callable[[], Awaitable[None]]
+
+
+class Settle(Protocol):
+    """Waits until changes are durable."""
+
+    def __call__(self, version: int = ..., /) -> Awaitable[None]:
+        """Wait until all changes so far, or those up to `version`, are durable."""
+        ...
+
 
 PathHandler = Callable[[Request], Awaitable[Response]]
 # Writes a line of the audit log.
@@ -90,7 +97,8 @@ class ApiApp:
         """`settle` is awaited before watch events and responses of `server`, even to reads.
 
         Otherwise a client could receive a resourceVersion that a crash reverts. Another change
-        would then get the same version, and a watch from this version would miss that change.
+        would then get the same version, and a watch from this version would miss that change. If
+        only some version can be in a response (`Response.version`), it is passed to `settle`.
         `handlers` serve additional paths, after authorization. `audit` is called with one line per
         response.
         """
@@ -159,7 +167,8 @@ class ApiApp:
             return self._audited(request, await handler(request))
         answer = await self._handled(request)
         if self._settle is not None:
-            await self._settle()
+            version = answer.version if isinstance(answer, Response) else None
+            await (self._settle() if version is None else self._settle(version))
         return answer
 
     async def _handled(self, request: Request) -> Response | Watch:

@@ -86,6 +86,24 @@ def value_of(stored: StoredObject) -> Json:
     return _decode(stored) if isinstance(stored, bytes) else stored
 
 
+class _StoredMeta(msgspec.Struct):
+    resourceVersion: str  # noqa: N815 - the API's name
+
+
+class _Stored(msgspec.Struct):
+    metadata: _StoredMeta
+
+
+_meta_of: Final = msgspec.json.Decoder(type=_Stored).decode
+
+
+def version_of(stored: StoredObject) -> int:
+    """Return the version of a stored object; a text is not decoded as a whole."""
+    if isinstance(stored, bytes):
+        return int(_meta_of(stored).metadata.resourceVersion)
+    return int(stored["metadata"]["resourceVersion"])
+
+
 class Deferred(Protocol):
     """An object whose JSON value is made on first use."""
 

@@ -5,7 +5,8 @@
 Changes are recorded in order and written by one thread. All changes that arrive during one
 transaction are written in the next transaction (group commit), so writers share the cost of an
 fsync. `settle` returns when all previously recorded changes are on disk. A server that acknowledges
-writes only after `settle` never loses an acknowledged write.
+writes only after `settle` never loses an acknowledged write. A response with one object waits for
+the version of this object only, so reads do not wait for unrelated writes.
 
 A failed write is retried until it succeeds. The writer thread also watches the free disk space:
 `has_room` returns False before the disk is full, so that all accepted changes can still be written.
@@ -164,18 +165,25 @@ class WriteAheadLog:
             self._recorded = change.version
             self._changed.notify()
 
-    async def settle(self) -> None:
-        """Wait until all recorded changes are on disk. Raises ApiError 500 if writing fails."""
-        if self._durable >= self._recorded and not self._failure:
+    async def settle(self, version: int | None = None) -> None:
+        """Wait until all recorded changes, or those up to `version`, are on disk.
+
+        Raises ApiError 500 if writing fails.
+        """
+        if version is not None:
+            if self._durable >= version:
+                return
+        elif self._durable >= self._recorded and not self._failure:
             return
         loop = asyncio.get_running_loop()
         written = loop.create_future()
         with self._changed:
             if self._failure:
                 raise no_space()
-            if self._durable >= self._recorded:
+            wanted = self._recorded if version is None else version
+            if self._durable >= wanted:
                 return
-            self._waiting.append((self._recorded, loop, written))
+            self._waiting.append((wanted, loop, written))
         await written
 
     def close(self) -> None:

@@ -420,3 +420,21 @@ def test_what_happens_together_is_sent_together(app, server, monkeypatch):
     client = asyncio.run(busy())
     assert client.body.count(b'"ADDED"') == 50
     assert len(client.sent) < 25
+
+
+def test_an_object_waits_only_for_its_own_version(server):
+    """So the answer does not wait for the writes of a busy control plane."""
+    waited = []
+
+    async def settle(*version):
+        waited.append(version)
+
+    app = ApiApp(server, TokenAuthenticator({"secret": ADMIN}), lambda: 0, settle)
+    make(app, "a")
+    found = json.loads(ask(app, "GET", f"{CONFIG_MAPS}/a").body)
+    make(app, "b")
+    waited.clear()
+    ask(app, "GET", f"{CONFIG_MAPS}/a")
+    ask(app, "GET", f"{CONFIG_MAPS}/missing")
+    ask(app, "GET", CONFIG_MAPS)
+    assert waited == [(int(found["metadata"]["resourceVersion"]),), (), ()]

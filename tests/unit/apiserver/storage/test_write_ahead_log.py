@@ -146,6 +146,25 @@ def test_settling_waits_for_what_was_recorded(tmp_path):
     journal.close()
 
 
+def test_a_durable_version_does_not_wait_for_later_changes(tmp_path):
+    storage, journal = opened(tmp_path / "j")
+
+    async def write():
+        storage.put(CONFIG_MAP, config_map("a"))
+        await journal.settle()
+        with journal._writing:  # the thread cannot write
+            storage.put(CONFIG_MAP, config_map("b"))
+            await asyncio.wait_for(journal.settle(1), 5)
+            later = asyncio.create_task(journal.settle(2))
+            await asyncio.sleep(0.05)
+            assert not later.done()
+        await later
+        assert journal._durable == 2
+
+    asyncio.run(write())
+    journal.close()
+
+
 def test_what_cannot_be_written_is_not_acknowledged(tmp_path):
     storage, journal = opened(tmp_path / "j")
     journal._file._connection.execute("DROP TABLE log")

@@ -5,6 +5,8 @@ upstream: apiserver/pkg/endpoints/handlers/get.go:GetResource, ListResource
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from fairlead.apiserver.endpoints.collection.list_page import list_page
 from fairlead.apiserver.endpoints.handlers.rest import require_key
 from fairlead.apiserver.endpoints.request.options import is_true, list_options, unsigned
@@ -13,6 +15,7 @@ from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.error import bad_request, not_found
 from fairlead.apiserver.negotiation.request_error import from_the_future, unreadable
 from fairlead.apiserver.request import Response
+from fairlead.apiserver.storage.storage import version_of
 
 
 def get(scope: RequestScope) -> Response:
@@ -34,7 +37,7 @@ def get(scope: RequestScope) -> Response:
     kept = scope.deps.store.storage.find_stored(scope.kind, info.namespace, info.name)
     if kept is None:
         raise not_found(scope.kind, info.namespace, info.name)
-    return scope.respond(kept)
+    return replace(scope.respond(kept), version=version_of(kept))
 
 
 def _require_known_version(scope: RequestScope, text: str) -> None:

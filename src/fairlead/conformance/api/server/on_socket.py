@@ -126,7 +126,7 @@ class OnSocket:
         self._settled()
         return self._cluster.tokens(headers)
 
-    async def _settle(self) -> None:
+    async def _settle(self, _version: int = 0) -> None:
         self._settled()
 
     async def _tick(self) -> None:
