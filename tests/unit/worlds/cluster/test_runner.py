@@ -10,8 +10,10 @@ from aiohttp import web
 
 from fairlead.client.connection import ConnectionConfig
 from fairlead.engine.core.command import Bind, Issued, ObjectRef
+from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.issuer import API_SERVER
 from fairlead.engine.state.cluster import Cluster
+from fairlead.worlds.cluster import runner as runner_module
 from fairlead.worlds.cluster.resource import (
     BATCH,
     SCHEDULER,
@@ -127,3 +129,115 @@ def test_built_in_resources_that_are_not_served_are_named_once():
     absent = "the server does not serve poddisruptionbudgets (policy/v1): decisions do without them"
     asyncio.run(run([], lines, of_another_version, (SCHEDULER, BATCH), until=absent))
     assert lines == [absent]
+
+
+class Loop:
+    """An event loop that keeps its timers instead of running them."""
+
+    def __init__(self):
+        self.calls = []
+
+    def call_later(self, wait_s, call, *_):
+        self.calls.append((wait_s, call))
+        return Timer(self.calls, self.calls[-1])
+
+    def call_soon(self, call, *_):
+        return self.call_later(0, call)
+
+
+class Timer:
+    """A timer of `Loop`."""
+
+    def __init__(self, calls, call):
+        self._calls, self._call = calls, call
+
+    def cancel(self):
+        self._calls.remove(self._call)
+
+
+@pytest.fixture
+def loop(monkeypatch):
+    made = Loop()
+    monkeypatch.setattr(asyncio, "get_running_loop", lambda: made)
+    return made
+
+
+@pytest.fixture
+def stopwatch(monkeypatch):
+    """The seconds that the runner's stopwatch shows, in a list."""
+    shown = [100.0]
+    monkeypatch.setattr(runner_module, "perf_counter", lambda: shown[0])
+    return shown
+
+
+@pytest.fixture
+def runner():
+    config = ConnectionConfig(name="fake", server="http://127.0.0.1:1")
+    made = ClusterRunner(RunnerOptions(config=config, resources=(), build=lambda _: Deciding(())))
+    made.clock = Stopped()
+    return made
+
+
+class Stopped:
+    """A clock that stands still."""
+
+    def now(self):
+        return 0
+
+    def seconds_until(self, due):
+        return due / seconds(1)
+
+
+def step(loop):
+    """Run the only timer."""
+    ((_, call),) = loop.calls
+    loop.calls.clear()
+    call()
+
+
+@pytest.mark.parametrize(
+    ("elapsed_ms", "wait_ms"),
+    [
+        pytest.param(0, 2, id="directly after a step"),
+        pytest.param(0.5, 1.5, id="soon after a step"),
+        pytest.param(3, 0, id="long after a step"),
+    ],
+)
+def test_steps_are_at_least_two_milliseconds_apart(runner, loop, stopwatch, elapsed_ms, wait_ms):
+    runner.wake()
+    step(loop)
+    stopwatch[0] += elapsed_ms / 1000
+    runner.wake()
+    assert [wait * 1000 for wait, _ in loop.calls] == [pytest.approx(wait_ms)]
+
+
+def test_a_step_handles_all_that_arrives_before_it(runner, loop, stopwatch):
+    runner.wake()
+    runner.wake()
+    assert len(loop.calls) == 1
+    step(loop)
+    runner.wake()
+    assert len(loop.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("dues", "waits"),
+    [
+        pytest.param((5,), [5], id="one"),
+        pytest.param((5, 3), [3], id="an earlier one replaces the timer"),
+        pytest.param((3, 5), [3], id="a later one keeps it"),
+    ],
+)
+def test_the_engine_is_woken_at_the_earliest_due_time(runner, loop, stopwatch, dues, waits):
+    for due in dues:
+        runner._wake_at(seconds(due))
+    assert [wait for wait, _ in loop.calls] == waits
+
+
+def test_a_due_time_leads_to_a_step_and_the_next_one_to_another(runner, loop, stopwatch):
+    runner._wake_at(seconds(3))
+    step(loop)  # the timer
+    assert [call for _, call in loop.calls] == [runner._step]
+    step(loop)
+    runner._wake_at(seconds(4))
+    assert [wait for wait, _ in loop.calls] == [4]

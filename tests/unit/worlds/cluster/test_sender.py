@@ -146,3 +146,22 @@ def test_a_defect_is_reported():
     client, world = Client(), World()
     _, failures, _ = run(client, world, bind("web-0", object()))
     assert [type(one) for one in failures] == [TypeError]
+
+
+class BrokenWorld(World):
+    """Fails when it is told an outcome."""
+
+    def finish(self, performed, _now):
+        raise RuntimeError(f"{type(performed.outcome).__name__} cannot be recorded")
+
+
+@pytest.mark.parametrize("is_connected", [True, False], ids=["begun", "exchanged"])
+def test_an_outcome_that_cannot_be_recorded_is_reported(is_connected):
+    client = Client(is_connected=is_connected)
+
+    def then(_):
+        if is_connected:
+            client.begun[0][1](CREATED)
+
+    _, failures, _ = run(client, BrokenWorld(), bind("web-0"), then=then)
+    assert [str(one) for one in failures] == ["CommandSucceeded cannot be recorded"]
