@@ -30,7 +30,7 @@ from fairlead.engine.framework.interface import (
     ReservePlugin,
 )
 from fairlead.engine.framework.plugin_order import PluginOrder
-from fairlead.engine.framework.points import crashed, filter_point, score_point
+from fairlead.engine.framework.points import FilterPoint, crashed, filter_point, score_point
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.trial import Trial, trial
@@ -181,13 +181,20 @@ class Framework:
         """Start a trial with this profile's plugins (`engine.framework.trial`)."""
         return trial(self, self.cluster.table, state, pod)
 
-    def run_filters(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+    def run_filters(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        node: NodeInfo,
+        points: Sequence[FilterPoint] | None = None,
+    ) -> Status | None:
         """Return the first rejection of `pod` on `node`, None if the pod fits.
 
+        Only the Filters in `points` run, if given.
         upstream: framework/runtime/framework.go: RunFilterPlugins
         """
         skipped = state.skipped_filters
-        for point in self.filters:
+        for point in self.filters if points is None else points:
             if point.name in skipped:
                 continue
             try:
@@ -227,9 +234,10 @@ class Framework:
                         return failure
             return self.run_filters(supposed, pod, node)
 
-    def tracks_moved_pods(self, state: CycleState) -> bool:
-        """Return whether a plugin needs run_add_pod and run_remove_pod for moved pods."""
-        return any(plugin.name not in state.skipped_filters for plugin in self._extensions)
+    def moved_pod_trackers(self, state: CycleState) -> list[PreFilterExtensions]:
+        """Return the plugins that need run_add_pod and run_remove_pod for moved pods."""
+        skipped = state.skipped_filters
+        return [plugin for plugin in self._extensions if plugin.name not in skipped]
 
     def run_add_pod(
         self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo

@@ -19,6 +19,10 @@ from fairlead.engine.core.status import SKIP, SUCCESS, Status, unresolvable, uns
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Rows, Verdicts
+from fairlead.engine.framework.preemption.removal_effect import (
+    RemovalEffect,
+    has_volumes,
+)
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.volume_lookup.volume_lookup import VolumeLookup, claim_not_found
 from fairlead.engine.state.node_info import NodeInfo
@@ -131,6 +135,10 @@ class VolumeRestrictions:
             if any(in_conflict(found.disks, other) for other in table.at(row).pods.values()):
                 codes[rows == row] = _DISK_CONFLICT
         return Verdicts(codes, _STATUSES)
+
+    def removal_effect(self, state: CycleState) -> RemovalEffect:
+        """Return that removing pods never harms; only pods with volumes are in conflict."""
+        return RemovalEffect(has_volumes)
 
     # --- queueing hint ---------------------------------------------------------------------
 

@@ -20,6 +20,10 @@ from fairlead.engine.core.status import SKIP, Status, unresolvable
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Rows, Verdicts
+from fairlead.engine.framework.preemption.removal_effect import (
+    NO_EFFECT,
+    RemovalEffect,
+)
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.volume_lookup.in_tree_volume import ZONE_DELIMITER
 from fairlead.engine.plugins.volume_lookup.volume_lookup import (
@@ -157,6 +161,10 @@ class VolumeZone:
         """Return the Filter verdict for each node in `rows`."""
         conflicts = state.read(_Topologies).in_conflict(table)
         return Verdicts(conflicts[rows].astype(np.int32), _STATUSES)
+
+    def removal_effect(self, state: CycleState) -> RemovalEffect:
+        """Return that the zones of volumes do not depend on pods."""
+        return NO_EFFECT
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.

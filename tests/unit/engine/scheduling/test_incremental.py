@@ -27,7 +27,7 @@ from fairlead.engine.scheduling.cycle import Placement, schedule_one
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.extender.consultation import settle
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
-from fairlead.engine.scheduling.preemption.dry_run import only_fit
+from fairlead.engine.scheduling.preemption.cluster_verdicts import only_fit
 from fairlead.engine.scheduling.preemption.policy import RULES
 from fairlead.engine.scheduling.preemption.victim_columns import VictimColumns, guarded_rows
 from fairlead.engine.scheduling.preemption.victims import (

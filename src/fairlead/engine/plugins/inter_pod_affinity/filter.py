@@ -28,7 +28,7 @@ from fairlead.engine.framework.interface import Rows
 from fairlead.engine.plugins.inter_pod_affinity.affinity_terms import OwnTerms
 from fairlead.engine.state.label_column import ABSENT
 from fairlead.engine.state.node_table import NodeTable
-from fairlead.engine.state.pod_class import PodClass
+from fairlead.engine.state.pod_class import PodClass, PodLocations
 from fairlead.engine.state.pod_index.affinity_term import PlacedTerm, TermKind
 from fairlead.engine.state.topology_counts import KeyedCounts, SupposedKeyedCounts
 
@@ -150,6 +150,19 @@ class AffinityState:
             self.repelled.change(key, row, by)
         for key in self.asker.keys_repelling(terms):
             self.existing.change(key, row, by)
+
+    def concerns(self, pods: PodClass, terms: Iterable[PlacedTerm]) -> bool:
+        """Return whether moving a pod of `pods` with `terms` changes the counts."""
+        near, far = self.asker.keys_of(pods)
+        return bool(near or far) or any(True for _ in self.asker.keys_repelling(terms))
+
+    def locations(self) -> tuple[PodLocations, ...] | None:
+        """Return the locations of all counted pods; None if they are unknown."""
+        sources = self.sources()
+        if sources is None:
+            return None
+        counted = (counts for source in sources for counts in source.by_key.values())
+        return tuple(location for counts in counted for location in counts.sources())
 
     def code(self, row: int) -> int:
         """Return the verdict for one row, an index into STATUSES."""

@@ -19,6 +19,7 @@ from fairlead.engine.core.status import SKIP, Status
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Rows, Scores, Verdicts
+from fairlead.engine.framework.preemption.removal_effect import RemovalEffect
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.inter_pod_affinity.affinity_terms import (
     ExistingTerms,
@@ -168,6 +169,18 @@ class InterPodAffinity:
         with the topology keys accepts.
         """
         return state.read(AffinityState).reach()
+
+    def removal_effect(self, state: CycleState) -> RemovalEffect:
+        """Return that removing pods can only harm by removing pods that attract the incoming pod.
+
+        It changes nothing unless a term of one of both pods matches the other pod.
+        """
+        found, index = state.read(AffinityState), self._pod_index
+        return RemovalEffect(
+            lambda pod: found.concerns(index.pod_class_of(pod), index.terms_of(pod)),
+            found.locations(),
+            may_harm=bool(found.asker.own.attracted.by_key),
+        )
 
     # --- queueing hint ---------------------------------------------------------------------
 

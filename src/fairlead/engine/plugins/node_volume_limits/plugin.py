@@ -16,6 +16,10 @@ from fairlead.engine.core.status import SKIP, SUCCESS, Status, unschedulable
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Rows, Verdicts
+from fairlead.engine.framework.preemption.removal_effect import (
+    RemovalEffect,
+    has_volumes,
+)
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.node_volume_limits.attachable import Attachables
 from fairlead.engine.plugins.node_volume_limits.attached import AttachedVolumes
@@ -150,6 +154,10 @@ class NodeVolumeLimits:
 
     def _name_at(self, row: int) -> str:
         return self._table.at(row).name
+
+    def removal_effect(self, state: CycleState) -> RemovalEffect:
+        """Return that removing pods never harms; only pods with volumes attach volumes."""
+        return RemovalEffect(has_volumes)
 
     # --- queueing hint ---------------------------------------------------------------------
 

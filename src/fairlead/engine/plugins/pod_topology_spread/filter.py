@@ -109,13 +109,21 @@ class SpreadState:
         """Assume that a pod of `pods` is added to (1) or removed from (-1) `row`."""
         if pods.namespace != self._namespace:
             return
+        for one, selects in zip(self._constraints, self._selecting(pods), strict=True):
+            if selects:
+                one.move(row, by)
+
+    def concerns(self, pods: PodClass) -> bool:
+        """Return whether moving a pod of `pods` may change the counts."""
+        return pods.namespace == self._namespace and any(self._selecting(pods))
+
+    def _selecting(self, pods: PodClass) -> tuple[bool, ...]:
+        """Return, for each constraint, whether it selects the pods of `pods`."""
         selecting = self._known.get(pods)
         if selecting is None:
             selecting = tuple(one.selects(pods) for one in self._constraints)
             self._known[pods] = selecting
-        for one, selects in zip(self._constraints, selecting, strict=True):
-            if selects:
-                one.move(row, by)
+        return selecting
 
     def code(self, row: int) -> int:
         """Return the verdict for one row, an index into STATUSES."""

@@ -17,6 +17,7 @@ from fairlead.engine.core.status import SKIP, Status
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Rows, Scores, Verdicts
+from fairlead.engine.framework.preemption.removal_effect import RemovalEffect
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.pod_topology_spread.constraint import (
     DO_NOT_SCHEDULE,
@@ -169,6 +170,17 @@ class PodTopologySpread:
     ) -> Verdicts:
         """Return the Filter verdict for each node in `rows`."""
         return Verdicts(state.read(SpreadState).codes(rows), STATUSES)
+
+    def removal_effect(self, state: CycleState) -> RemovalEffect:
+        """Return that removing pods never harms, and changes nothing unless a constraint selects.
+
+        A removal lowers the count of the node's own domains by at least as much as the lowest
+        count. A domain that becomes the lowest one itself accepts a pod, because maxSkew is at
+        least 1.
+        """
+        found, index = state.read(SpreadState), self._table.pod_index
+        locations = [pods.where for pods in index.classes() if found.concerns(pods)]
+        return RemovalEffect(lambda pod: found.concerns(index.pod_class_of(pod)), locations)
 
     # --- queueing hint ---------------------------------------------------------------------
 

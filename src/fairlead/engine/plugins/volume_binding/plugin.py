@@ -24,6 +24,10 @@ from fairlead.engine.core.status import SKIP, Code, Status, error
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, Preparation, Rows, Verdicts
+from fairlead.engine.framework.preemption.removal_effect import (
+    NO_EFFECT,
+    RemovalEffect,
+)
 from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.volume_binding.class_capacity import volume_limit
 from fairlead.engine.plugins.volume_binding.find_volumes import VolumeFinder
@@ -165,6 +169,10 @@ class VolumeBinding:
         """Return the Filter verdict for each node in `rows`."""
         flags = state.read(_Volumes).found.flags
         return Verdicts(np.zeros(len(rows), np.int32) if flags is None else flags[rows], STATUSES)
+
+    def removal_effect(self, state: CycleState) -> RemovalEffect:
+        """Return that the volumes on a node do not depend on its pods."""
+        return NO_EFFECT
 
     def volumes_on(self, state: CycleState, node: NodeInfo) -> PodVolumes:
         """Return the bindings and provisions for the pod on `node`, which must be feasible.

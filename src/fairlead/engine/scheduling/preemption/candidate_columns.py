@@ -56,8 +56,10 @@ class CandidateColumns:
         self.costs[:, rows] = costs
         self.refusals[rows] = 0
         if self._candidates:
-            for row in rows.tolist():
-                self._candidates.pop(row, None)
+            stale = np.zeros(len(self.unknown), np.bool_)
+            stale[rows] = True
+            for row in [row for row in self._candidates if stale[row]]:
+                del self._candidates[row]
 
     def refuse(self, rows: Rows, status: Status) -> None:
         """Store `status` as the result of the dry runs on `rows`."""

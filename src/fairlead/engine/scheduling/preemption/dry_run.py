@@ -14,7 +14,9 @@ Nodes without pods of lower priority are ruled out in one step (`_LowestPrioriti
 NodeResourcesFit is the only Filter that depends on the pods of a node, victims are computed without
 a trial: for many nodes together by `VictimColumns`, otherwise node by node by
 `select_victims_by_resources`. The latter is also used for nodes with nominated pods or with pods
-that a budget protects. In all other cases, victims are found by a trial on the node.
+that a budget protects. If other Filters depend on other nodes, such results, cached per shape and
+priority as if there were no such Filters, are combined with the verdicts of these Filters
+(`ClusterVerdicts`). In all other cases, victims are found by a trial on the node.
 
 Invariant: a row of `columns` that is not `unknown` holds the result that `select_victims_on_node`
 would return now. Each log (nodes, pods, nominations) marks the rows that it names as unknown. A
@@ -35,17 +37,23 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.engine.core.status import Status
+from fairlead.engine.core.status import Code, Status
 from fairlead.engine.framework.candidate import Candidate, CandidateRule
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import Rows
 from fairlead.engine.framework.plan.plan_cache import PlanCache, filters_beyond_the_node
-from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.framework.plan.shape_plan import ShapePlan
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
+from fairlead.engine.scheduling.preemption.cluster_verdicts import (
+    ClusterVerdicts,
+    Codes,
+    cluster_verdicts,
+    only_fit,
+)
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.engine.scheduling.preemption.victim_columns import (
     VictimColumns,
@@ -58,6 +66,7 @@ from fairlead.engine.scheduling.preemption.victims import (
     select_victims_on_node,
 )
 from fairlead.engine.state.label_column import ABSENT
+from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -133,6 +142,21 @@ class _LowestPriorities:
         return self._column < priority
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The dry runs of one cycle, whose results are stored in `columns`.
+
+    `fit` is NodeResourcesFit if no other Filter depends on pods. Otherwise `verdicts` are the
+    verdicts of the other Filters, None if every node needs a trial.
+    """
+
+    pod: PodInfo
+    found: Feasibility
+    columns: CandidateColumns
+    fit: NodeResourcesFit | None
+    verdicts: ClusterVerdicts | None
+
+
 class DryRuns:
     """Performs the dry runs of one profile, and caches their results."""
 
@@ -155,14 +179,21 @@ class DryRuns:
         framework = self._plans.framework
         table = framework.cluster.table
         columns = self._current(pod, found, table)
-        columns.find = partial(self._evaluate, pod, found, only_fit(framework, found))
-        own = table.find(framework.nominator.node_of(pod.uid))
+        fit = only_fit(framework, found)
+        verdicts = None
+        if fit is None and not self._policy.eligibility:
+            verdicts = cluster_verdicts(framework, found)
+        run = _Run(pod, found, columns, fit, verdicts)
+        columns.find = partial(
+            self._evaluate, pod, found, fit if verdicts is None else verdicts.fit
+        )
+        own = self._own_node(pod)
         if own is not None:
             columns.unknown[own.row] = True  # the pod's own nomination does not count on its node
         if sample is None:
-            self._ask(pod, found, potential[columns.unknown[potential]], columns)
+            self._ask(run, potential[columns.unknown[potential]])
         else:
-            potential = self._evaluate_some(pod, found, potential, columns, sample)
+            potential = self._evaluate_some(run, potential, sample)
         if own is not None:
             # other pods of the shape must take that nomination into account
             columns.unknown[own.row] = True
@@ -176,17 +207,29 @@ class DryRuns:
         beyond = filters_beyond_the_node(found.plan, found.state)
         if self._policy.eligibility or not all(type(one) in _OF_PODS for one in beyond):
             return CandidateColumns(table.capacity, self._policy.rules)
-        key: Hashable = (pod.shape.id, pod.priority)
-        if beyond:
-            key = (key, pod.namespace, frozenset(pod.labels.items()))
-        kept = self._kept.pop(key, None)
-        if kept is None or len(kept.columns.unknown) != table.capacity:
-            kept = _CachedAnswers(table.capacity, self._policy.rules)
-        self._kept[key] = kept
-        while len(self._kept) > max(_NODES_TIMES_KEPT_MAX // table.capacity, _KEPT_MIN):
-            del self._kept[next(iter(self._kept))]
-        self._mark_changed(kept, table, _reach(beyond, found.state), is_local=not beyond)
+        if not beyond:
+            return self._by_sums(pod, table)
+        kept = self._entry(
+            (pod.shape.id, pod.priority, pod.namespace, frozenset(pod.labels.items()))
+        )
+        self._mark_changed(kept, table, _reach(beyond, found.state), is_local=False)
         return kept.columns
+
+    def _by_sums(self, pod: PodInfo, table: NodeTable) -> CandidateColumns:
+        """Return the cached columns as if no Filter depended on other nodes."""
+        kept = self._entry((pod.shape.id, pod.priority))
+        self._mark_changed(kept, table, frozenset(), is_local=True)
+        return kept.columns
+
+    def _entry(self, key: Hashable) -> _CachedAnswers:
+        capacity = self._plans.framework.cluster.table.capacity
+        kept = self._kept.pop(key, None)
+        if kept is None or len(kept.columns.unknown) != capacity:
+            kept = _CachedAnswers(capacity, self._policy.rules)
+        self._kept[key] = kept
+        while len(self._kept) > max(_NODES_TIMES_KEPT_MAX // capacity, _KEPT_MIN):
+            del self._kept[next(iter(self._kept))]
+        return kept
 
     def _mark_changed(
         self,
@@ -231,25 +274,19 @@ class DryRuns:
         kept.nominations = nominator.log.position
         kept.budget_version, kept.related_version = budgets, related
 
-    def _evaluate_some(
-        self,
-        pod: PodInfo,
-        found: Feasibility,
-        potential: Rows,
-        columns: CandidateColumns,
-        sample: CandidateSample,
-    ) -> Rows:
+    def _evaluate_some(self, run: _Run, potential: Rows, sample: CandidateSample) -> Rows:
         """Evaluate rows until there are enough candidates; return the evaluated rows (ascending).
 
         As in upstream, candidates that violate a budget are limited to `sample.wanted`, and further
         such candidates are left out. The search ends when there are `wanted` candidates and one of
         them violates no budget.
         """
+        columns = run.columns
         looked_at: list[int] = []
         harmless = breaching = 0
         for row in np.roll(potential, -sample.offset).tolist():
             if columns.unknown[row]:
-                self._ask(pod, found, np.array([row]), columns)
+                self._ask(run, np.array([row]))
             answer = columns.answer(row)
             if isinstance(answer, Candidate) and not answer.pdb_violations:
                 harmless += 1
@@ -262,38 +299,90 @@ class DryRuns:
                 break
         return np.array(sorted(looked_at), np.int64)
 
-    def _ask(self, pod: PodInfo, found: Feasibility, rows: Rows, columns: CandidateColumns) -> None:
+    def _ask(self, run: _Run, rows: Rows) -> None:
         """Evaluate `rows`; nodes that have no pods of lower priority are ruled out first."""
-        framework = self._plans.framework
-        table = framework.cluster.table
-        has_victims = self._lowest.below(pod.priority, table)[rows]
-        columns.refuse(rows[~has_victims], NO_VICTIMS)
-        fit, rows = only_fit(framework, found), rows[has_victims]
-        if fit is not None and len(rows) >= _COLUMNS_FROM and can_rate(self._policy):
-            rows = self._ask_columns(fit, pod, found, rows, columns)
+        table = self._plans.framework.cluster.table
+        has_victims = self._lowest.below(run.pod.priority, table)[rows]
+        run.columns.refuse(rows[~has_victims], NO_VICTIMS)
+        rows = rows[has_victims]
+        if run.fit is not None:
+            self._ask_by_sums(run.fit, run, rows)
+            return
+        if run.verdicts is not None and len(rows):
+            rows = self._ask_by_verdicts(run.verdicts, run, rows)
         for row in rows.tolist():
-            columns.put(row, self._evaluate(pod, found, fit, row))
+            run.columns.put(row, self._evaluate(run.pod, run.found, None, row))
 
-    def _ask_columns(
-        self,
-        fit: NodeResourcesFit,
-        pod: PodInfo,
-        found: Feasibility,
-        rows: Rows,
-        columns: CandidateColumns,
-    ) -> Rows:
+    def _ask_by_sums(self, fit: NodeResourcesFit, run: _Run, rows: Rows) -> None:
+        """Evaluate `rows`, where `fit` is the only Filter that depends on pods."""
+        if len(rows) >= _COLUMNS_FROM and can_rate(self._policy):
+            rows = self._ask_columns(fit, run, rows)
+        for row in rows.tolist():
+            run.columns.put(row, self._evaluate(run.pod, run.found, fit, row))
+
+    def _ask_by_verdicts(self, verdicts: ClusterVerdicts, run: _Run, rows: Rows) -> Rows:
+        """Evaluate the rows that need no trial; return the others.
+
+        A Filter that depends on other nodes runs after NodeResourcesFit, so a node that lacks
+        resources even without its pods of lower priority is rejected for that reason.
+        """
+        pod, found, columns = run.pod, run.found, run.columns
+        plan, own = found.plan, self._own_node(pod)
+        at = _positions(plan, rows)
+        apart = plan.static_codes[at] != 0
+        if own is not None:
+            apart |= rows == own.row  # the cached sums may include the pod itself
+        judged, at = rows[~apart], at[~apart]
+        codes, needs_trial = verdicts.judge(pod, found, judged)
+        # A nominated pod may take the room of a node that has room now.
+        has_room = (plan.codes[at] == 0) & ~np.isin(judged, self._nominated_rows())
+        needs_trial |= has_room & (codes == 0)  # the pod would fit, so something else rejected it
+        for code in np.unique(codes[has_room & ~needs_trial]).tolist():
+            columns.refuse(judged[has_room & ~needs_trial & (codes == code)], plan.statuses[code])
+        short = ~has_room & ~needs_trial
+        self._combine(verdicts.fit, run, judged[short], codes[short])
+        left: Rows = rows[columns.unknown[rows]]
+        return left
+
+    def _combine(self, fit: NodeResourcesFit, run: _Run, rows: Rows, codes: Codes) -> None:
+        """Store the results on `rows`, which lack resources; `codes` are the other verdicts."""
+        pod, found, columns = run.pod, run.found, run.columns
+        by_sums = self._by_sums(pod, found.plan.table)
+        by_sums.find = partial(self._evaluate, pod, found, fit)
+        self._ask_by_sums(fit, _Run(pod, found, by_sums, fit, None), rows[by_sums.unknown[rows]])
+        # An error means that no pod need be removed: the pod does not lack resources.
+        errors = np.array([one.code is Code.ERROR for one in by_sums.statuses], np.bool_)
+        fits = by_sums.is_candidate[rows] | (errors[by_sums.refusals[rows]] & (codes != 0))
+        accepted = rows[fits & (codes == 0)]
+        columns.put_costs(accepted, by_sums.costs[:, accepted])
+        for code in np.unique(codes[fits & (codes != 0)]).tolist():
+            columns.refuse(rows[fits & (codes == code)], found.plan.statuses[code])
+        short = rows[~fits]
+        refusals = by_sums.refusals[short]
+        for refusal in np.unique(refusals).tolist():
+            columns.refuse(short[refusals == refusal], by_sums.statuses[refusal])
+
+    def _own_node(self, pod: PodInfo) -> NodeInfo | None:
+        """Return the node to which `pod` itself is nominated."""
+        framework = self._plans.framework
+        return framework.cluster.table.find(framework.nominator.node_of(pod.uid))
+
+    def _nominated_rows(self) -> list[int]:
+        """Return the rows of the nodes to which pods are nominated."""
+        framework = self._plans.framework
+        nodes = (framework.cluster.table.find(name) for name in framework.nominator.nodes())
+        return [node.row for node in nodes if node is not None]
+
+    def _ask_columns(self, fit: NodeResourcesFit, run: _Run, rows: Rows) -> Rows:
         """Evaluate `rows` over columns; return the rows that must be evaluated one by one."""
-        cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
-        plan, table = found.plan, cluster.table
-        at = rows if plan.node_names is None else np.searchsorted(plan.rows, rows)
-        apart = guarded_rows(table, cluster.budgets())[rows] | (plan.static_codes[at] != 0)
-        if nominator:
-            nodes = (table.find(name) for name in nominator.nodes())
-            apart |= np.isin(rows, [node.row for node in nodes if node is not None])
+        cluster, columns, plan = self._plans.framework.cluster, run.columns, run.found.plan
+        apart = guarded_rows(cluster.table, cluster.budgets())[rows]
+        apart |= plan.static_codes[_positions(plan, rows)] != 0
+        apart |= np.isin(rows, self._nominated_rows())
         together = rows[~apart]
         if len(together) < _COLUMNS_FROM or not self._victims.refresh():
             return rows
-        result = self._victims.costs(fit, pod, together, self._policy.rules)
+        result = self._victims.costs(fit, run.pod, together, self._policy.rules)
         if result is None:
             return rows
         chosen, codes = result.is_candidate, result.codes
@@ -316,6 +405,11 @@ class DryRuns:
         return select_victims_by_resources(fit, pod, node, rivals, budgets, self._policy)
 
 
+def _positions(plan: ShapePlan, rows: Rows) -> Rows:
+    """Return the indexes in `plan.rows` of `rows`, all of which must be in it."""
+    return rows if plan.node_names is None else np.searchsorted(plan.rows, rows)
+
+
 def _reach(beyond: Sequence[object], state: CycleState) -> frozenset[str] | None:
     """Return the topology keys whose domains contain all pods that affect a node's result.
 
@@ -329,14 +423,3 @@ def _reach(beyond: Sequence[object], state: CycleState) -> frozenset[str] | None
             return plugin.reach(state)
         case _:
             return None
-
-
-def only_fit(framework: Framework, found: Feasibility) -> NodeResourcesFit | None:
-    """Return NodeResourcesFit if no other Filter that runs in this cycle depends on pods."""
-    plan, skipped = found.plan, found.state.skipped_filters
-    if any(point.name not in skipped for point in plan.split.cluster_filters):
-        return None
-    if len(plan.row_filters) != 1 or framework.tracks_moved_pods(found.state):
-        return None
-    plugin = plan.row_filters[0].plugin
-    return plugin if type(plugin) is NodeResourcesFit else None

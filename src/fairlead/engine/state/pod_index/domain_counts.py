@@ -7,7 +7,7 @@ computation. After a node is added, removed, relabelled or tainted, the next rea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import numpy as np
@@ -81,6 +81,10 @@ class DomainCounts:
             source.ignore(self)
         self._sources.clear()
         self._read = -1
+
+    def sources(self) -> Iterable[PodLocations]:
+        """Return the locations of all counted pods."""
+        return self._sources
 
     def count(self, row: int, weight: int, pods: int) -> None:
         """Update the sums after the number of a source's pods on `row` changed by `pods`."""

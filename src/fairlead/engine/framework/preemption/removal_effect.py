@@ -1,0 +1,52 @@
+"""RemovalEffect: how removing pods from a node can change the verdict of a Filter on that node.
+
+Most pods of lower priority have nothing to do with the Filters of the preemptor that depend on
+other nodes. A Filter that states this spares preemption from moving every pod off the node and back
+to find the victims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, runtime_checkable
+
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Plugin
+from fairlead.engine.state.pod_class import PodLocations
+from fairlead.engine.state.pod_info import PodInfo
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalEffect:
+    """The pods whose removal from a node can change the verdict of a Filter on that node.
+
+    `concerns` returns whether a placed pod is one of them. `locations` are the locations of all of
+    them, and possibly of more pods; None means anywhere. If `may_harm` is not set, a node that the
+    Filter accepts remains acceptable when any of its pods are removed.
+    """
+
+    concerns: Callable[[PodInfo], bool]
+    locations: Sequence[PodLocations] | None = None
+    may_harm: bool = False
+
+
+def _concerns_no_pod(_: PodInfo) -> bool:
+    return False
+
+
+NO_EFFECT: Final = RemovalEffect(_concerns_no_pod, ())
+
+
+def has_volumes(pod: PodInfo) -> bool:
+    """Return whether `pod` has volumes; `RemovalEffect.concerns` of Filters that count volumes."""
+    return pod.shape.has_volumes
+
+
+@runtime_checkable
+class RemovalEffectPlugin(Plugin, Protocol):
+    """A Filter plugin that states which removals can change its verdicts."""
+
+    def removal_effect(self, state: CycleState) -> RemovalEffect:
+        """Return the effect of removals in this cycle, in which PreFilter did not return SKIP."""
+        ...

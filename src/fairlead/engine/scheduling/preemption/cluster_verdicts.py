@@ -1,0 +1,159 @@
+"""ClusterVerdicts: finds victims by sums although some Filters depend on other nodes.
+
+Removing pods from a node seldom changes what topology spread, anti-affinity or volumes say about
+that node (`RemovalEffect`). If these Filters accept a node with all of its pods, then only
+resources decide which pods can stay. If they reject a node, and none of the pods that may be
+removed concerns them, then preemption cannot help there. Only the remaining nodes need a trial.
+
+Example: pods of app a spread over the zones; z1 has one pod of app a more than z2. A pod of app a
+preempts pods of app b. The constraint accepts all nodes in z2, so there the victims are those that
+NodeResourcesFit demands. It rejects all nodes in z1. A node there needs a trial only if one of its
+pods of lower priority belongs to app a as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.engine.core.status import Status
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.framework.interface import Locality, Mask, Rows
+from fairlead.engine.framework.points import FilterPoint
+from fairlead.engine.framework.preemption.removal_effect import RemovalEffect, RemovalEffectPlugin
+from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
+from fairlead.engine.state.fork import fork
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+
+Codes = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterVerdicts:
+    """The Filters of one cycle that depend on other nodes, and the effects of removals on them.
+
+    `fit` is the only other Filter that depends on the pods of a node.
+    """
+
+    framework: Framework
+    fit: NodeResourcesFit
+    points: Sequence[FilterPoint]
+    effects: Sequence[RemovalEffect]
+
+    def judge(self, pod: PodInfo, found: Feasibility, rows: Rows) -> tuple[Codes, Mask]:
+        """Return the verdicts on `rows`, and whether each row needs a trial.
+
+        Verdicts are codes of the plan. They apply to the nodes with all of their pods, and unless a
+        trial is needed, also without any of their pods of lower priority. Pods nominated to a node
+        are taken into account.
+        """
+        codes: Codes = np.zeros(len(rows), np.int32)
+        for point in self.points:
+            open_at = np.flatnonzero(codes == 0)
+            if len(open_at):
+                codes[open_at] = found.plan.ask(point, found.state, pod, rows[open_at])
+        self._judge_nominated(pod, found, rows, codes)
+        table = found.plan.table
+        suspects = np.zeros(len(rows), np.bool_)
+        for effect in self.effects:
+            affected = np.ones(len(rows), np.bool_) if effect.may_harm else codes != 0
+            suspects |= affected & _is_at(effect, table.capacity)[rows]
+        for i in np.flatnonzero(suspects).tolist():
+            suspects[i] = self._concern_victims(pod, table.at(int(rows[i])))
+        return codes, suspects
+
+    def _judge_nominated(self, pod: PodInfo, found: Feasibility, rows: Rows, codes: Codes) -> None:
+        """Overwrite `codes` where a node is rejected because of pods nominated to it.
+
+        As in `Framework.run_filters_with_nominated`, a node must be accepted with and without them.
+        """
+        nominator, table = self.framework.nominator, found.plan.table
+        if not nominator:
+            return
+        at_row = {row: at for at, row in enumerate(rows.tolist())}
+        state = found.state.clone()
+        for node in map(table.find, nominator.nodes()):
+            at = None if node is None else at_row.get(node.row)
+            if node is not None and at is not None:
+                status = self._rejection_beside_nominated(pod, state, node)
+                if status is not None:
+                    codes[at] = found.plan.code(status)
+
+    def _rejection_beside_nominated(
+        self, pod: PodInfo, state: CycleState, node: NodeInfo
+    ) -> Status | None:
+        """Return the rejection of `node` if all pods nominated to it were there.
+
+        `state` is changed, and restored at the end.
+        """
+        framework = self.framework
+        rivals = framework.nominator.competing_pods_on(node.name, pod)
+        awaited = [rival for rival in rivals if rival.id not in node.pods]
+        if not awaited:
+            return None
+        with fork(framework.cluster.table) as hypothesis:
+            for rival in awaited:
+                hypothesis.add_pod(node, rival)
+                framework.run_add_pod(state, pod, rival, node)
+            status = framework.run_filters(state, pod, node, self.points)
+        for rival in awaited:
+            framework.run_remove_pod(state, pod, rival, node)
+        return status
+
+    def _concern_victims(self, pod: PodInfo, node: NodeInfo) -> bool:
+        return any(
+            other.priority < pod.priority and any(one.concerns(other) for one in self.effects)
+            for other in node.pods.values()
+        )
+
+
+def _is_at(effect: RemovalEffect, capacity: int) -> Mask:
+    """Return, for each row, whether the node may have pods that `effect` concerns."""
+    if effect.locations is None:
+        return np.ones(capacity, np.bool_)
+    found = np.zeros(capacity, np.bool_)
+    for location in effect.locations:
+        found[list(location.rows)] = True
+    return found
+
+
+def cluster_verdicts(framework: Framework, found: Feasibility) -> ClusterVerdicts | None:
+    """Return the ClusterVerdicts of this cycle; None if every node needs a trial.
+
+    That is the case if a plugin does not state the effect of removals, or if a Filter besides
+    NodeResourcesFit depends on the pods of a node.
+    """
+    fit, skipped = _only_row_filter(found), found.state.skipped_filters
+    points = [one for one in found.plan.split.cluster_filters if one.name not in skipped]
+    effects: list[RemovalEffect] = []
+    for point in points:
+        if isinstance(point.plugin, RemovalEffectPlugin):
+            effects.append(point.plugin.removal_effect(found.state))
+        elif point.locality is not Locality.NODE:
+            return None
+    plugins = [point.plugin for point in points]
+    if fit is None or any(one not in plugins for one in framework.moved_pod_trackers(found.state)):
+        return None
+    return ClusterVerdicts(framework, fit, points, effects)
+
+
+def only_fit(framework: Framework, found: Feasibility) -> NodeResourcesFit | None:
+    """Return NodeResourcesFit if no other Filter that runs in this cycle depends on pods."""
+    skipped = found.state.skipped_filters
+    if any(point.name not in skipped for point in found.plan.split.cluster_filters):
+        return None
+    return None if framework.moved_pod_trackers(found.state) else _only_row_filter(found)
+
+
+def _only_row_filter(found: Feasibility) -> NodeResourcesFit | None:
+    """Return NodeResourcesFit if it is the only cached Filter that depends on pods of the node."""
+    if len(found.plan.row_filters) != 1:
+        return None
+    plugin = found.plan.row_filters[0].plugin
+    return plugin if type(plugin) is NodeResourcesFit else None

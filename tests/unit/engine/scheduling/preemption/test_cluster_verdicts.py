@@ -1,0 +1,189 @@
+"""Victims found by sums are those of trials, also if Filters depend on other nodes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from msgspec import structs
+
+from fairlead.api.well_known_label import HOSTNAME, ZONE
+from fairlead.bench.templates import claimed_volumes, csi_nodes
+from fairlead.engine.core.status import Code
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.preemption.nominator import Nominator
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.framework.waiting_pods import WaitingPods
+from fairlead.engine.scheduling.compose import PluginHandle, serve
+from fairlead.engine.scheduling.evaluation import evaluate
+from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.preemption import dry_run
+from fairlead.engine.scheduling.preemption.cluster_verdicts import ClusterVerdicts, cluster_verdicts
+from fairlead.engine.scheduling.preemption.victims import select_victims_on_node
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.testing.builders import make_node, make_pod
+from fairlead.testing.random_cluster import Chance
+
+NODES = [f"node-{number:05}" for number in range(40)]
+CLAIMS = 60
+
+
+def terms(kind, key, app="a"):
+    term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}
+    return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+def spread(key, skew=1):
+    return {
+        "maxSkew": skew,
+        "topologyKey": key,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "a"}},
+    }
+
+
+def using(claim):
+    return {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}]}
+
+
+def disk(read_only):
+    """A disk that several pods can only mount read-only."""
+    volume = {"pdName": "shared", "readOnly": read_only}
+    return {"volumes": [{"name": "d", "gcePersistentDisk": volume}]}
+
+
+PREEMPTORS = {
+    "spread": {"topologySpreadConstraints": [spread(ZONE)]},
+    "spread twice": {"topologySpreadConstraints": [spread(ZONE, 2), spread(HOSTNAME)]},
+    "apart by host": terms("podAntiAffinity", HOSTNAME),
+    "apart by zone": terms("podAntiAffinity", ZONE),
+    "together": terms("podAffinity", ZONE),
+    "together by host": terms("podAffinity", HOSTNAME),
+    "with those of app c, apart by host": {
+        "affinity": {
+            **terms("podAffinity", ZONE, "c")["affinity"],
+            **terms("podAntiAffinity", HOSTNAME, "b")["affinity"],
+        }
+    },
+    "volume": using("pod-00000"),
+    "disk": disk(read_only=False),
+    "plain": {},
+}
+
+
+class Room:
+    """A full cluster, in which pods come and go."""
+
+    def __init__(self, seed):
+        self.chance, self.cluster, self.nominator = Chance(seed), Cluster(), Nominator()
+        self.placed = {}
+        for number, name in enumerate(NODES):
+            zone = {ZONE: f"z{number % 3}"} if number < 38 else {}
+            labels = {HOSTNAME: name, **zone}
+            self.change(make_node(name, labels=labels, cpu=4, memory="8Gi", pods=7))
+            self.change(make_pod(f"s-{name}", node=name, priority=2, requests={"cpu": "1"}))
+        for one in (*csi_nodes(len(NODES), 3), *claimed_volumes("pod", CLAIMS, "default")):
+            self.change(one)
+        handle = PluginHandle(self.cluster, self.nominator, WaitingPods())
+        self.served = serve(Profile(), handle, TieBreak(0))
+
+    def change(self, one):
+        self.cluster.apply(ObjectChanged(one))
+
+    def place(self, name):
+        """A pod of one of three apps, some with rules of their own, some about to end."""
+        chance = self.chance
+        specs = [
+            {},
+            {},
+            {},
+            terms("podAntiAffinity", HOSTNAME),
+            terms("podAntiAffinity", ZONE, "c"),
+        ]
+        specs += [using(f"pod-{chance.below(CLAIMS):05}"), disk(read_only=True)]
+        pod = make_pod(
+            name,
+            node=chance.of(NODES),
+            priority=chance.of([1, 1, 2, 3, 10]),
+            labels={"app": chance.of("abbbbc")},
+            requests={"cpu": chance.of(["300m", "700m", "1100m"])},
+            spec=chance.of(specs),
+        )
+        if not chance.below(12):
+            meta = structs.replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+            pod = structs.replace(pod, metadata=meta)
+        self.placed[name] = pod
+        self.change(pod)
+
+    def pass_time(self, step):
+        for _ in range(12):
+            gone = self.chance.of(sorted(self.placed))
+            self.cluster.apply(ObjectDeleted(self.placed.pop(gone)))
+            self.place(f"q{step}-{gone}")
+
+    def by_trials(self, pod):
+        framework, found = self.served.framework, find_nodes_that_fit(self.served.plans, pod)
+        table, budgets = framework.cluster.table, framework.cluster.budgets()
+        potential = evaluate(self.served, pod).preemption.potential_nodes
+        return {
+            name: select_victims_on_node(framework, found.state, pod, table.find(name), budgets)
+            for name in potential
+        }
+
+    def by_search(self, pod):
+        search = evaluate(self.served, pod).preemption
+        return {**search.candidates, **search.rejected}
+
+    def settled(self, pod):
+        """How many nodes need no trial."""
+        found = find_nodes_that_fit(self.served.plans, pod)
+        rows = found.diagnosis().rows_with(Code.UNSCHEDULABLE)
+        verdicts = cluster_verdicts(self.served.framework, found)
+        return 0 if verdicts is None else len(rows) - verdicts.judge(pod, found, rows)[1].sum()
+
+
+@pytest.mark.parametrize("spec", PREEMPTORS.values(), ids=PREEMPTORS)
+@pytest.mark.parametrize("seed", range(2))
+def test_victims_without_trials_are_those_of_trials(spec, seed):
+    """Also after pods and nominations have changed, and for new shapes."""
+    room = Room(seed)
+    for number in range(240):
+        room.place(f"p{number}")
+    settled, pods = 0, []
+    for step in range(8):
+        cpu, priority = room.chance.of(["3100m", "3300m", "4"]), room.chance.of([3, 9])
+        waiting = make_pod(
+            f"new-{step}",
+            priority=priority,
+            labels={"app": "a"},
+            requests={"cpu": cpu},
+            spec=spec,
+        )
+        pod = PodInfo(waiting, room.cluster.shapes.shape_of(waiting))
+        pods.append(pod)
+        for one in (pod, room.chance.of(pods)):
+            assert room.by_search(one) == room.by_trials(one)
+        settled += room.settled(pod)
+        room.nominator.nominate(pod, room.chance.of(NODES))
+        room.pass_time(step)
+    assert settled
+
+
+def test_a_plugin_that_states_no_effect_needs_trials():
+    """Its verdict may depend on any pod of the node."""
+    room = Room(0)
+    waiting = make_pod("new", priority=9, requests={"cpu": "3"}, spec=using("pod-00001"))
+    pod = PodInfo(waiting, room.cluster.shapes.shape_of(waiting))
+    found = find_nodes_that_fit(room.served.plans, pod)
+    assert isinstance(cluster_verdicts(room.served.framework, found), ClusterVerdicts)
+    split = found.plan.split
+    split.cluster_filters = [replace(one, plugin=object()) for one in split.cluster_filters]
+    assert cluster_verdicts(room.served.framework, found) is None
+
+
+def test_the_column_path_is_used_too(monkeypatch):
+    """Few nodes are evaluated one by one, so the bound is lowered."""
+    monkeypatch.setattr(dry_run, "_COLUMNS_FROM", 2)
+    test_victims_without_trials_are_those_of_trials(PREEMPTORS["spread"], 3)
