@@ -70,6 +70,7 @@ class Served:
     """The framework, caches and settings with which one profile schedules its pods.
 
     If `names_preemption` is set, failure messages include the reasons of PostFilter plugins.
+    `meter` measures the steps of each cycle.
     """
 
     framework: Framework
@@ -78,6 +79,7 @@ class Served:
     extenders: tuple[Extender, ...] = ()
     sampling: Callable[[Feasibility], None] | None = None
     names_preemption: bool = True
+    meter: Meter | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,7 @@ def serve(
         shared.extenders,
         shared.sampling(profile),
         shared.version.names_preemption,
+        meter,
     )
 
 

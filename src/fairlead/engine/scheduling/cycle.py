@@ -27,6 +27,7 @@ from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.diagnosis import NO_NODES, fit_error, histogram
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import PostFilterResult, PreparationCommand
+from fairlead.engine.framework.user_plugin.meter import FILTERED, SCORED
 from fairlead.engine.scheduling.compose import Served
 from fairlead.engine.scheduling.extender.consultation import Consultation
 from fairlead.engine.scheduling.extender.current_nodes import still_there
@@ -123,6 +124,8 @@ def schedule_one(
     """
     if not served.framework.cluster.table.count:
         return Failure(NO_NODES)
+    if served.meter is not None:
+        served.meter.begin_steps()
     found = find_nodes_that_fit(served.plans, pod)
     broken = found.error()
     if broken is not None:
@@ -143,6 +146,7 @@ def _decide(
 ) -> Consultation[Decision]:
     nominated = _nominated(pod, found)
     if nominated is not None and (yield from passes_extenders(asked, nominated, found)):
+        _end_step(served, FILTERED)
         return Placement(nominated, found.state, "nominated", 1, 1)
     if served.sampling is not None:
         served.sampling(found)
@@ -150,6 +154,7 @@ def _decide(
     if broken is not None:
         return Failure(broken.message, is_error=True)
     feasible = found.count()
+    _end_step(served, FILTERED)
     if not feasible and not makes_room:
         diagnosis = found.diagnosis()
         return Failure(fit_error(diagnosis, ""), diagnosis.plugins())
@@ -163,7 +168,13 @@ def _decide(
         best = best_positions(served.plans, pod, found)
     if isinstance(best, Status):
         return Failure(best.message, is_error=True)
+    _end_step(served, SCORED)
     return _placement(found, best, "score", feasible, tie_break)
+
+
+def _end_step(served: Served, name: str) -> None:
+    if served.meter is not None:
+        served.meter.end_step(name)
 
 
 def _nominated(pod: PodInfo, found: Feasibility) -> NodeInfo | None:

@@ -1,10 +1,12 @@
 """SlowCycles: logs the units of work of an engine that took 100 ms or longer, with their steps.
 
-    slow cycle: 152 ms for pod shop/web-0: 120 ms NodePrice/Score (5000 calls), 9 ms …
+    slow cycle: "Scheduling" namespace:shop,name:web-0 (total time: 152ms): "Computing predicates
+    done" 20ms, "Prioritizing done" 131ms; 120 ms NodePrice/Score (5000 calls), 9 ms …
 
 A unit of work is a scheduling cycle, a session of the batch scheduler or a pass of a node
-controller. A step is one plugin at one extension point. The line lists the five steps in which
-plugins spent the most time, longest first.
+controller. The line of a scheduling cycle has the name, the fields and the steps of upstream's
+trace. Other lines name the time and the pods. Each line ends with the five plugins at an extension
+point that took the most time, longest first.
 
 upstream: schedule_one.go: schedulePod, whose trace is logged by utiltrace.LogIfLong
 """
@@ -15,11 +17,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
-from fairlead.engine.core.command import Bind, Issued
+from fairlead.engine.core.command import Bind, Issued, ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.stimulus import Stimulus
 from fairlead.engine.framework.user_plugin.meter import Meter, Stopwatch
-from fairlead.worlds.cluster.tracer import PluginStep, Tracer
+from fairlead.worlds.cluster.tracer import SCHEDULING, PluginStep, Tracer
 from fairlead.worlds.driver import CommandSource
 
 SLOW_NS: Final[DurationNs] = 100 * NANOSECONDS_PER_MILLISECOND  # upstream: schedule_one.go
@@ -61,18 +63,29 @@ class SlowCycles:
     def handle_deadline(self, now: Instant) -> Sequence[Issued]:
         """Run one unit of the engine's work at `now`, and log the unit if it was slow."""
         before = {} if self._meter is None else self._meter.taken()
+        self._take_steps()  # of cycles that an answer of an extender has continued
         if self._tracer is not None:
             self._tracer.begin_unit()
         began = self._stopwatch()
         issued = self._engine.handle_deadline(now)
         taken = self._stopwatch() - began
+        steps = self._take_steps()
         if taken >= SLOW_NS:
-            self._log(f"slow cycle: {_ms(taken)}{_pods(issued)}{_text(self._steps(before))}")
+            listed = [f'"{name}" {_whole_ms(time)}' for name, time in steps.items()]
+            parts = (", ".join(listed), _text(self._plugin_steps(before)))
+            detail = "; ".join(part for part in parts if part)
+            unit = _unit(taken, issued, is_cycle=bool(steps))
+            self._log(f"slow cycle: {unit}{': ' if detail else ''}{detail}")
         if self._tracer is not None:
-            self._tracer.end_unit(taken, self._steps(before))
+            self._tracer.end_unit(taken, self._plugin_steps(before), steps)
         return issued
 
-    def _steps(self, before: dict[tuple[str, str], tuple[int, DurationNs]]) -> list[PluginStep]:
+    def _take_steps(self) -> dict[str, DurationNs]:
+        return {} if self._meter is None else self._meter.take_steps()
+
+    def _plugin_steps(
+        self, before: dict[tuple[str, str], tuple[int, DurationNs]]
+    ) -> list[PluginStep]:
         """Return the longest STEPS_MAX plugin steps since the measurement `before`."""
         after = {} if self._meter is None else self._meter.taken()
         steps: list[PluginStep] = []
@@ -84,27 +97,43 @@ class SlowCycles:
         return steps[:STEPS_MAX]
 
 
+def _unit(taken: DurationNs, issued: Sequence[Issued], *, is_cycle: bool) -> str:
+    """Return the text that names a unit of work, which took `taken`, and its pods.
+
+    A unit with several pods, such as the cycle of a PodGroup, has no trace in upstream.
+    """
+    pods = _pods(issued)
+    if len(pods) == 1 and is_cycle:
+        fields = f"namespace:{pods[0].namespace},name:{pods[0].name}"
+        return f'"{SCHEDULING}" {fields} (total time: {_whole_ms(taken)})'
+    keys = [pod.key for pod in pods]
+    more = f" and {len(keys) - _PODS_MAX} more" if len(keys) > _PODS_MAX else ""
+    named = f" for pod {', '.join(keys[:_PODS_MAX])}{more}" if keys else ""
+    return f"{_ms(taken)}{named}"
+
+
 def _text(steps: Sequence[PluginStep]) -> str:
-    """Return the steps of a slow unit as the end of its log line."""
+    """Return the steps of plugins as text; "" if there are none."""
     shown = [
         f"{_ms(one.taken)} {one.plugin}/{one.point} "
         f"({one.calls} {'call' if one.calls == 1 else 'calls'})"
         for one in steps
     ]
-    return f": {', '.join(shown)}" if shown else ""
+    return ", ".join(shown)
 
 
-def _pods(issued: Sequence[Issued]) -> str:
-    """Return the text that names the pods that the commands of a unit bind, patch or delete."""
+def _pods(issued: Sequence[Issued]) -> list[ObjectRef]:
+    """Return the pods that the commands of a unit bind, patch or delete."""
     refs = (
         one.command.pod if isinstance(one.command, Bind) else getattr(one.command, "target", None)
         for one in issued
     )
-    keys = list(dict.fromkeys(ref.key for ref in refs if ref is not None and ref.kind == "Pod"))
-    if not keys:
-        return ""
-    more = f" and {len(keys) - _PODS_MAX} more" if len(keys) > _PODS_MAX else ""
-    return f" for pod {', '.join(keys[:_PODS_MAX])}{more}"
+    return list({ref.key: ref for ref in refs if ref is not None and ref.kind == "Pod"}.values())
+
+
+def _whole_ms(taken: DurationNs) -> str:
+    """Return `taken` as in upstream's traces."""
+    return f"{taken // NANOSECONDS_PER_MILLISECOND}ms"
 
 
 def _ms(taken: DurationNs) -> str:

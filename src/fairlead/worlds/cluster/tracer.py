@@ -1,7 +1,8 @@
 """Tracer: turns scheduling cycles and API requests into spans, for an OpenTelemetry exporter.
 
     Scheduling  namespace, pod, node, result, attempts        from its start to its decision
-      ├─ slow plugin (event)   plugin, extension_point, calls
+      ├─ Computing predicates done, Prioritizing done (events)   duration_ms
+      ├─ slow plugin (event)   plugin, extension_point, calls, duration_ms
       ├─ HTTP POST  …/pods/web-0/binding                       201
       └─ HTTP PATCH …/pods/web-0/status
     HTTP GET /api/v1/nodes                                     a request of no cycle
@@ -115,15 +116,25 @@ class Tracer:
         """Mark the beginning of a unit of work; `end_unit` marks its end."""
         self._is_in_unit = True
 
-    def end_unit(self, taken: DurationNs, steps: Sequence[PluginStep]) -> None:
-        """Make spans of the decisions of a unit that took `taken` ns, with its plugin `steps`."""
+    def end_unit(
+        self,
+        taken: DurationNs,
+        plugins: Sequence[PluginStep],
+        steps: Mapping[str, DurationNs] | None = None,
+    ) -> None:
+        """Make spans of the decisions of a unit that took `taken` ns.
+
+        `plugins` are the steps of its plugins, and `steps` the times (ns) of upstream's steps.
+        """
         self._is_in_unit = False
         decided, self._decided = self._decided, []
         if not decided:
             return
         ended = self._clock()
         began = ended - taken
-        events = tuple(_event(one) for one in steps if one.taken >= SLOW_PLUGIN_NS)
+        named = (SpanEvent(name, _duration(time)) for name, time in (steps or {}).items())
+        slow = (_event(one) for one in plugins if one.taken >= SLOW_PLUGIN_NS)
+        events = (*named, *slow)
         if len(decided) == 1:
             self._add_cycle(decided[0], began, ended, events)
             return
@@ -223,6 +234,10 @@ def _event(step: PluginStep) -> SpanEvent:
             "plugin": step.plugin,
             "extension_point": step.point,
             "calls": step.calls,
-            "duration_ms": step.taken / NANOSECONDS_PER_MILLISECOND,
+            **_duration(step.taken),
         },
     )
+
+
+def _duration(taken: DurationNs) -> dict[str, Value]:
+    return {"duration_ms": taken / NANOSECONDS_PER_MILLISECOND}

@@ -6,17 +6,24 @@ import pytest
 
 from fairlead.engine.core.command import Bind, Issued, ObjectRef
 from fairlead.engine.core.issuer import API_SERVER
-from fairlead.engine.framework.user_plugin.meter import Meter, PluginTime
+from fairlead.engine.framework.user_plugin.meter import FILTERED, SCORED, Meter, PluginTime
 from fairlead.worlds.cluster.slow_cycles import SlowCycles
 
 MS = 1_000_000
 BOUND = Issued(Bind(ObjectRef("Pod", "shop", "web-0", "u"), "n"), API_SERVER)
 
 
-class Working:
-    """An engine whose unit of work takes `taken` ms, half of them in a plugin."""
+OTHER = Issued(Bind(ObjectRef("Pod", "shop", "web-1", "v"), "n"), API_SERVER)
 
-    def __init__(self, taken):
+
+class Working:
+    """An engine whose unit of work takes `taken` ms, half of them in a plugin.
+
+    If it schedules pods, each step takes a quarter of the time.
+    """
+
+    def __init__(self, taken, scheduled=()):
+        self._scheduled = scheduled
         self.now = 0
         self.meter = Meter(lambda: self.now)
         self._slow = self.meter._times["Price", "Score"] = PluginTime("Price", "Score", 7, 9 * MS)
@@ -24,10 +31,17 @@ class Working:
         self._taken = taken * MS
 
     def handle_deadline(self, _now):
-        self.now += self._taken
+        began = self.now
+        for _ in self._scheduled:
+            self.now += 1
+            self.meter.begin_steps()
+            for name in (FILTERED, SCORED):
+                self.now += self._taken // 4 // len(self._scheduled)
+                self.meter.end_step(name)
+        self.now = began + self._taken
         self._slow.calls += 2
         self._slow.taken += self._taken // 2
-        return [BOUND]
+        return [*self._scheduled] or [BOUND]
 
 
 def logged(taken, *, measured=True):
@@ -50,3 +64,23 @@ def logged(taken, *, measured=True):
 )
 def test_only_slow_cycles_are_logged(taken, measured, lines):
     assert logged(taken, measured=measured) == lines
+
+
+STEPS = '"Computing predicates done" 38ms, "Prioritizing done" 38ms; 76 ms Price/Score (2 calls)'
+
+
+@pytest.mark.parametrize(
+    ("scheduled", "unit"),
+    [
+        ([BOUND], '"Scheduling" namespace:shop,name:web-0 (total time: 152ms)'),
+        ([BOUND, OTHER], "152 ms for pod shop/web-0, shop/web-1"),
+    ],
+    ids=["one pod", "a group"],
+)
+def test_a_scheduling_cycle_has_the_fields_and_steps_of_kube_scheduler(scheduled, unit):
+    lines = []
+    engine = Working(152, scheduled)
+    cycles = SlowCycles(engine, engine.meter, lambda: engine.now, lines.append)
+    for _ in range(2):  # the second unit does not have the steps of the first
+        cycles.handle_deadline(0)
+    assert lines == [f"slow cycle: {unit}: {STEPS}"] * 2

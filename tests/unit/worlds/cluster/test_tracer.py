@@ -9,7 +9,7 @@ import pytest
 from fairlead.client.rest_client import ApiAnswer, ApiRequest
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.reporter import PodEvicted, PodPlaced, PodUnschedulable
-from fairlead.engine.framework.user_plugin.meter import Meter, PluginTime
+from fairlead.engine.framework.user_plugin.meter import FILTERED, Meter, PluginTime
 from fairlead.worlds.cluster.slow_cycles import SlowCycles
 from fairlead.worlds.cluster.tracer import PODS_MAX, PluginStep, Span, SpanEvent, Tracer
 
@@ -219,6 +219,8 @@ def test_a_unit_of_an_engine_is_measured_with_its_plugins(tracer, recorded):
     class Working:
         def handle_deadline(self, _now):
             price.calls, price.taken = 2, 8 * MS
+            meter.begin_steps()
+            meter.end_step(FILTERED)
             tracer.report(placed())
             return []
 
@@ -227,5 +229,6 @@ def test_a_unit_of_an_engine_is_measured_with_its_plugins(tracer, recorded):
     SlowCycles(Working(), meter, lambda: next(times), lines.append, tracer).handle_deadline(NOW)
     ((span, _),) = recorded.spans
     assert span.ended - span.began == 10 * MS
-    assert [one.attributes["plugin"] for one in span.events] == ["Price"]
+    assert [one.attributes.get("plugin", one.name) for one in span.events] == [FILTERED, "Price"]
+    assert span.events[0].attributes == {"duration_ms": 0.0}
     assert lines == []

@@ -3,16 +3,25 @@
 The clock is passed in. Without a meter, nothing is counted and plugins are called directly. A
 plugin's time excludes the time of the plugins that it calls: a PostFilter, for example, runs the
 Filters.
+
+A meter also measures the steps of scheduling cycles, with the names of upstream's trace. They
+include the work outside of plugins. Fairlead takes no snapshot, so upstream's first step does not
+occur.
+
+upstream: pkg/scheduler/schedule_one.go: schedulePod
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.framework.extension_point import Ask, Kind, Method, wrap_methods
+
+FILTERED: Final = "Computing predicates done"
+SCORED: Final = "Prioritizing done"
 
 
 class Stopwatch(Protocol):
@@ -41,6 +50,22 @@ class Meter:
         self._stopwatch = stopwatch
         self._times: dict[tuple[str, str], PluginTime] = {}
         self._taken_inside: DurationNs = 0
+        self._steps: dict[str, DurationNs] = {}
+        self._step_began: DurationNs = 0
+
+    def begin_steps(self) -> None:
+        """Note that a scheduling cycle begins its first step."""
+        self._step_began = self._stopwatch()
+
+    def end_step(self, name: str) -> None:
+        """Note that the step `name` of a scheduling cycle has ended, and the next one begins."""
+        began, self._step_began = self._step_began, self._stopwatch()
+        self._steps[name] = self._steps.get(name, 0) + self._step_began - began
+
+    def take_steps(self) -> dict[str, DurationNs]:
+        """Return the time of each step since the last call, in the order of the first cycle."""
+        steps, self._steps = self._steps, {}
+        return steps
 
     def times(self) -> list[PluginTime]:
         """Return the calls and times of the plugins that ran, longest total time first."""

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.framework.user_plugin.meter import Meter, PluginTime
+from fairlead.engine.core.stimulus import ObjectChanged
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.preemption.nominator import Nominator
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.framework.user_plugin.meter import FILTERED, SCORED, Meter, PluginTime
+from fairlead.engine.scheduling.compose import PluginHandle, serve
+from fairlead.engine.scheduling.cycle import schedule_one
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.testing.builders import make_node, make_pod
 
 
 class Clock:
@@ -81,3 +90,39 @@ def test_a_measured_plugin_has_the_name_attributes_and_methods_of_its_own(clock)
     measured = Meter(clock).measured(Filters(clock))
     assert (measured.name, measured.locality) == ("Filters", "kept")
     assert not hasattr(measured, "score")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "cpu", "steps"),
+    [
+        (2, "1", [FILTERED, SCORED]),
+        (1, "1", [FILTERED]),
+        (2, "64", [FILTERED]),
+        (0, "1", []),
+    ],
+    ids=["two nodes fit", "one node fits", "no node fits", "there is no node"],
+)
+def test_a_cycle_has_the_steps_of_upstreams_trace(clock, nodes, cpu, steps):
+    meter, cluster = Meter(clock), Cluster()
+    for number in range(nodes):
+        cluster.apply(ObjectChanged(make_node(f"n{number}", cpu="8")))
+    tie_break = TieBreak(0)
+    served = serve(Profile(), PluginHandle(cluster, Nominator()), tie_break, meter=meter)
+    pod = make_pod("web-0", requests={"cpu": cpu})
+    deciding = schedule_one(served, PodInfo(pod, cluster.shapes.shape_of(pod)), tie_break)
+    with pytest.raises(StopIteration):
+        next(deciding)
+    assert list(meter.take_steps()) == steps
+    assert not meter.take_steps()
+
+
+def test_the_times_of_steps_are_added_up(clock):
+    meter = Meter(clock)
+    for _ in range(2):
+        clock.now += 100
+        meter.begin_steps()
+        clock.now += 3
+        meter.end_step(FILTERED)
+        clock.now += 4
+        meter.end_step(SCORED)
+    assert meter.take_steps() == {FILTERED: 6, SCORED: 8}
