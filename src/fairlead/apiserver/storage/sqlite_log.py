@@ -84,7 +84,7 @@ CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value INTEGER NOT NULL)
 CREATE TABLE IF NOT EXISTS current (
     resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, object BLOB NOT NULL,
     PRIMARY KEY (resource, namespace, name)
-) WITHOUT ROWID;
+);
 CREATE TABLE IF NOT EXISTS log (
     version INTEGER PRIMARY KEY, type TEXT NOT NULL, resource TEXT NOT NULL,
     namespace TEXT NOT NULL, name TEXT NOT NULL, object BLOB NOT NULL
@@ -106,6 +106,7 @@ _VACUUMED_PAGES: Final = 256
 _COMPACTED: Final = "DELETE FROM log WHERE version <= ?"
 _TRUNCATED: Final = "PRAGMA wal_checkpoint(TRUNCATE)"
 _SET: Final = "INSERT OR REPLACE INTO about VALUES (?, ?)"
+_UPDATED: Final = "INSERT OR REPLACE INTO about VALUES {}"
 
 _decode: Final = msgspec.json.Decoder(type=Json).decode
 
@@ -122,6 +123,7 @@ class SqliteLog:
         self._path = path
         self._log_capacity = log_capacity
         self._uncompacted = 0
+        self._written: Mark | None = None  # after the last write of this process
         with self._watched():
             self._connection = _opened(path, synced=synced)
 
@@ -141,7 +143,7 @@ class SqliteLog:
     @property
     def mark(self) -> Mark:
         """The version, time and checksum of the newest change. Raises SqliteLogError."""
-        return Mark(self.version, self.time, self._value("checksum"))
+        return self._written or Mark(self.version, self.time, self._value("checksum"))
 
     def continues(self, mark: Mark) -> bool:
         """Return whether the logged changes lead from `mark`'s checksum to the newest checksum.
@@ -204,13 +206,14 @@ class SqliteLog:
                 self._connection.execute(_SET, ("version", rows[-1][0]))
             self._execute(_UPSERTED, stay)
             self._execute(_DELETED, gone)
-            if time is not None:
-                self._connection.execute(_SET, ("time", time))
-            checksum = self._value("checksum")
+            before = self.mark
+            checksum = before.checksum
             for row in rows:
                 checksum = chained(checksum, row)
-            self._connection.execute(_SET, ("checksum", checksum))
+            times = () if time is None else (("time", time),)
+            self._execute(_UPDATED, (*times, ("checksum", checksum)))
             self._compact(rows)
+        self._written = Mark(rows[-1][0], before.time if time is None else time, checksum)
 
     def shrink(self) -> None:
         """Return free pages and the space of SQLite's own log to the disk.

@@ -4,9 +4,10 @@
 
 Changes are recorded in order and written by one thread. All changes that arrive during one
 transaction are written in the next transaction (group commit), so writers share the cost of an
-fsync. `settle` returns when all previously recorded changes are on disk. A server that acknowledges
-writes only after `settle` never loses an acknowledged write. A response with one object waits for
-the version of this object only, so reads do not wait for unrelated writes.
+fsync. A transaction begins when a caller waits for it, and otherwise after COLLECT_S. `settle`
+returns when all previously recorded changes are on disk. A server that acknowledges writes only
+after `settle` never loses an acknowledged write. A response with one object waits for the version
+of this object only, so reads do not wait for unrelated writes.
 
 A failed write is retried until it succeeds. The writer thread also watches the free disk space:
 `has_room` returns False before the disk is full, so that all accepted changes can still be written.
@@ -45,6 +46,9 @@ Waiter = tuple[int, asyncio.AbstractEventLoop, "asyncio.Future[None]"]
 ROOM_BYTES_MIN: Final = 32 << 20
 DELETION_BYTES_MIN: Final = 4 << 20
 LOOK_EVERY_S: Final = 1.0
+# Changes that nobody waits for are collected for this time, or until there are ROWS_COLLECTED_MAX.
+COLLECT_S: Final = 0.02
+ROWS_COLLECTED_MAX: Final = 256
 MARK_SUFFIX: Final = ".mark"
 DELETION_RESERVE_SUFFIX: Final = ".reserve-for-deletions"
 START_RESERVE_SUFFIX: Final = ".reserve-for-start"
@@ -83,6 +87,8 @@ class WriteAheadLog:
         self._writing = threading.Lock()
         self._waiting: list[Waiter] = []
         self._failure = ""
+        self._is_asked = False  # `_begin_transaction` will be called
+        self._is_wanted = False  # callers wait for the pending changes
         self._is_short = False
         self._is_exhausted = False
         self._is_closing = False
@@ -163,7 +169,8 @@ class WriteAheadLog:
         with self._changed:
             self._pending.append(row)
             self._recorded = change.version
-            self._changed.notify()
+            if len(self._pending) in (1, ROWS_COLLECTED_MAX):
+                self._changed.notify()
 
     async def settle(self, version: int | None = None) -> None:
         """Wait until all recorded changes, or those up to `version`, are on disk.
@@ -184,7 +191,16 @@ class WriteAheadLog:
             if self._durable >= wanted:
                 return
             self._waiting.append((wanted, loop, written))
+            is_first, self._is_asked = not self._is_asked, True
+        if is_first:
+            # Requests that arrived together are handled first, and share a transaction.
+            loop.call_soon(self._begin_transaction)
         await written
+
+    def _begin_transaction(self) -> None:
+        with self._changed:
+            self._is_asked, self._is_wanted = False, True
+            self._changed.notify()
 
     def close(self) -> None:
         """Try once to write the pending changes, and close the file."""
@@ -212,8 +228,11 @@ class WriteAheadLog:
         while not is_last:
             with self._changed:
                 self._changed.wait_for(self._has_work, LOOK_EVERY_S)
+                if self._pending:
+                    self._changed.wait_for(self._is_urgent, COLLECT_S)
                 rows += self._pending
                 self._pending = []
+                self._is_wanted = False
                 is_last = self._is_closing
             if rows and self._has_written(rows):
                 rows = []
@@ -221,6 +240,10 @@ class WriteAheadLog:
 
     def _has_work(self) -> bool:
         return bool(self._pending) or self._is_closing
+
+    def _is_urgent(self) -> bool:
+        is_long = len(self._pending) >= ROWS_COLLECTED_MAX
+        return is_long or self._is_wanted or self._is_closing
 
     def _has_written(self, rows: Sequence[Row]) -> bool:
         try:

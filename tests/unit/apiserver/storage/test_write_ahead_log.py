@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import itertools
 import signal
 import sqlite3
@@ -18,6 +19,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind, find_kind
 from fairlead.apiserver.storage import sqlite_log
 from fairlead.apiserver.storage import write_ahead_log as journal_module
+from fairlead.apiserver.storage.high_water_mark import chained
 from fairlead.apiserver.storage.sqlite_log import SqliteLogError, free_bytes_at
 from fairlead.apiserver.storage.storage import ChangeType, Storage
 from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
@@ -467,3 +469,51 @@ def test_a_mark_that_lies_behind_is_no_loss(history, tmp_path):
 def test_a_mark_that_cannot_be_read_is_as_none(history, tmp_path, content):
     (tmp_path / "j.mark").write_bytes(content)
     assert loss_of(tmp_path / "j.db") == ""
+
+
+@pytest.mark.parametrize("length", [0, 1, 2_046, 2_047, 2_048, 4_094, 9_999])
+def test_a_checksum_is_that_of_the_whole_text(length):
+    text = bytes(number % 251 for number in range(length))
+    head = b"5\x007\x00ADDED\x00pods\x00n\x00a\x00"
+    digest = hashlib.blake2b(head + text, digest_size=8).digest()
+    assert chained(5, (7, "ADDED", "pods", "n", "a", text)) == int.from_bytes(digest) >> 1
+
+
+def test_a_file_whose_objects_have_no_rowid_goes_on(tmp_path):
+    """Earlier versions created such files."""
+    with closing(sqlite3.connect(tmp_path / "j")) as file:
+        file.executescript(
+            "CREATE TABLE current (resource TEXT NOT NULL, namespace TEXT NOT NULL, "
+            "name TEXT NOT NULL, object BLOB NOT NULL, "
+            "PRIMARY KEY (resource, namespace, name)) WITHOUT ROWID"
+        )
+    for count in range(3):
+        storage, journal = opened(tmp_path / "j")
+        storage.put(CONFIG_MAP, config_map("a", x=str(count)))
+        storage.put(CONFIG_MAP, config_map(f"b{count}"))
+        journal.close()
+    again, journal = opened(tmp_path / "j")
+    assert everything(again) == everything(storage)
+    assert journal.loss() == ""
+    journal.close()
+
+
+def test_changes_that_nobody_waits_for_are_collected_and_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal_module, "COLLECT_S", 0.5)
+    storage, journal = opened(tmp_path / "j")
+    written = []
+    write = journal._file.write
+    monkeypatch.setattr(
+        journal._file,
+        "write",
+        lambda rows, *more, **other: write(written.append(len(rows)) or rows, *more, **other),
+    )
+    for count in range(5):
+        storage.put(CONFIG_MAP, config_map(f"a{count}"))
+        threading.Event().wait(0.01)
+    assert not written
+    until(lambda: written)
+    storage.put(CONFIG_MAP, config_map("b"))
+    asyncio.run(journal.settle())
+    assert written == [5, 1]
+    journal.close()
