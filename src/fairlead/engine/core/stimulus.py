@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import is_terminal, is_terminating
 
 if TYPE_CHECKING:
     from fairlead.api.objects import ApiObject
@@ -29,13 +33,37 @@ class ObjectDeleted(Struct, frozen=True):
     object: ApiObject
 
 
-class ObjectsLoaded(Struct, frozen=True):
+class ObjectsLoaded(Struct, frozen=True, dict=True):
     """All objects at the start, from a snapshot or a first list.
 
-    The objects are in the order in which they would have arrived one by one.
+    The objects are in the order in which they would have arrived one by one. The properties are
+    computed once for all controllers that use them.
     """
 
     objects: Sequence[ApiObject]
+
+    @cached_property
+    def pods(self) -> Sequence[Pod]:
+        """The pods among the objects, in their order."""
+        return [one for one in self.objects if isinstance(one, Pod)]
+
+    @cached_property
+    def bound_pods(self) -> Mapping[str, Mapping[str, Pod]]:
+        """The pods that have a node: by the name of the node, then by their key, in their order."""
+        found: dict[str, dict[str, Pod]] = {}
+        for pod in self.pods:
+            node = pod.spec.node_name
+            if node:
+                there = found.get(node)
+                if there is None:
+                    there = found[node] = {}
+                there[pod.key] = pod
+        return found
+
+    @cached_property
+    def ending_pods(self) -> Sequence[Pod]:
+        """The pods that have finished or are being deleted, in their order."""
+        return [pod for pod in self.pods if is_terminal(pod) or is_terminating(pod)]
 
 
 class FailureReason(StrEnum):

@@ -11,7 +11,6 @@ deletions and resumed kubelets. So the work depends on the number of changes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from fairlead.api.objects import ApiObject, Lease, Node, Pod
@@ -85,8 +84,8 @@ class Kubelets:
                 self._heartbeats.see_lease(lease)
             case ObjectDeleted(gone):
                 return self._forget(gone, now)
-            case ObjectsLoaded(objects):
-                return self._load(objects, now)
+            case ObjectsLoaded():
+                return self._load(stimulus, now)
             case CommandFailed(command, reason, _):
                 self._see_failure(command, reason, now)
             case _:
@@ -116,14 +115,14 @@ class Kubelets:
 
     # --- observations --------------------------------------------------------------------------
 
-    def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
+    def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
         """Load leases, then nodes, which continue their existing leases, and pods last."""
         commands: list[Command] = []
-        for lease in (one for one in objects if isinstance(one, Lease)):
+        for lease in (one for one in loaded.objects if isinstance(one, Lease)):
             self._heartbeats.see_lease(lease)
-        for node in (one for one in objects if isinstance(one, Node)):
+        for node in (one for one in loaded.objects if isinstance(one, Node)):
             commands += self._see_node(node, now)
-        for pod in (one for one in objects if isinstance(one, Pod)):
+        for pod in self._workers.load_settled(loaded, now):
             asked_at = deletion_requested_at(pod) if is_terminating(pod) else now
             commands += self._see_pod(pod, now, asked_at)
         return commands

@@ -22,14 +22,21 @@ from typing import Final
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition, is_static, is_terminal, is_terminating
 from fairlead.api.pods.run_duration import RUN_DURATION, run_duration
+from fairlead.api.pods.usage import USAGE
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
-from fairlead.engine.kubelet.annotation import ready_delay, stop_duration
+from fairlead.engine.kubelet.annotation import (
+    READY_DELAY,
+    STOP_DURATION,
+    ready_delay,
+    stop_duration,
+)
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
 from fairlead.engine.kubelet.pod_status import says_ready
 
 GRACE_DEFAULT_S: Final = 30
 STARTABLE_PHASES: Final = ("", "Pending")
+_HEEDED: Final = frozenset((RUN_DURATION, READY_DELAY, STOP_DURATION, USAGE))  # annotations
 
 
 class Act(StrEnum):
@@ -79,6 +86,27 @@ def next_act(
     if config.accepts_pods and pod.status.observed_generation < pod.metadata.generation:
         return _earlier(due, Due(Act.OBSERVE, started_at))
     return due
+
+
+def is_settled(pod: Pod, config: KubeletConfig) -> bool:
+    """Return whether a loaded pod certainly needs no act and its annotations have no effect.
+
+    This is a fast test for most pods of a cluster: they run and are ready. So `next_act` returns
+    None for them, whatever the time. The result may be False although nothing is to be done.
+    """
+    spec, status = pod.spec, pod.status
+    if status.phase != "Running" or pod.metadata.deletion_timestamp:
+        return False
+    if spec.restart_policy != "Always" or spec.active_deadline_seconds is not None:
+        return False
+    if spec.readiness_gates or not _HEEDED.isdisjoint(pod.metadata.annotations):
+        return False
+    if config.accepts_pods or (
+        config.run_durations is not None and config.run_durations(pod) is not None
+    ):
+        return False
+    ready = condition(pod, "Ready")
+    return ready is not None and ready.status == "True"
 
 
 def _earlier(first: Due | None, second: Due | None) -> Due | None:

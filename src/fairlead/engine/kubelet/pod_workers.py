@@ -15,7 +15,7 @@ upstream: pkg/kubelet/pod_workers.go
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -24,7 +24,7 @@ from fairlead.api.pods.facts import condition, is_static, is_terminal, is_termin
 from fairlead.api.pods.usage import usage_problem
 from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import Instant, seconds
-from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.core.stimulus import FailureReason, ObjectsLoaded
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.kubelet import pod_status
 from fairlead.engine.kubelet.annotation import annotation_problems
@@ -34,6 +34,7 @@ from fairlead.engine.kubelet.pod_lifecycle import (
     Due,
     grace_period,
     is_ready,
+    is_settled,
     next_act,
     ready_delay_of,
     start_delay_of,
@@ -80,6 +81,11 @@ class PodWorkers:
     is_reporting: Callable[[str], bool]
     _workers: dict[str, _PodWorker] = field(default_factory=dict)  # by pod key
     _by_node: dict[str, dict[str, _PodWorker]] = field(default_factory=dict)
+    # Pods loaded at `_loaded_at`, by node, then by key. A settled pod gets its worker when
+    # something happens on its node; most never need one.
+    _loaded: dict[str, Mapping[str, Pod]] = field(default_factory=dict)
+    _settled: dict[str, Pod] = field(default_factory=dict)  # by pod key
+    _loaded_at: Instant = 0
     _timers: TimerQueue[_Timer] = field(default_factory=TimerQueue)
     _expired: deque[_Timer] = field(default_factory=deque)  # due acts that were not done yet
     # by node whose kubelet does not work
@@ -106,6 +112,44 @@ class PodWorkers:
 
     # --- observations --------------------------------------------------------------------------
 
+    def load_settled(self, loaded: ObjectsLoaded, now: Instant) -> Sequence[Pod]:
+        """Load the settled pods among all pods at the start; return the other pods, for `see`."""
+        if not self.config.tends_pods or self._workers or self._settled:
+            return loaded.pods
+        self._loaded_at, self._loaded = now, dict(loaded.bound_pods)
+        others = []
+        for pod in loaded.pods:
+            if pod.spec.node_name and is_settled(pod, self.config):
+                self._settled[pod.key] = pod
+            else:
+                others.append(pod)
+        return others
+
+    def _find(self, key: str) -> _PodWorker | None:
+        """Return the worker of the pod with the key `key`, None if it has none."""
+        settled = self._settled.get(key)
+        if settled is not None:
+            self._make_workers(settled.spec.node_name)
+        return self._workers.get(key)
+
+    def _make_workers(self, node: str) -> None:
+        """Make the workers of all settled pods on `node`, in the order of loading."""
+        loaded = self._loaded.pop(node, None)
+        if loaded is None:
+            return
+        made = self._by_node.pop(node, {})
+        workers: dict[str, _PodWorker] = {}
+        for key in loaded:
+            pod = self._settled.pop(key, None)
+            if pod is not None:
+                at = self._loaded_at
+                workers[key] = self._workers[key] = _new_worker(pod, at, at)
+            elif key in made:
+                workers[key] = made[key]
+        workers |= made
+        if workers:
+            self._by_node[node] = workers
+
     def see(self, pod: Pod, now: Instant, asked_at: Instant) -> list[Command]:
         """Apply a new version of `pod`; return warnings about the annotations of a pod that is new.
 
@@ -114,7 +158,7 @@ class PodWorkers:
         if not pod.spec.node_name or not self.config.tends_pods:
             return []
         key = pod.key
-        worker = self._workers.get(key)
+        worker = self._find(key)
         if worker is not None and worker.ref.uid == pod.metadata.uid:
             _update(worker, pod, now)
             self._plan(worker)
@@ -136,6 +180,7 @@ class PodWorkers:
         start and ready delays. Otherwise the grace periods of terminating pods begin now.
         """
         self.resume(node)
+        self._make_workers(node)
         for worker in [*self._by_node.get(node, {}).values()]:
             if is_terminating(worker.pod) and not was_down:
                 worker.asked_at, worker.pending = now, None
@@ -147,7 +192,7 @@ class PodWorkers:
 
     def forget(self, gone: Pod) -> None:
         """Remove the worker of the deleted pod `gone`."""
-        worker = self._workers.get(gone.key)
+        worker = self._find(gone.key)
         if worker is not None and worker.ref.uid == gone.metadata.uid:
             self._remove(gone.key)
 
@@ -159,7 +204,7 @@ class PodWorkers:
         A conflict is retried as well, because it means that another client changed the pod at the
         same time.
         """
-        worker = self._workers.get(command.target.key)
+        worker = self._find(command.target.key)
         if worker is None or worker.ref != command.target:
             return
         if reason is FailureReason.NOT_FOUND:
@@ -193,6 +238,7 @@ class PodWorkers:
         """Remove a pod's worker and its timer."""
         worker = self._workers.pop(key, None)
         if worker is not None:
+            self._make_workers(worker.node)
             worker.pending = None
             there = self._by_node[worker.node]
             del there[key]

@@ -14,7 +14,6 @@ concurrently, so their order within an instant is not defined; here nodes are or
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from fairlead.api.lease import NODE_LEASES, renewals_of
@@ -90,8 +89,8 @@ class NodeLifecycle:
                 self._see_lease(lease, now)
             case ObjectDeleted(gone):
                 self._forget(gone, now)
-            case ObjectsLoaded(objects):
-                return self._load(objects, now)
+            case ObjectsLoaded():
+                return self._load(stimulus, now)
             case CommandSucceeded() | CommandFailed():
                 return self._settle(stimulus, now)
             case _:
@@ -138,13 +137,14 @@ class NodeLifecycle:
 
     # --- observations --------------------------------------------------------------------------
 
-    def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
+    def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
         """Load a snapshot. Its pods are not marked as not ready, because no pass has run yet."""
         commands: list[Command] = []
-        for one in objects:
+        self._shared.pods.load(loaded.bound_pods)
+        for one in loaded.objects:
             match one:
                 case Pod():
-                    self._shared.pods.put(one)
+                    pass
                 case Lease():
                     self._see_lease(one, now)
                 case Node():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fairlead.api.objects import Pod
 from fairlead.engine.core.command import ObjectRef
 
@@ -12,6 +14,17 @@ class NodePods:
     def __init__(self) -> None:
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._known: dict[str, Pod] = {}
+
+    def load(self, bound: Mapping[str, Mapping[str, Pod]]) -> None:
+        """Store the pods that were loaded at the start: `bound_pods` of `ObjectsLoaded`."""
+        if self._known:
+            for there in bound.values():
+                for pod in there.values():
+                    self.put(pod)
+            return
+        self._by_node = {node: dict(there) for node, there in bound.items()}
+        for there in bound.values():
+            self._known.update(there)
 
     def put(self, pod: Pod) -> Pod | None:
         """Store a new version of `pod` if it is bound; return its previous bound version.

@@ -15,7 +15,7 @@ upstream: pkg/controller/podgc/gc_controller.go
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Node, Pod
@@ -79,8 +79,8 @@ class PodGarbageCollector:
                 self._see(one, now)
             case ObjectDeleted(one):
                 self._forget(one, now)
-            case ObjectsLoaded(objects):
-                self._load(objects, now)
+            case ObjectsLoaded():
+                self._load(stimulus, now)
             case _:
                 pass
         return []
@@ -104,14 +104,17 @@ class PodGarbageCollector:
 
     # --- observations --------------------------------------------------------------------------
 
-    def _load(self, objects: Sequence[ApiObject], now: Instant) -> None:
+    def _load(self, loaded: ObjectsLoaded, now: Instant) -> None:
         """Load objects: nodes before pods, so that no node of a pod seems to be missing."""
-        for one in objects:
+        for one in loaded.objects:
             if isinstance(one, Node):
                 self._see(one, now)
-        for one in objects:
-            if isinstance(one, Pod):
-                self._see(one, now)
+        self._pods.load(loaded.bound_pods)
+        for pod in loaded.ending_pods:
+            self._see_pod(pod, now)
+        for node in loaded.bound_pods:
+            if node not in self._nodes:
+                self._note_missing_node(node, now)
 
     def _see(self, one: ApiObject, now: Instant) -> None:
         if isinstance(one, Node):

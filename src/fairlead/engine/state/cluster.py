@@ -14,6 +14,7 @@ controllers that react to them.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
 
 from msgspec import Struct
 
@@ -30,6 +31,7 @@ from fairlead.api.pods.facts import is_terminal
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.state.devices.device_allocations import DeviceLedger
+from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_groups import PodGroupTable, is_kubernetes_pod_group
 from fairlead.engine.state.pod_info import PodInfo
@@ -112,8 +114,13 @@ class Cluster:
             case ObjectDeleted(object=gone):
                 self._remove(gone)
             case ObjectsLoaded(objects=objects):
-                for loaded in sorted(objects, key=_nodes_first):
-                    self._put(loaded)
+                by_kind = groupby(sorted(objects, key=_nodes_first), key=_is_pod)
+                for is_pod, group in by_kind:
+                    if is_pod:
+                        self._load_pods(group)
+                    else:
+                        for loaded in group:
+                            self._put(loaded)
             case _:
                 pass
 
@@ -179,6 +186,25 @@ class Cluster:
         if pod.spec.scheduling_group is not None:
             self.pod_groups.put_member(new, is_scheduled=bool(self.node_of(new)))
         self.changes.append(PodChange(old, new))
+
+    def _load_pods(self, pods: Iterable[ApiObject]) -> None:
+        """Put all `pods`; the columns of each node are written only once."""
+        placed: list[tuple[NodeInfo, PodInfo]] = []
+        for pod in pods:
+            assert isinstance(pod, Pod)
+            meta, node = pod.metadata, pod.spec.node_name
+            info = self.table.find(node) if node else None
+            key = f"{meta.namespace}/{meta.name}"
+            is_unusual = self._assumed or pod.spec.scheduling_group is not None
+            if info is None or is_unusual or is_terminal(pod) or key in self.pods:
+                self.table.add_pods(placed)  # this pod may replace one of them
+                placed.clear()
+                self._put_pod(pod)
+                continue
+            new = self.pods[key] = PodInfo(pod, self.shapes.shape_of(pod))
+            placed.append((info, new))
+            self.changes.append(PodChange(None, new))
+        self.table.add_pods(placed)
 
     def _shape_of(self, pod: Pod, old: PodInfo | None) -> Shape:
         if old is not None and is_same_shape(old.pod, pod):
@@ -287,6 +313,10 @@ class Cluster:
     def budgets(self) -> list[PodDisruptionBudget]:
         """Return all PodDisruptionBudgets, ordered by namespace and name."""
         return self.related.budgets()
+
+
+def _is_pod(loaded: ApiObject) -> bool:
+    return isinstance(loaded, Pod)
 
 
 def _nodes_first(loaded: ApiObject) -> int:

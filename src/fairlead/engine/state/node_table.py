@@ -12,7 +12,7 @@ faster than NumPy scalars, and a column is read as a vector. `NodeTable` is the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -202,6 +202,24 @@ class NodeTable:
         self._write_pods(info, pod)
         if log:
             self.pod_log.append(info.row)
+
+    def add_pods(self, pods: Iterable[tuple[NodeInfo, PodInfo]]) -> None:
+        """Add pods, each with its node, as `add_pod` does."""
+        changed: dict[int, NodeInfo] = {}
+        for info, pod in pods:
+            changed[info.row] = info
+            info.add_pod(pod)
+            self.pod_index.add(info.row, pod)
+            if pod.shape.has_volumes:
+                self.volume_use.add(info.row, pod)
+        if any(len(info.requested) > len(self.requested) for info in changed.values()):
+            self.widen()
+        for row, info in changed.items():
+            self.requested[: len(info.requested), row] = info.requested
+            self.nonzero_cpu[row] = info.nonzero_cpu
+            self.nonzero_memory[row] = info.nonzero_memory
+            self.pod_count[row] = len(info.pods)
+            self.pod_log.append(row)
 
     def remove_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
         """Remove `pod` from the node's sums; the inverse of `add_pod`."""

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from fairlead.api.objects import Pod, PodSpec, Volume
+from fairlead.api.objects import Pod, PodSpec, PodStatus, Volume
 from fairlead.api.pods.host_port import host_ports
 from fairlead.api.pods.image import pod_images
 from fairlead.api.pods.requests import pod_nonzero_requests, pod_requests
@@ -25,6 +25,7 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY, ResourceColumns
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _NO_VOLUMES: Final = ((), False)
+_RESIZE_PENDING: Final = "PodResizePending"
 HostPort = tuple[str, str, int]
 Amounts = tuple[tuple[int, int], ...]
 
@@ -36,7 +37,17 @@ class _Sums:
     shape per node, and these shapes differ only in their affinity.
     """
 
-    __slots__ = ("__weakref__", "load", "nonzero_load", "nonzero_requests", "requests")
+    __slots__ = (
+        "__weakref__",
+        "container_count",
+        "load",
+        "memory",
+        "milli_cpu",
+        "nonzero_load",
+        "nonzero_requests",
+        "requests",
+        "wanted",
+    )
 
     def __init__(self, pod: Pod, columns: ResourceColumns) -> None:
         self.requests: Amounts = columns.amounts(pod_requests(pod))
@@ -46,6 +57,11 @@ class _Sums:
         if _load_differs(pod):
             self.load = columns.amounts(pod_requests(pod, existing=True))
             self.nonzero_load = pod_nonzero_requests(pod, existing=True)
+        amounts = dict(self.requests)
+        self.milli_cpu = amounts.get(CPU, 0)
+        self.memory = amounts.get(MEMORY, 0)
+        self.wanted: Amounts = tuple((c, amount) for c, amount in self.requests if amount)
+        self.container_count = len(pod.spec.containers) + len(pod.spec.init_containers)
 
 
 class Shape:
@@ -88,13 +104,12 @@ class Shape:
         self.nonzero_requests = sums.nonzero_requests
         self.load = sums.load
         self.nonzero_load = sums.nonzero_load
-        amounts = dict(self.requests)
-        self.milli_cpu = amounts.get(CPU, 0)
-        self.memory = amounts.get(MEMORY, 0)
-        self.wanted: Amounts = tuple((c, amount) for c, amount in self.requests if amount)
+        self.milli_cpu = sums.milli_cpu
+        self.memory = sums.memory
+        self.wanted = sums.wanted
         self.host_ports: tuple[HostPort, ...] = host_ports(spec)
         self.images = pod_images(spec)
-        self.container_count = len(spec.containers) + len(spec.init_containers)
+        self.container_count = sums.container_count
         self._amounts_of: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
         self.has_volumes = any(is_placed(volume) for volume in spec.volumes)
 
@@ -127,16 +142,11 @@ def _sums_key(pod: Pod) -> bytes:
     )
 
 
-def _shape_key(pod: Pod) -> bytes:
-    """Return the key of the shape of `pod`."""
+def _rest_key(pod: Pod) -> bytes:
+    """Return the key of the parts of a shape on which its sums do not depend."""
     spec = pod.spec
     return _ENCODER.encode(
         (
-            spec.containers,
-            spec.init_containers,
-            spec.overhead,
-            spec.resources,
-            _resize_key(pod),
             sorted(spec.node_selector.items()) if spec.node_selector else None,
             spec.affinity,
             spec.tolerations,
@@ -168,10 +178,37 @@ def _resize_key(pod: Pod) -> object:
     else:
         if status.resources is None:
             return None
-    resizing = [c for c in status.conditions if c.type == "PodResizePending"]
+    resizing = [c for c in status.conditions if c.type == _RESIZE_PENDING]
     sizes = [(s.name, s.resources, s.allocated_resources) for s in statuses]
     of_pod = status.resources, status.allocated_resources
     return [len(status.container_statuses), sizes, resizing, of_pod]
+
+
+def _have_one_resize(one: Pod, other: Pod) -> bool:
+    """Return whether the `_resize_key` of two pods is equal; fast if they share parts."""
+    before, after = one.status, other.status
+    statuses, others = before.container_statuses, after.container_statuses
+    if (
+        len(statuses) == len(others)
+        and before.init_container_statuses is after.init_container_statuses
+        and before.resources is after.resources
+        and before.allocated_resources is after.allocated_resources
+        and (before.conditions is after.conditions or not (_resizes(before) or _resizes(after)))
+    ):
+        for mine, their in zip(statuses, others, strict=True):
+            if (
+                mine.resources is not their.resources
+                or mine.allocated_resources is not their.allocated_resources
+                or mine.name != their.name
+            ):
+                break
+        else:
+            return True
+    return _resize_key(one) == _resize_key(other)
+
+
+def _resizes(status: PodStatus) -> bool:
+    return any(one.type == _RESIZE_PENDING for one in status.conditions)
 
 
 def is_same_shape(before: Pod, after: Pod) -> bool:
@@ -179,18 +216,25 @@ def is_same_shape(before: Pod, after: Pod) -> bool:
 
     If the result is False, the shapes may still be equal.
     """
-    if before.spec is not after.spec and not _share_parts(before.spec, after.spec):
+    if before.spec is not after.spec and not (
+        _share_summands(before.spec, after.spec) and _share_rest(before.spec, after.spec)
+    ):
         return False
-    return _resize_key(before) == _resize_key(after)
+    return _have_one_resize(before, after)
 
 
-def _share_parts(one: PodSpec, other: PodSpec) -> bool:
+def _share_summands(one: PodSpec, other: PodSpec) -> bool:
     return (
         one.containers is other.containers
         and one.init_containers is other.init_containers
         and one.overhead is other.overhead
         and one.resources is other.resources
-        and one.node_selector is other.node_selector
+    )
+
+
+def _share_rest(one: PodSpec, other: PodSpec) -> bool:
+    return (
+        one.node_selector is other.node_selector
         and one.affinity is other.affinity
         and one.tolerations is other.tolerations
         and one.topology_spread_constraints is other.topology_spread_constraints
@@ -217,22 +261,20 @@ class _Latest:
     """The last pod for which a shape was looked up.
 
     Most pods have the same shape as the pod before them: a dump is loaded workload by workload, and
-    the pods of a workload share the objects of their specs.
+    the pods of a workload share the objects of their specs. The pods of a DaemonSet differ in
+    their affinity, so they share only the sums.
     """
 
-    __slots__ = ("resize", "shape", "spec")
+    __slots__ = ("pod", "shape", "sums_key")
 
-    def __init__(self, pod: Pod, shape: Shape) -> None:
-        self.spec = pod.spec
-        self.resize = _resize_key(pod)
+    def __init__(self, pod: Pod, shape: Shape, sums_key: bytes) -> None:
+        self.pod = pod
         self.shape = shape
+        self.sums_key = sums_key
 
-    def matches(self, pod: Pod) -> bool:
-        """Return True if `pod` shares its spec objects with the last pod.
-
-        The two pods then have the same shape.
-        """
-        return _share_parts(self.spec, pod.spec) and self.resize == _resize_key(pod)
+    def has_sums_of(self, pod: Pod) -> bool:
+        """Return True if `pod` shares the objects on which sums depend with the last pod."""
+        return _share_summands(self.pod.spec, pod.spec) and _have_one_resize(self.pod, pod)
 
 
 class ShapeTable:
@@ -246,7 +288,7 @@ class ShapeTable:
         """Start without shapes; `columns` is the cluster's resource table."""
         self._columns = columns
         self._sums: WeakValueDictionary[bytes, _Sums] = WeakValueDictionary()
-        self._shapes: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()
+        self._shapes: WeakValueDictionary[tuple[bytes, bytes], Shape] = WeakValueDictionary()
         self._ids = count()
         self._latest: _Latest | None = None
 
@@ -256,15 +298,18 @@ class ShapeTable:
         Raises QuantityError if a quantity cannot be parsed.
         """
         latest = self._latest
-        if latest is not None and latest.matches(pod):
-            return latest.shape
-        key = _shape_key(pod)
+        if latest is not None and latest.has_sums_of(pod):
+            if _share_rest(latest.pod.spec, pod.spec):
+                return latest.shape
+            sums_key = latest.sums_key
+        else:
+            sums_key = _sums_key(pod)
+        key = sums_key, _rest_key(pod)
         shape = self._shapes.get(key)
         if shape is None:
-            sums_key = _sums_key(pod)
             sums = self._sums.get(sums_key)
             if sums is None:
                 sums = self._sums[sums_key] = _Sums(pod, self._columns)
             shape = self._shapes[key] = Shape(next(self._ids), pod, sums)
-        self._latest = _Latest(pod, shape)
+        self._latest = _Latest(pod, shape, sums_key)
         return shape

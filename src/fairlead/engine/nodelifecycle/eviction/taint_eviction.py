@@ -16,7 +16,7 @@ pkg/apis/core/v1/helper/helpers.go:GetMatchingTolerations
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -118,8 +118,8 @@ class TaintEviction:
                 return self._see_node(node, now)
             case ObjectDeleted(gone):
                 return self._forget(gone, now)
-            case ObjectsLoaded(objects):
-                return self._load(objects, now)
+            case ObjectsLoaded():
+                return self._load(stimulus, now)
             case CommandSucceeded(DeleteObject() as command):
                 self._see_deleted(command, now)
             case CommandFailed(DeleteObject() as command, reason, _):
@@ -146,11 +146,9 @@ class TaintEviction:
 
     # --- observations --------------------------------------------------------------------------
 
-    def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
-        for one in objects:
-            if isinstance(one, Pod):
-                self._pods.put(one)
-        nodes = (one for one in objects if isinstance(one, Node))
+    def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
+        self._pods.load(loaded.bound_pods)
+        nodes = (one for one in loaded.objects if isinstance(one, Node))
         commands = [c for node in nodes for c in self._see_node(node, now)]
         self._is_taking_over = False
         return commands
@@ -166,6 +164,8 @@ class TaintEviction:
         if self._taints.get(name) == taints:
             return []
         self._taints[name] = taints
+        if not taints and not self._timers and not self._remembered:
+            return []  # nothing to cancel
         return [c for pod in self._pods.on(name) for c in self._evaluate(pod, taints, now)]
 
     def _see_pod(self, pod: Pod, now: Instant) -> list[Command]:

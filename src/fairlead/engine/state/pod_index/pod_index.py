@@ -64,6 +64,7 @@ class PodIndex:
         self.repelling = 0
         self.attracting = 0
         self._pod_class: dict[PodClassKey, PodClass] = {}
+        self._latest_class: PodClass | None = None
         self._by_label: dict[tuple[str, str], dict[PodClass, None]] = {}
         self._terms: dict[bytes, PlacedTerm] = {}
         self._terms_by_kind: dict[TermKind, AnchorIndex[PlacedTerm]] = {
@@ -119,10 +120,20 @@ class PodIndex:
         found = pod.pod_class
         if found is not None and not found.retired:
             return found
-        key = _key_of(pod)
-        found = self._pod_class.get(key)
-        if found is None:
-            found = self._meet(key, pod)
+        # Most pods are loaded next to a pod of the same workload, with which they share the labels.
+        found = self._latest_class
+        if (
+            found is None
+            or found.retired
+            or found.labels is not pod.labels
+            or found.namespace != pod.namespace
+            or found.terminating != pod.terminating
+        ):
+            key = _key_of(pod)
+            found = self._pod_class.get(key)
+            if found is None:
+                found = self._meet(key, pod)
+            self._latest_class = found
         pod.pod_class = found
         return found
 

@@ -19,7 +19,6 @@ upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go:evictPods, filters.go, c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -105,8 +104,8 @@ class Drain:
                 return self._see(one)
             case ObjectDeleted(one):
                 return self._forget(one)
-            case ObjectsLoaded(objects):
-                return self._load(objects)
+            case ObjectsLoaded():
+                return self._load(stimulus)
             case CommandSucceeded(EvictPod(ref)):
                 self._see_eviction(ref, now)
             case CommandFailed(EvictPod(ref), reason, message):
@@ -153,12 +152,12 @@ class Drain:
 
     # --- observations --------------------------------------------------------------------------
 
-    def _load(self, objects: Sequence[ApiObject]) -> list[Command]:
+    def _load(self, loaded: ObjectsLoaded) -> list[Command]:
         """Load pods before nodes, because a drain may be requested in the snapshot."""
-        for one in objects:
-            if isinstance(one, Pod):
-                self._file(one)
-        return [command for one in objects if isinstance(one, Node) for command in self._see(one)]
+        for node, pods in loaded.bound_pods.items():
+            self._pods.setdefault(node, {}).update(pods)
+        nodes = (one for one in loaded.objects if isinstance(one, Node))
+        return [command for one in nodes for command in self._see_node(one)]
 
     def _see(self, one: ApiObject) -> list[Command]:
         match one:
