@@ -48,9 +48,9 @@ class Answers:
     fails and the protocol has no field for the failure.
     """
 
-    def __init__(self, adviser: ExtenderBackend) -> None:
-        """Answer requests with the decisions of `adviser`."""
-        self._adviser = adviser
+    def __init__(self, backend: ExtenderBackend) -> None:
+        """Answer requests with the decisions of `backend`."""
+        self._backend = backend
         self._versions: dict[str, object] = {}
         self._ids = SeededIds(0)
         self.by_verb: Mapping[str, Answer] = {
@@ -64,7 +64,7 @@ class Answers:
         question = decode_message(body, FilterOrPrioritize)
         pod, names = self._pod(question.pod), self._names(question)
         try:
-            verdicts = self._adviser.verdicts(pod, names)
+            verdicts = self._backend.verdicts(pod, names)
         except ExtenderBackendError as cause:
             return encode(FilterResult(error=str(cause)))
         failed = {name: why for name, why in verdicts.items() if why is not None}
@@ -83,7 +83,7 @@ class Answers:
         """Handle prioritize: return the score of each node."""
         question = decode_message(body, FilterOrPrioritize)
         pod, names = self._pod(question.pod), self._names(question)
-        scores = self._adviser.scores(pod, names, PRIORITY_MAX)
+        scores = self._backend.scores(pod, names, PRIORITY_MAX)
         return encode([HostPriority(name, score) for name, score in scores.items()])
 
     def preempt(self, body: bytes) -> bytes:
@@ -93,7 +93,7 @@ class Answers:
         uids = {
             name: [victim.uid for victim in victims.pods] for name, victims in candidates.items()
         }
-        left = self._adviser.with_room(pod, uids)
+        left = self._backend.with_room(pod, uids)
         return encode(PreemptResult({name: candidates[name] for name in left}))
 
     def _pod(self, value: Json | None) -> Pod:
@@ -104,7 +104,7 @@ class Answers:
     def _names(self, question: FilterOrPrioritize) -> list[str]:
         """Return the names of the request's nodes, without duplicates.
 
-        Pass whole nodes to the adviser.
+        Pass whole nodes to the backend.
         """
         whole = () if question.nodes is None else question.nodes.items
         names = [self._know(value) for value in whole]
@@ -115,11 +115,11 @@ class Answers:
         return list(dict.fromkeys(names))
 
     def _know(self, value: Json) -> str:
-        """Pass a node to the adviser, unless it has this version already; return the name."""
+        """Pass a node to the backend, unless it has this version already; return the name."""
         name = _name(value)
         version = _version(value)
         if self._versions.get(name) != version:
-            self._adviser.put_node(self._object(Node, value))
+            self._backend.put_node(self._object(Node, value))
             self._versions[name] = version
         return name
 

@@ -1,7 +1,7 @@
 """Serves an extender on a socket until SIGINT or SIGTERM.
 
 Requests are handled one at a time, in the order in which their bodies are complete. Plugins only
-use the processor, so parallel requests would gain nothing, and the adviser's state has a single
+use the processor, so parallel requests would gain nothing, and the backend's state has a single
 writer.
 """
 

@@ -61,8 +61,8 @@ def port():
     plugins = (("PrioritySort", 0), ("NodeResourcesFit", 1), ("DefaultBinder", 0))
     config = SchedulerConfig((Profile(plugins=plugins),))
     full = make_pod("v", node="full", requests={"cpu": "4"}, uid="uv")
-    adviser = ExtenderBackend(config, [make_node("full"), make_node("free"), full])
-    with served(verbs_of(Answers(adviser))) as found:
+    backend = ExtenderBackend(config, [make_node("full"), make_node("free"), full])
+    with served(verbs_of(Answers(backend))) as found:
         yield found
 
 

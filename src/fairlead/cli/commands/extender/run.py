@@ -5,18 +5,28 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from fairlead.apiserver.registry.store import Store
 from fairlead.cli import exit_code
 from fairlead.cli.options.listen import listen_address, open_listener
 from fairlead.cli.options.parameter import Names
-from fairlead.whatif.configuration.extender_adviser import read_adviser
-from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.engine.configuration.check import refuse_unserved
+from fairlead.engine.configuration.error import ConfigurationError
+from fairlead.engine.extender_backend import ExtenderBackend
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+from fairlead.whatif.configuration.user_plugin import OPTION, UserPlugins
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.snapshot import load_objects, read_snapshot
 from fairlead.worlds.extender.address import Address
 from fairlead.worlds.extender.answers import Answers
 from fairlead.worlds.extender.server import serve_extender
+from fairlead.worlds.seeded_ids import SeededIds
 
 API_SERVER: Final = "--api-server"
 _URL: Final = re.compile(r"https?://[^/?#\s]+[^?#\s]*")
+# required in every profile
+_REQUIRED: Final = (("PrioritySort", 0), ("DefaultBinder", 0))
 
 
 def serve(
@@ -32,7 +42,7 @@ def serve(
     address = listen_address(listen, beyond_loopback=beyond_loopback)
     if api_server is not None and not _URL.fullmatch(api_server):
         raise InputError(API_SERVER, "must be an http or https URL", object_name=api_server)
-    answers = Answers(read_adviser(config, UserPlugins(plugins), snapshot))
+    answers = Answers(_read_backend(config, UserPlugins(plugins), snapshot))
     with open_listener(address) as listening:
         at = Address(address.host, listening.getsockname()[1])
 
@@ -41,3 +51,32 @@ def serve(
 
         serve_extender(answers, at, listening, api_server=api_server or "", on_ready=say_ready)
     return exit_code.SUCCESS
+
+
+def _read_backend(
+    config: str | None, plugins: UserPlugins, snapshot: str | None
+) -> ExtenderBackend:
+    """Return the backend with the plugins of `config` and `plugins`, and the objects of `snapshot`.
+
+    Without `config`, only `plugins` run, because the calling kube-scheduler already runs
+    Kubernetes' own plugins; without both, the default plugins run. Raises InputError.
+    """
+    scheduler = _without_defaults(plugins) if config is None and plugins.named else None
+    if scheduler is None:
+        scheduler = read_scheduler_config(config, plugins, allow_extenders=True)
+    if scheduler.extenders:
+        problem = "an extender cannot call extenders"
+        raise InputError(config or "", problem, field="extenders")
+    if snapshot is None:
+        return ExtenderBackend(scheduler)
+    return ExtenderBackend(scheduler, load_objects(read_snapshot(snapshot), Store(SeededIds(0))))
+
+
+def _without_defaults(plugins: UserPlugins) -> SchedulerConfig:
+    profile = plugins.placed(Profile(plugins=_REQUIRED))
+    config = SchedulerConfig((profile,), out_of_tree=plugins.factories())
+    try:
+        refuse_unserved(config, only_profile=True)
+    except ConfigurationError as cause:
+        raise InputError(OPTION, cause.problem, field=cause.field) from None
+    return config
