@@ -5,12 +5,18 @@ from __future__ import annotations
 import gc
 import resource
 import time
+from collections.abc import Sequence
+from typing import Final
 
 from fairlead.bench.bare_world import BareWorld
 from fairlead.bench.measurement import KIB_PER_MIB, IncompleteRunError, Measurement
-from fairlead.bench.timed_engine import TimedEngine, first_ms, p99_of_later_ms
 from fairlead.bench.workload import Setting, Workload
+from fairlead.engine.core.command import Issued
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded
+from fairlead.worlds.driver import CommandSource
+
+_NS_PER_MS: Final = 1_000_000
 
 
 def measure(workload: Workload) -> Measurement:
@@ -61,3 +67,38 @@ def _run_measured(world: BareWorld, setting: Setting, disturb_every: int | None)
         world.enqueue(setting.disturb(i))
         world.run(disturb_every)
     world.run()
+
+
+class TimedEngine:
+    """Passes all calls to `engine`; `cycles_ns` are the CPU times of its cycles, in order.
+
+    A cycle is one unit of work: a scheduling cycle, or a session of the batch scheduler.
+    """
+
+    def __init__(self, engine: CommandSource) -> None:
+        """Start without cycles."""
+        self._engine = engine
+        self.handle = engine.handle  # not measured, and frequent
+        self.next_deadline = engine.next_deadline
+        self.cycles_ns: list[int] = []
+
+    def handle_deadline(self, now: Instant) -> Sequence[Issued]:
+        """Do one unit of work that is due at `now`, and measure it."""
+        started = time.process_time_ns()
+        issued = self._engine.handle_deadline(now)
+        self.cycles_ns.append(time.process_time_ns() - started)
+        return issued
+
+
+def first_ms(cycles_ns: Sequence[int]) -> float | None:
+    """Return the time of the first cycle, None without cycles."""
+    return cycles_ns[0] / _NS_PER_MS if cycles_ns else None
+
+
+def p99_of_later_ms(cycles_ns: Sequence[int]) -> float | None:
+    """Return the 99th percentile of all cycles but the first, None without such cycles.
+
+    With fewer than a hundred later cycles, this is the longest of them.
+    """
+    later = sorted(cycles_ns[1:])
+    return later[-(len(later) // 100) - 1] / _NS_PER_MS if later else None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.bench.measure import measure
-from fairlead.bench.timed_engine import TimedEngine, first_ms, p99_of_later_ms
+from fairlead.bench.measure import TimedEngine, first_ms, measure, p99_of_later_ms
 from fairlead.bench.workload import Setting, Workload
 from fairlead.testing.builders import make_node, make_pod
 
