@@ -1,0 +1,159 @@
+"""The sections of an answer that list pods: not drained, pending, displaced, gone, new."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from fairlead.cli.output.console.fitted_table import TableColumn
+from fairlead.cli.output.console.screen import (
+    Rank,
+    Section,
+    table_section,
+)
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.change.kubectl_drain import KubectlDrain
+from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.comparison.difference import Difference
+from fairlead.whatif.outcome.comparison.workload_effect import short_cause
+from fairlead.whatif.outcome.run_outcome import NODE_DELETED, Undrained
+from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.result.tabular_answer import counted
+
+MOVES_MIN: Final = 3
+_IN_PARENTHESES: Final = re.compile(r" \([^()]*\)$")
+
+
+def kubectl_drain(drain: KubectlDrain) -> Iterator[Section]:
+    """Yield the section of nodes that kubectl refuses to drain, and of pods that need a flag."""
+    rows = [(one.node, one.summary) for one in drain.refused]
+    named = TableColumn(f"REFUSED BY KUBECTL DRAIN ({len(rows):,})", is_name=True)
+    yield table_section(
+        "nodes refused by kubectl drain", (named, TableColumn("ERROR")), rows, Rank.PROBLEMS
+    )
+    flags = [(one.flag, f"{len(one.pods):,}", _first_name(one.pods)) for one in drain.needed]
+    columns = (
+        TableColumn(f"FLAGS THAT KUBECTL DRAIN NEEDS ({len(flags):,})"),
+        TableColumn("PODS", is_number=True),
+        TableColumn("FOR", is_name=True),
+    )
+    yield table_section(
+        "flags that kubectl drain needs", columns, flags, Rank.ADVICE, least=len(flags)
+    )
+
+
+def undrained(rows: Sequence[Undrained]) -> Section:
+    """Return the section of pods that could not be evicted, grouped by reason."""
+    by_reason: dict[str, list[Undrained]] = defaultdict(list)
+    for one in rows:
+        by_reason[_IN_PARENTHESES.sub("", one.why)].append(one)
+    cells = [
+        (f"{len(pods):,}", _first_name([f"{one.pod.key} on {one.pod.node}" for one in pods]), why)
+        for why, pods in by_reason.items()
+    ]
+    title = f"NOT DRAINED ({len(rows):,})"
+    pods, names = TableColumn("PODS", is_number=True), TableColumn(title, is_name=True)
+    columns = (pods, names, TableColumn("WHY"))
+    return table_section(f"{counted(len(rows), 'pod')} not drained", columns, cells, Rank.CAUSES)
+
+
+def pending(found: Difference) -> Section:
+    """Return the section of pending pods, grouped by reason and workload.
+
+    If the head already contains the reason, the section has only the pods.
+    """
+    by_reason: dict[str, dict[str, None]] = defaultdict(dict)
+    counts: Counter[str] = Counter()
+    for pod in found.pending:
+        why = short_reason(pod.reason)
+        by_reason[why][str(pod.workload)] = None
+        counts[why] += 1
+    named = TableColumn(f"PENDING ({len(found.pending):,})", is_name=True)
+    what = counted(len(found.pending), "pending pod")
+    if len(by_reason) == 1:
+        names = [(pod.key,) for pod in found.pending]
+        return table_section(what, (named,), names, Rank.MOVES, least=MOVES_MIN)
+    reasons = sorted(by_reason, key=lambda why: (-counts[why], why))
+    cells = [(f"{counts[why]:,}", _first_name(list(by_reason[why])), why) for why in reasons]
+    columns = (TableColumn("PODS", is_number=True), named, TableColumn("WHY"))
+    return table_section(what, columns, cells, Rank.CAUSES)
+
+
+def displaced(found: Difference, nodes: Collection[str], start: Instant) -> Section:
+    """Return the section of displaced and moved pods.
+
+    It has a row for each displacement, and for each pod that moved without being displaced. `nodes`
+    are the names of the nodes at the end.
+    """
+    targets = {pod.key: pod.node for pod in found.returned}
+    targets |= {move.pod.key: move.target for move in found.moved}
+    rows = [
+        (one.pod.key, one.node, targets.get(one.pod.key, ""), for_readers(one.at - start),
+         f"preempted by {one.by} ({one.rule})")
+        for one in found.preempted
+    ]  # fmt: skip
+    rows += [
+        (one.pod.key, one.node, targets.get(one.pod.key, ""), for_readers(one.at - start),
+         short_cause(one.why))
+        for one in found.evicted
+    ]  # fmt: skip
+    listed = {row[0] for row in rows}
+    rows += [
+        (one.pod.key, one.origin, one.target, "",
+         "placed elsewhere" if one.origin in nodes else NODE_DELETED)
+        for one in found.moved
+        if one.pod.key not in listed
+    ]  # fmt: skip
+    counts = {
+        "preempted": len(found.preempted),
+        "evicted": len(found.evicted),
+        "moved": len(found.moved),
+        "returned": len(found.returned),
+    }
+    title = ", ".join(f"{name.upper()} ({count:,})" for name, count in counts.items() if count)
+    columns = (
+        TableColumn(title, is_name=True),
+        TableColumn("FROM", is_name=True),
+        TableColumn("TO", is_name=True),
+        TableColumn("AFTER", rank=1, is_number=True),
+        TableColumn("WHY"),
+    )
+    what = ", ".join(f"{counted(count, 'pod')} {name}" for name, count in counts.items() if count)
+    return table_section(what, columns, rows, Rank.MOVES, least=MOVES_MIN)
+
+
+def other_pods(found: Difference) -> Iterator[Section]:
+    """Yield the sections of the remaining lists of pods, such as gone, updated and new pods."""
+    node = TableColumn("NODE", is_name=True)
+    for title, rank, rows in (
+        ("GONE FOR GOOD", Rank.CAUSES, [(one.key, one.node) for one in found.gone]),
+        ("NEWLY PLACED", Rank.MOVES, [(one.key, one.node) for one in found.placed]),
+        ("REMOVED", Rank.MOVES, [(one.key, one.node) for one in found.removed]),
+    ):
+        named = TableColumn(f"{title} ({len(rows):,})", is_name=True)
+        what = f"{counted(len(rows), 'pod')} {title.lower()}"
+        yield table_section(what, (named, node), rows, rank, least=MOVES_MIN)
+    missing = [(one.pod.key, one.pod.node, one.waits_for or "-") for one in found.not_created]
+    named = TableColumn(f"NOT CREATED AGAIN ({len(missing):,})", is_name=True)
+    columns = (named, node, TableColumn("WAITS FOR", is_name=True))
+    yield table_section(
+        f"{counted(len(missing), 'pod')} not created again", columns, missing, Rank.CAUSES
+    )
+    updated = [(one.pod.key, one.pod.node, one.before.key) for one in found.updated]
+    named = TableColumn(f"UPDATED ({len(updated):,})", is_name=True)
+    columns = (named, node, TableColumn("INSTEAD OF", rank=1, is_name=True))
+    yield table_section(
+        f"{counted(len(updated), 'pod')} updated", columns, updated, Rank.MOVES, least=MOVES_MIN
+    )
+    breaches = [(one.pod, one.pdb, short_cause(one.by)) for one in found.pdb_breaches]
+    named = TableColumn(f"BUDGET BREACHED FOR ({len(breaches):,})", is_name=True)
+    columns = (named, TableColumn("BUDGET", is_name=True), TableColumn("BY"))
+    what = f"{counted(len(breaches), 'pod')} displaced against a budget"
+    yield table_section(what, columns, breaches, Rank.MOVES, least=MOVES_MIN)
+
+
+def _first_name(names: Sequence[str]) -> str:
+    """Return the first name in `names`, and the number of further names."""
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
