@@ -127,10 +127,13 @@ def displaced(found: Difference, nodes: Collection[str], start: Instant) -> Sect
 def other_pods(found: Difference) -> Iterator[Section]:
     """Yield the sections of the remaining lists of pods, such as gone, updated and new pods."""
     node = TableColumn("NODE", is_name=True)
+    fewer = {one.key for one in found.fewer}
+    removed = [(one.key, one.node) for one in found.removed if one.key not in fewer]
     for title, rank, rows in (
         ("GONE FOR GOOD", Rank.CAUSES, [(one.key, one.node) for one in found.gone]),
         ("NEWLY PLACED", Rank.MOVES, [(one.key, one.node) for one in found.placed]),
-        ("REMOVED", Rank.MOVES, [(one.key, one.node) for one in found.removed]),
+        ("REMOVED", Rank.MOVES, removed),
+        ("ONLY WITHOUT THE CHANGE", Rank.MOVES, [(one.key, one.node) for one in found.fewer]),
     ):
         named = TableColumn(f"{title} ({len(rows):,})", is_name=True)
         what = f"{counted(len(rows), 'pod')} {title.lower()}"
