@@ -55,5 +55,9 @@ def test_the_figures_of_releases_can_be_compared():
 def test_long_workloads_run_only_by_name():
     assert set(NAMES) - set(DEFAULT_NAMES) == {
         "PreemptionFull/5000Nodes_150000Pods",
+        "PreemptionFull/5000Nodes_150000Pods/CSIVolumes",
+        "PreemptionFull/5000Nodes_150000Pods/PodAntiAffinity",
+        "PreemptionFull/5000Nodes_150000Pods/TopologySpread",
+        "Reclaim/5000Nodes_2500Gangs",
         "SchedulingBasic/100000Nodes_10000Pods",
     }
