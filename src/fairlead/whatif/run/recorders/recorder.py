@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, PriorityClass
 from fairlead.api.pods.facts import (
-    differs_in_status_only,
     is_daemon_pod,
     is_static,
     is_terminal,
@@ -48,7 +47,7 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.loop_detector import cycle_text
-from fairlead.engine.workloads.annotation import original_key, original_name
+from fairlead.engine.workloads.annotation import original_key
 from fairlead.engine.workloads.drain.controller import WHY as DRAINED
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.run_outcome import (
@@ -59,36 +58,27 @@ from fairlead.whatif.outcome.run_outcome import (
     Recurrence,
     Undrained,
 )
-from fairlead.whatif.outcome.workload import revision_of, workload_of
+from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.run.recorders.budget_recorder import BudgetRecorder
 from fairlead.whatif.run.recorders.cluster_history_recorder import ClusterHistoryRecorder
 from fairlead.whatif.run.recorders.drain_recorder import DrainRecorder
 from fairlead.whatif.run.recorders.kept_ends import KeptEnds, listed
 from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
 from fairlead.whatif.run.recorders.pod_count_recorder import PENDING, RUNNING, PodCountRecorder
+from fairlead.whatif.run.recorders.pod_track import (
+    OVER,
+    PodTrack,
+    is_in_same_state,
+    state_of,
+)
 from fairlead.whatif.run.recorders.workload_recorder import WorkloadRecorder
 
-_OVER = ""
 _COMPLAINT_REASONS = ("FailedCreate", "ReplicaSetCreateError")
 
 
 def requests_of_pod(pod: Pod) -> Mapping[str, int]:
     """Return the requests of `pod`; if it has a node, an in-place resize counts, too."""
     return pod_requests(pod, existing=bool(pod.spec.node_name))
-
-
-@dataclass(slots=True)
-class _Track:
-    """One incarnation of a pod; `end` is its PodEnd, None until it is needed."""
-
-    pod: Pod
-    state: str = _OVER
-    reason: str = ""
-    pending_since: Instant = 0
-    started_at: Instant | None = None
-    refusal: str = ""
-    is_initial: bool = False
-    end: PodEnd | None = None
 
 
 @dataclass(slots=True)
@@ -110,8 +100,8 @@ class Recorder:
     requests_of: Callable[[Pod], Mapping[str, int]] = field(default=requests_of_pod)
     # (pod, instant from which it waited, instant of its binding)
     _bound: list[tuple[Pod, Instant, Instant]] = field(default_factory=list)
-    _tracks: dict[str, _Track] = field(default_factory=dict)  # {namespace/name: existing pod}
-    _known: dict[str, _Track] = field(default_factory=dict)  # {uid: pod}, for all pods of the run
+    _tracks: dict[str, PodTrack] = field(default_factory=dict)  # {namespace/name: existing pod}
+    _known: dict[str, PodTrack] = field(default_factory=dict)  # {uid: pod}, for all pods of the run
     _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated
     counts: PodCountRecorder = field(default_factory=PodCountRecorder)
     _kept: KeptEnds | None = None
@@ -233,7 +223,7 @@ class Recorder:
         Pods of DaemonSets are deleted with their node and do not count.
         """
         track = self._known.get(record.pod.uid)
-        if track is None or _state_of(track.pod) == _OVER or is_daemon_pod(track.pod):
+        if track is None or state_of(track.pod) == OVER or is_daemon_pod(track.pod):
             return
         self.budgets.collected(track.pod, record.at)
         self._leave_budgets(record.pod)
@@ -272,7 +262,7 @@ class Recorder:
         Return False for every other object. This is a fast path for the most frequent change.
         """
         track = self._tracks.get(one.key) if isinstance(one, Pod) else None
-        if track is None or not isinstance(one, Pod) or not _is_in_same_state(track.pod, one):
+        if track is None or not isinstance(one, Pod) or not is_in_same_state(track.pod, one):
             return False
         node = one.spec.node_name
         self.touched.add(original_key(one))
@@ -360,10 +350,10 @@ class Recorder:
             self._leave(known)
             if known is not None:
                 self.history.place(known.pod.metadata.uid, "", self.now)
-            track = self._tracks[key] = _Track(pod, pending_since=self._created(pod))
+            track = self._tracks[key] = PodTrack(pod, pending_since=self._created(pod))
             self._known[pod.metadata.uid] = track
             self._changed.add(key)
-        self._enter(track, _state_of(pod))
+        self._enter(track, state_of(pod))
         occupied = "" if is_terminal(pod) else pod.spec.node_name
         self.history.place(pod.metadata.uid, occupied, self.now)
         if track.started_at is None and pod.status.phase == "Running":
@@ -455,7 +445,7 @@ class Recorder:
             if not is_terminating(track.pod) and not is_terminal(track.pod)
         ]
 
-    def _refusal(self, track: _Track) -> str:
+    def _refusal(self, track: PodTrack) -> str:
         """Return the API server's refusal, followed by the names of the budgets."""
         if not track.refusal.endswith("disruption budget."):
             return track.refusal
@@ -472,28 +462,28 @@ class Recorder:
         text = pod.metadata.creation_timestamp
         return min(parse_timestamp(text), self.now) if text else self.now
 
-    def _enter(self, track: _Track, state: str) -> None:
+    def _enter(self, track: PodTrack, state: str) -> None:
         if track.state != state:
             if track.state == PENDING and state == RUNNING:
                 self._bound.append((track.pod, track.pending_since, self.now))
             self._leave(track)
             track.state = state
-            if state != _OVER:
+            if state != OVER:
                 self.counts.shift(pod_priority(track.pod), state, +1, self.now)
 
-    def _leave(self, track: _Track | None) -> None:
-        if track is not None and track.state != _OVER:
+    def _leave(self, track: PodTrack | None) -> None:
+        if track is not None and track.state != OVER:
             self.counts.shift(pod_priority(track.pod), track.state, -1, self.now)
-            track.state = _OVER
+            track.state = OVER
 
-    def _outdate(self, track: _Track) -> None:
+    def _outdate(self, track: PodTrack) -> None:
         """Record that `track` has changed, so that its PodEnd is computed again."""
         track.end = None
         self._changed.add(track.pod.key)
 
-    def _end_of(self, track: _Track) -> PodEnd:
+    def _end_of(self, track: PodTrack) -> PodEnd:
         if track.end is None:
-            track.end = _new_end(track, self.requests_of(track.pod))
+            track.end = track.new_end(self.requests_of(track.pod))
         return track.end
 
     def _end(self, ref: ObjectRef) -> PodEnd:
@@ -502,35 +492,3 @@ class Recorder:
         if track is None:
             return PodEnd(namespace=ref.namespace, name=ref.name)
         return self._end_of(track)
-
-
-def _state_of(pod: Pod) -> str:
-    if is_terminal(pod) or is_terminating(pod):
-        return _OVER
-    return RUNNING if pod.spec.node_name else PENDING
-
-
-def _is_in_same_state(before: Pod, after: Pod) -> bool:
-    """Return whether two versions of a pod have the same phase and differ only in their status."""
-    return before.status.phase == after.status.phase and differs_in_status_only(before, after)
-
-
-def _new_end(track: _Track, requests: Mapping[str, int]) -> PodEnd:
-    pod = track.pod
-    return PodEnd(
-        namespace=pod.metadata.namespace,
-        name=original_name(pod),
-        node=pod.spec.node_name,
-        phase=pod.status.phase,
-        priority=pod_priority(pod),
-        labels=pod.metadata.labels,
-        requests=requests,
-        reason=track.reason,
-        since=track.pending_since,
-        started_at=track.started_at,
-        is_initial=track.is_initial,
-        is_terminating=is_terminating(pod),
-        owner=workload_of(pod),
-        revision=revision_of(pod),
-        belongs_to_node=is_daemon_pod(pod) or is_static(pod),
-    )

@@ -1,0 +1,71 @@
+"""PodTrack: what a run records about one pod; a replacement of the pod has a track of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import (
+    differs_in_status_only,
+    is_daemon_pod,
+    is_static,
+    is_terminal,
+    is_terminating,
+    pod_priority,
+)
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.workloads.annotation import original_name
+from fairlead.whatif.outcome.run_outcome import PodEnd
+from fairlead.whatif.outcome.workload import revision_of, workload_of
+from fairlead.whatif.run.recorders.pod_count_recorder import PENDING, RUNNING
+
+OVER: Final = ""
+
+
+@dataclass(slots=True)
+class PodTrack:
+    """One incarnation of a pod; `end` is its `new_end`, None until it is needed."""
+
+    pod: Pod
+    state: str = OVER
+    reason: str = ""
+    pending_since: Instant = 0
+    started_at: Instant | None = None
+    refusal: str = ""
+    is_initial: bool = False
+    end: PodEnd | None = None
+
+    def new_end(self, requests: Mapping[str, int]) -> PodEnd:
+        """Return the pod as the outcome of a run shows it; `requests` are its requests."""
+        pod = self.pod
+        return PodEnd(
+            namespace=pod.metadata.namespace,
+            name=original_name(pod),
+            node=pod.spec.node_name,
+            phase=pod.status.phase,
+            priority=pod_priority(pod),
+            labels=pod.metadata.labels,
+            requests=requests,
+            reason=self.reason,
+            since=self.pending_since,
+            started_at=self.started_at,
+            is_initial=self.is_initial,
+            is_terminating=is_terminating(pod),
+            owner=workload_of(pod),
+            revision=revision_of(pod),
+            belongs_to_node=is_daemon_pod(pod) or is_static(pod),
+        )
+
+
+def state_of(pod: Pod) -> str:
+    """Return `PENDING`, `RUNNING`, or `OVER` for a pod that has ended or is terminating."""
+    if is_terminal(pod) or is_terminating(pod):
+        return OVER
+    return RUNNING if pod.spec.node_name else PENDING
+
+
+def is_in_same_state(before: Pod, after: Pod) -> bool:
+    """Return whether two versions of a pod have the same phase and differ only in their status."""
+    return before.status.phase == after.status.phase and differs_in_status_only(before, after)
