@@ -37,7 +37,6 @@ from fairlead.whatif.run.pod_timing.runtime import (
 )
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
-from fairlead.whatif.run.start_time import start_times
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -209,6 +208,8 @@ def _start_times(
     covered = coverage(known, snapshot.manifests, snapshot.taken_at)
     if not covered.known:
         return None
+    from fairlead.whatif.run.start_time import start_times  # noqa: PLC0415 - few ask it
+
     draws = conditions.seeds if conditions.seeds > 1 else DRAWS_DEFAULT
     experiments = [
         _rearranged(

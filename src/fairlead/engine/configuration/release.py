@@ -28,11 +28,10 @@ from fairlead.engine.configuration.feature_gate import (
 )
 from fairlead.engine.nodelifecycle.profile import PROFILES, VersionProfile, gated
 from fairlead.engine.plugins.registry import GATED
-from fairlead.engine.scheduling.version import VERSIONS, SchedulerVersion
+from fairlead.engine.scheduling.version import DESCRIBED, SchedulerVersion, scheduler_version
 
 NEWEST: Final = "1.36"
 SELECTABLE: Final = tuple(FEATURE_GATES)
-SCHEDULERS: Final = {version.version: version for version in VERSIONS}
 PRIORITY_ADMISSIONS: Final = ("1.21", NEWEST)
 # Without taints for conditions, the scheduler reads conditions itself, as in 1.16.
 CONDITION_PLUGINS: Final = (
@@ -70,7 +69,7 @@ class Release:
     @property
     def scheduler(self) -> SchedulerVersion:
         """The rules of the scheduler in this release."""
-        version = SCHEDULERS[newest_described(SCHEDULERS, self.version)]
+        version = scheduler_version(newest_described(DESCRIBED, self.version))
         pops = version.backoff.pop_from_backoff and self.is_on(POP_FROM_BACKOFF)
         honors_never = self.is_on(NON_PREEMPTING_PRIORITY)
         by_taints = self.is_on(TAINT_NODES_BY_CONDITION)

@@ -35,8 +35,6 @@ from fairlead.whatif.change.kubectl_drain import (
 from fairlead.whatif.change.new_node import OPTION as ADD_NODES
 from fairlead.whatif.change.new_node import new_nodes
 from fairlead.whatif.change.node_outage.node_failure import Failures, option_duration
-from fairlead.whatif.change.rolling_drain import rolling_drain
-from fairlead.whatif.change.scale import parse_scale
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
@@ -236,9 +234,7 @@ def script_of_change(
     _apply(collected)
     _edit(collected)
     _add_nodes(collected, model, new_node)
-    for text in change.scale:
-        command = parse_scale("--scale", text, collected.inventory, change.namespace)
-        collected.add(text, "--scale", command)
+    _scale(collected)
     for name in _nodes("--cordon", change.cordon, collected.inventory):
         collected.add(name, "--cordon", commands.cordon(name))
     drain = _drain(collected)
@@ -303,6 +299,8 @@ def _rolling(change: ClusterChange) -> RollingDrainOptions | None:
     if not change.drain:
         raise InputError("--max-unavailable", "needs --drain")
     down = option_duration("--for", change.lasts) or 0
+    from fairlead.whatif.change.rolling_drain import rolling_drain  # noqa: PLC0415 - few ask it
+
     return rolling_drain("--max-unavailable", change.max_unavailable, down, " ".join(change.drain))
 
 
@@ -412,6 +410,17 @@ def _model(change: ClusterChange, inventory: Inventory) -> Manifest | None:
             if value:
                 raise InputError(option, f"needs {ADD_NODES}")
     return inventory.find("--like", f"node/{change.like}") if change.like else None
+
+
+def _scale(collected: _Steps) -> None:
+    if not collected.change.scale:
+        return
+    from fairlead.whatif.change.scale import parse_scale  # noqa: PLC0415 - few ask it
+
+    change = collected.change
+    for text in change.scale:
+        command = parse_scale("--scale", text, collected.inventory, change.namespace)
+        collected.add(text, "--scale", command)
 
 
 def _add_nodes(collected: _Steps, model: Manifest | None, templates: Sequence[Json]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,9 @@ from fairlead.engine.engine import Engine
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
 from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
+from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome
 from fairlead.whatif.run.experiment import Experiment
-from fairlead.whatif.run.recorders.job_recorder import missing_queue
+from fairlead.whatif.run.recorders.job_recorder import missing_queue, missing_queue_notes
 
 if TYPE_CHECKING:
     from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
@@ -61,6 +63,27 @@ class RunControllers:
         served = self.scheduler.served[pod.spec.scheduler_name]
         status = served.framework.run_pre_enqueue(queued.info)
         return "" if status is None else status.message
+
+    @property
+    def _has_pod_autoscalers(self) -> bool:
+        return any(True for _ in self.pod_autoscalers.autoscalers)
+
+    def pod_autoscaler_outcomes(self, since: Instant) -> tuple[PodAutoscalerOutcome, ...]:
+        """Return the effects of each HorizontalPodAutoscaler from `since` on."""
+        if not self._has_pod_autoscalers:
+            return ()
+        from fairlead.whatif.run.pod_autoscaler import pod_autoscaler_outcomes  # noqa: PLC0415
+
+        return pod_autoscaler_outcomes(self.pod_autoscalers, since)
+
+    def notes(self) -> Iterator[str]:
+        """Yield notes about missing queues, and about HorizontalPodAutoscalers without a load."""
+        if self.batch is not None:
+            yield from missing_queue_notes(self.batch)
+        if self._has_pod_autoscalers:
+            from fairlead.whatif.run.pod_autoscaler import unloaded_note  # noqa: PLC0415
+
+            yield from unloaded_note(self.pod_autoscalers)
 
     def autoscaling(self, since: Instant, until: Instant) -> AutoscalingOutcome | None:
         """Return the nodes that were added and removed; None without an autoscaler of nodes."""

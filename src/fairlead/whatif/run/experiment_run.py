@@ -53,12 +53,10 @@ from fairlead.whatif.run.end_state import EndState
 from fairlead.whatif.run.endless_instant import EndlessInstant, standstill
 from fairlead.whatif.run.experiment import Experiment, with_topology_labels
 from fairlead.whatif.run.outage_outcome import outage_outcome
-from fairlead.whatif.run.pod_autoscaler import pod_autoscaler_outcomes, unloaded_note
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.recorders.gang_recorder import GangRecorder
 from fairlead.whatif.run.recorders.job_recorder import (
     JobRecorder,
-    missing_queue_notes,
 )
 from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
 from fairlead.whatif.run.recorders.recorder import Recorder
@@ -419,7 +417,7 @@ class ExperimentRun:
             rest=rest,
             autoscaling=self._controllers.autoscaling(since, until),
             waits=tuple(recorder.waits(since)),
-            pod_autoscalers=pod_autoscaler_outcomes(self._controllers.pod_autoscalers, since),
+            pod_autoscalers=self._controllers.pod_autoscaler_outcomes(since),
             cluster_history=recorder.cluster_history(since),
         )
 
@@ -459,9 +457,7 @@ class ExperimentRun:
 
         Only the dump of a server can lack kinds, so other inputs lead to no notes about kinds.
         """
-        if self._controllers.batch is not None:
-            yield from missing_queue_notes(self._controllers.batch)
-        yield from unloaded_note(self._controllers.pod_autoscalers)
+        yield from self._controllers.notes()
         if not self._experiment.scheduler.version.device_taint_rules:
             yield from [IGNORED_RULES] if self._world.store.list(DEVICE_TAINT_RULE) else ()
         unchecked = self._world.admission.unchecked

@@ -56,7 +56,6 @@ from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.worlds.component_identity import sender_of
 from fairlead.worlds.driver import CommandSource, Driver
 from fairlead.worlds.extender.extender_caller import ExtenderCaller, NoExtenders, has_bound
-from fairlead.worlds.extender.request import held_by, request_body
 from fairlead.worlds.informer import net_changes
 from fairlead.worlds.perform import perform
 from fairlead.worlds.pod_views import PodViews
@@ -223,6 +222,9 @@ class SimulatedWorld:
 
         If it has bound the pod, first bind it in the store.
         """
+        # Few simulations call extenders.
+        from fairlead.worlds.extender.request import held_by, request_body  # noqa: PLC0415
+
         answer = self.extenders.call(call, request_body(call, partial(held_by, self.store)))
         if call.verb is not ExtenderVerb.BIND or not has_bound(answer):
             return answer
