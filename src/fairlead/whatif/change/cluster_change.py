@@ -40,6 +40,7 @@ from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manifests_to_apply
+from fairlead.whatif.snapshot.namespace import refuse_absent_namespaces
 from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import Snapshot
@@ -328,6 +329,7 @@ def _apply(collected: _Steps) -> None:
     written = manifests_to_apply(documents, namespace)
     found = [manifest for manifest, _ in written]
     refuse_excess(found)
+    refuse_absent_namespaces(found, inventory)
     for manifest, value in sorted(written, key=lambda pair: _rank(pair[0])):
         existing = inventory.get(manifest.kind, manifest.ref.namespace, manifest.ref.name)
         if existing is None:

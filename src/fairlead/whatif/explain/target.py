@@ -35,6 +35,7 @@ from fairlead.whatif.planner.plan_note import plan_notes
 from fairlead.whatif.result.tabular_answer import TabularAnswer
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.namespace import refuse_absent_namespaces
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 WORKLOADS: Final = (
@@ -83,6 +84,7 @@ def new_pod_to_explain(
     inventory = Inventory(snapshot.manifests)
     if chosen.kind is POD and inventory.get(POD, chosen.ref.namespace, chosen.ref.name):
         raise chosen.refuse(f"exists already; explain pod/{chosen.ref.key} without --apply")
+    refuse_absent_namespaces(written, inventory)
     added = [
         one
         for one in written

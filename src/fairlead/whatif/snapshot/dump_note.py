@@ -1,4 +1,4 @@
-"""Notes about a dump that users of the answer need: missing kinds, and other versions.
+"""Notes about a dump that users of the answer need: missing kinds and nodes, and other versions.
 
 A missing kind is detected by references to it: a pod's owner, claims, PriorityClass, or the
 annotation of LimitRanger. Leases are missing if the dump has none, because every node has one.
@@ -63,14 +63,43 @@ IGNORED_RULES: Final = (
     "--feature-gates DRADeviceTaintRules=true turns them on."
 )
 _OWNER_EFFECT: Final = "their pods are replaced one for one"
+_NAMED_MAX: Final = 3
 _VERSION: Final = re.compile(r"v?(1)\.([0-9]+)")
 
 
 def dump_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
-    """Yield notes about a dump of a server, each a sentence; none for hand-written objects."""
+    """Yield notes about a dump, each a sentence.
+
+    Hand-written objects have only the note about pods on missing nodes.
+    """
     if any(one.ref.uid for one in manifests):
         yield from _missing(manifests)
         yield from _other_versions(manifests)
+    yield from _without_nodes(manifests)
+
+
+def _without_nodes(manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note if pods are bound to nodes that are not in the dump."""
+    # upstream: pkg/controller/podgc/gc_controller.go: gcOrphaned
+    nodes = {one.ref.name for one in manifests if one.kind is NODE}
+    on_nodes = ((one, _node_name(one)) for one in manifests if one.kind is POD)
+    bound = [f"{one.ref.key} ({node})" for one, node in on_nodes if node and node not in nodes]
+    if bound:
+        more = f" and {len(bound) - _NAMED_MAX:,} more" if len(bound) > _NAMED_MAX else ""
+        are, them = f"{len(bound):,} pods are bound to nodes", "them"
+        if len(bound) == 1:
+            are, them = "1 pod is bound to a node", "it"
+        yield (
+            f"{are} that the dump does not have, so pod garbage collection deletes {them}: "
+            f"{', '.join(bound[:_NAMED_MAX])}{more}."
+        )
+
+
+def _node_name(manifest: Manifest) -> str:
+    view = manifest.view
+    if isinstance(view, Pod):
+        return view.spec.node_name
+    return str(_at(manifest, "spec").get("nodeName") or "")
 
 
 def _missing(manifests: Sequence[Manifest]) -> Iterator[str]:

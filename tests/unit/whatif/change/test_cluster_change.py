@@ -86,6 +86,32 @@ def test_namespace_limits_names_and_is_given_to_applied_objects(cluster, write):
         commands(ClusterChange(scale=("deploy/web=1",), namespace="shop"), cluster)
 
 
+def namespace(name):
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def test_an_applied_object_needs_its_namespace(snapshot, write, make):
+    cluster = snapshot(make.node(), namespace("shop"), make.pod("web", "unlisted"))
+    path = write("new.json", make.pod("x", "shpo"))
+    with pytest.raises(InputError) as refused:
+        script_of_change(ClusterChange(apply=(path,)), cluster)
+    where, _, problem = str(refused.value).partition(' namespaces "shpo" not found; ')
+    assert where.endswith("new.json: Pod shpo/x: metadata.namespace:")
+    assert problem == "did you mean shop? known: shop"
+
+
+@pytest.mark.parametrize("name", ["shop", "default", "unlisted", "new"])
+def test_a_namespace_may_be_dumped_applied_or_known_by_its_objects(snapshot, write, make, name):
+    cluster = snapshot(make.node(), namespace("shop"), make.pod("web", "unlisted"))
+    path = write("new.json", make.pod("x", name), namespace("new"))
+    assert len(commands(ClusterChange(apply=(path,)), cluster)) == 2
+
+
+def test_a_dump_without_namespaces_has_every_namespace(cluster, write, make):
+    path = write("new.json", make.pod("x", "absent"))
+    assert len(commands(ClusterChange(apply=(path,)), cluster)) == 1
+
+
 @pytest.mark.parametrize(
     ("change", "line"),
     [

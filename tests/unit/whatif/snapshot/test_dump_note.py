@@ -69,6 +69,25 @@ def test_nothing_is_missed_in_what_is_written_by_hand(make, snapshot):
     assert what_if(snapshot(make.node()), ClusterChange()).changed.notes == ()
 
 
+@pytest.mark.parametrize(
+    ("count", "are", "them"),
+    [
+        (1, "1 pod is bound to a node", "it: default/p0 (gone)"),
+        (
+            4,
+            "4 pods are bound to nodes",
+            "them: default/p0 (gone), default/p1 (gone), default/p2 (gone) and 1 more",
+        ),
+    ],
+)
+def test_pods_on_missing_nodes_are_named(make, snapshot, count, are, them):
+    pods = [make.pod(f"p{number}", node_name="gone") for number in range(count)]
+    cluster = snapshot(make.node("n"), *pods, make.pod("web", node_name="n"), make.pod("pending"))
+    notes = what_if(cluster, ClusterChange()).changed.notes
+    absence = "that the dump does not have, so pod garbage collection deletes"
+    assert [one for one in notes if "bound" in one] == [f"{are} {absence} {them}."]
+
+
 def test_other_versions_are_named_with_the_rules_that_differ(notes):
     [note] = notes(*COMPLETE, kubelets=("v1.31.4", "v1.29.0-gke.100", "v1.31.1"))
     assert note == (

@@ -91,7 +91,7 @@ class ClusterHistoryRecorder:
             placements=tuple(
                 PlacementChange(at, node, end_of(uid), is_arrival)
                 for at, node, uid, is_arrival in self._placements
-                if at >= since
+                if at >= since and node in self._statuses  # not bound to a node that never existed
             ),
             statuses=tuple(statuses),
             deleted=nodes_at_end(deleted, ()),

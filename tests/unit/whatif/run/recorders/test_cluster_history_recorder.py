@@ -56,6 +56,12 @@ def test_a_failed_node_is_out_of_service_until_it_is_back(snapshot, make):
     assert answer.without.cluster_history.statuses == ()
 
 
+def test_pods_on_a_node_that_never_existed_are_left_out(snapshot, make):
+    cluster = snapshot(make.node("a"), make.pod("lost", node_name="gone"))
+    history = what_if(cluster, ClusterChange(), Conditions(seed=7)).changed.cluster_history
+    assert history.placements == ()
+
+
 def test_a_deleted_node_is_kept_without_its_pods(recorder):
     recorder.delete_node(NODE_A, 5)
     history = recorder.history(0, lambda uid: uid)

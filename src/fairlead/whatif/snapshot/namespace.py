@@ -1,0 +1,38 @@
+"""Checks that the namespaces of applied objects exist.
+
+Simulated admission accepts objects in missing namespaces, because many dumps have no Namespaces. If
+a dump has Namespaces, an applied object in another namespace is refused before the run, as kubectl
+apply would be.
+
+upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go: Admit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.apiserver.kind import NAMESPACE
+from fairlead.whatif.input.error import known_names
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest
+
+# Every cluster has these namespaces.
+_SYSTEM: Final = frozenset(("default", "kube-node-lease", "kube-public", "kube-system"))
+
+
+def refuse_absent_namespaces(new: Sequence[Manifest], inventory: Inventory) -> None:
+    """Raise InputError for an object of `new` in a namespace that does not exist.
+
+    The namespace may be new as well, and the objects in `inventory` may be in a namespace whose
+    Namespace is missing. `inventory` must not contain `new` yet.
+    """
+    if not (known := [one.ref.name for one in inventory.of_kind(NAMESPACE)]):
+        return
+    existing = {*known, *_SYSTEM, *(one.ref.name for one in new if one.kind is NAMESPACE)}
+    for manifest in new:
+        name = manifest.ref.namespace
+        if not name or name in existing or inventory.in_namespace(name):
+            continue
+        problem = f'namespaces "{name}" not found; {known_names(name, known)}'
+        raise manifest.refuse(problem, field="metadata.namespace")
