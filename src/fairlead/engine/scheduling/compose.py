@@ -37,6 +37,7 @@ from fairlead.engine.scheduling.node_sample import NodeRotation
 from fairlead.engine.scheduling.preemption.args import DefaultPreemptionArgs
 from fairlead.engine.scheduling.preemption.default_preemption import DefaultPreemption
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy, policy_of
+from fairlead.engine.scheduling.repeated_failure import RepeatedFailures
 from fairlead.engine.scheduling.version import V1_36, SchedulerVersion
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
@@ -71,6 +72,8 @@ class Served:
 
     If `names_preemption` is set, failure messages include the reasons of PostFilter plugins.
     `meter` measures the steps of each cycle.
+    `failures` is None if the failure of a pod may differ from the failure of an equal pod: with
+    extenders, if the search for nodes is limited, or if `meter` measures every plugin.
     """
 
     framework: Framework
@@ -80,6 +83,7 @@ class Served:
     sampling: Callable[[Feasibility], None] | None = None
     names_preemption: bool = True
     meter: Meter | None = None
+    failures: RepeatedFailures | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +128,17 @@ def serve(
     if any(name == DefaultPreemption.name for name, _ in profile.needed):
         policy = making.policy([plugin for plugin, _ in plugins], shared.version.preemption)
         preemption = making.preemption(plans, tie_break, policy, shared)
+    sampling = shared.sampling(profile)
+    is_special = bool(shared.extenders) or sampling is not None or meter is not None
     return Served(
         framework,
         plans,
         preemption,
         shared.extenders,
-        shared.sampling(profile),
+        sampling,
         shared.version.names_preemption,
         meter,
+        None if is_special else RepeatedFailures(framework),
     )
 
 

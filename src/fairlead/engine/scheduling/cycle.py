@@ -1,7 +1,7 @@
 """schedule_one: the scheduling cycle of one pod, up to the decision.
 
     1 snapshot    the node columns; they do not change while a cycle decides
-    2 filter      find_nodes_that_fit
+    2 filter      find_nodes_that_fit, unless an equal pod has just failed (repeated_failure)
     3 nominated   if the pod's nominated node fits, choose it without scoring other nodes
     4 sample      limit the number of feasible nodes, if configured
     5 extenders   remove the nodes that extenders reject
@@ -119,11 +119,14 @@ def schedule_one(
 ) -> Consultation[Decision]:
     """Decide on a node for `pod`.
 
-    The function has no side effects except on counters in `served` and `tie_break`. If `makes_room`
-    is False, no PostFilter plugin runs.
+    The function has no side effects except on caches in `served` and counters in `served` and
+    `tie_break`. If `makes_room` is False, no PostFilter plugin runs.
     """
     if not served.framework.cluster.table.count:
         return Failure(NO_NODES)
+    repeated = served.failures.find(pod) if makes_room and served.failures is not None else None
+    if repeated is not None:
+        return repeated
     if served.meter is not None:
         served.meter.begin_steps()
     found = find_nodes_that_fit(served.plans, pod)
@@ -207,7 +210,7 @@ def _make_room(
     rejections = fit_error(diagnosis, "")
     message = _joined(rejections, outcome.message if served.names_preemption else "")
     room = outcome.result if outcome.status.is_success else None
-    return Failure(
+    failure = Failure(
         message,
         diagnosis.plugins(),
         room,
@@ -217,3 +220,6 @@ def _make_room(
         post_filter=outcome.message,
         state=found.state if room is not None else None,
     )
+    if served.failures is not None:
+        served.failures.keep(pod, found, failure)
+    return failure

@@ -84,6 +84,14 @@ class DefaultPreemption:
         """Whether the pods of a PodGroup preempt as a group."""
         return self._policy.by_group
 
+    @property
+    def evaluates_every_node(self) -> bool:
+        """Whether a search evaluates all nodes by upstream's rules alone.
+
+        If it does, and finds no candidate, then an equal pod finds none in the same state.
+        """
+        return not self._args.are_set and not self._policy.eligibility
+
     def search(
         self,
         state: CycleState,

@@ -1,0 +1,127 @@
+"""RepeatedFailures: the failures of earlier scheduling cycles, given to equal pods.
+
+If a zone fails, or a workload has more replicas than fit, many pending pods are equal except for
+their names, and each change wakes all of them. Their cycles come one after another, and nothing
+changes between them that a Filter or preemption reads. So the failure of the first of these pods is
+also the failure of the others.
+
+    a pod is deleted      wakes 70 pending pods of 15 shapes
+    cycles 1 to 70        the first pod of each shape is evaluated; the other 55 get its failure
+
+A failure is kept only if everything that it depends on is known: the plugins depend on the nodes,
+their pods and the objects in `RelatedObjects`, and preemption evaluates all nodes and found no
+candidate. Pods with nominations are always evaluated, because their own nominations do not count,
+and so are members of PodGroups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Final
+
+from fairlead.api.pods.facts import controller_of
+from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.framework.interface import Locality
+from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
+from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
+from fairlead.engine.scheduling.preemption.default_preemption import DefaultPreemption
+from fairlead.engine.state.pod_info import PodInfo
+
+if TYPE_CHECKING:
+    from fairlead.engine.scheduling.cycle import Failure
+
+# Plugins that depend on more than the node, but only on nodes, pods and related objects. So does
+# DynamicResources for pods without claims, which it skips unless a DeviceClass is mapped to one of
+# their resources.
+_OF_PODS: Final = (InterPodAffinity, PodTopologySpread)
+_KEPT_MAX: Final = 1_024
+# The positions of the logs of nodes, pods and nominations, and the versions of related objects.
+_State = tuple[int, int, int, int, int, int]
+
+
+class RepeatedFailures:
+    """The last failure of each kind of pod in one profile, valid until the state changes."""
+
+    def __init__(self, framework: Framework) -> None:
+        """Start without failures, for the pods that `framework` schedules."""
+        self._framework = framework
+        self._state: _State | None = None
+        self._kept: dict[Hashable, Failure] = {}
+
+    def find(self, pod: PodInfo) -> Failure | None:
+        """Return the failure of an equal pod in the current state, None if it is not known."""
+        if not self._kept:
+            return None
+        if self._state != self._current():
+            self._kept.clear()
+            return None
+        return None if self._is_special(pod) else self._kept.get(_key(pod))
+
+    def keep(self, pod: PodInfo, found: Feasibility, failure: Failure) -> None:
+        """Keep `failure`, the result of the cycle of `pod`, if equal pods would fail equally."""
+        if failure.room is not None or failure.is_error or failure.commands:
+            return
+        if self._is_special(pod) or not self._depends_on_state(pod, found):
+            return
+        state = self._current()
+        if self._state != state or len(self._kept) >= _KEPT_MAX:
+            self._kept.clear()
+            self._state = state
+        self._kept[_key(pod)] = failure
+
+    def _current(self) -> _State:
+        cluster, nominator = self._framework.cluster, self._framework.nominator
+        table, related = cluster.table, cluster.related
+        return (
+            table.node_log.position,
+            table.pod_log.position,
+            nominator.log.position,
+            related.version,
+            related.budget_version,
+            cluster.devices.class_version,
+        )
+
+    def _is_special(self, pod: PodInfo) -> bool:
+        """Return whether `pod` has a nomination or belongs to a PodGroup."""
+        if pod.pod.status.nominated_node_name or pod.pod.spec.scheduling_group is not None:
+            return True
+        return bool(self._framework.nominator.node_of(pod.uid))
+
+    def _depends_on_state(self, pod: PodInfo, found: Feasibility) -> bool:
+        """Return whether all plugins of the cycle depend only on the pod and on `_State`."""
+        split, skipped = found.plan.split, found.state.skipped_filters
+        has_claims = bool(pod.shape.spec.resource_claims)
+
+        def is_known(plugin: object) -> bool:
+            if isinstance(plugin, DynamicResources):
+                return not has_claims and plugin.name in skipped
+            return type(plugin) in _OF_PODS
+
+        return (
+            all(
+                point.locality is not Locality.CLUSTER or is_known(point.plugin)
+                for point in split.cluster_filters
+            )
+            and all(map(is_known, split.cluster_pre_filters))
+            and all(
+                plugin.evaluates_every_node
+                if isinstance(plugin, DefaultPreemption)
+                else is_known(plugin)
+                for plugin in self._framework.post_filters
+            )
+        )
+
+
+def _key(pod: PodInfo) -> Hashable:
+    """Return a key that is equal for pods that fail equally in one state."""
+    meta = pod.pod.metadata
+    return (
+        pod.shape.id,
+        pod.priority,
+        pod.pod.spec.preemption_policy,
+        pod.namespace,
+        frozenset(pod.labels.items()),
+        controller_of(meta) if meta.owner_references else None,
+    )
