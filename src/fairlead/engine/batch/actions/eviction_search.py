@@ -29,10 +29,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from fairlead.engine.batch.actions.victim_pool import VictimPool, VictimPools
 from fairlead.engine.batch.defect import BatchDefects, Defect
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
-from fairlead.engine.batch.nodes.room import Bools, Ints
+from fairlead.engine.batch.nodes.node_choice import RankedNodes
+from fairlead.engine.batch.nodes.room import Bools
 from fairlead.engine.batch.session.plugin import PreemptableJobs, ReclaimableJobs
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import TaskOperations
@@ -103,6 +105,7 @@ class EvictionSearch:
         self._whole: VictimPool | None = None
         if session.rules.takes_whole_gangs:
             self._whole = pools.for_job(job, without_gang_protection(self._voters))
+        self._most = self._whole or self._surplus
         self._hopeless: set[tuple[int, int]] = set()
 
     def make_room(self, steps: TaskOperations, task: TaskInfo) -> bool:
@@ -113,19 +116,19 @@ class EvictionSearch:
         result is False: allocate places the task.
         """
         kind = (task.info.shape.id, task.priority)
-        most = self._whole or self._surplus
+        most = self._most
         if not most.jobs or kind in self._hopeless:
             return False
         hopeful = self._possible_rows(task, most)
         if not hopeful.any():
             self._hopeless.add(kind)
             return False
-        rows = self._session.choices(task.job).anyhow.ranked(task.info, hopeful)
-        if not self._ignores_idle and steps.is_final and self._fits_now(task, rows):
+        nodes = self._session.choices(task.job).anyhow.ranked(task.info, hopeful)
+        if not self._ignores_idle and steps.is_final and self._fits_now(task, nodes.rows):
             return False
-        if self._pipeline(steps, task, rows):
+        if self._pipeline(steps, task, nodes):
             return True
-        if self._take_surplus(steps, task, rows) or self._take_gang(steps, task, rows):
+        if self._take_surplus(steps, task, nodes) or self._take_gang(steps, task, nodes):
             self._hopeless.clear()
             return True
         self._hopeless.add(kind)
@@ -149,21 +152,21 @@ class EvictionSearch:
     def _fits_now(self, task: TaskInfo, rows: Rows) -> bool:
         return any(self._view.fits_now(task.request, row) for row in rows.tolist())
 
-    def _pipeline(self, steps: TaskOperations, task: TaskInfo, rows: Rows) -> bool:
-        """Pipeline `task` on the first of `rows` with enough idle and releasing resources.
+    def _pipeline(self, steps: TaskOperations, task: TaskInfo, nodes: RankedNodes) -> bool:
+        """Pipeline `task` on the best of `nodes` with enough idle and releasing resources.
 
         Returns whether a node had enough. Under the defect evict-ignores-idle, always returns
         False.
         """
         if self._ignores_idle:
             return False
-        enough = np.ones(len(rows), np.bool_)
+        enough = np.ones(len(nodes.rows), np.bool_)
         for column, floor in task.request.floors:
-            enough &= self._view.future_many(column)[rows] >= floor
-        first = int(enough.argmax()) if len(rows) else 0
-        if not len(rows) or not enough[first]:
+            enough &= self._view.future_many(column)[nodes.rows] >= floor
+        best = next(iter(nodes.where(enough)), None)
+        if best is None:
             return False
-        steps.pipeline(task, self._session.table.at(int(rows[first])))
+        steps.pipeline(task, self._session.table.at(best))
         return True
 
     # --- victims ---------------------------------------------------------------------------
@@ -181,16 +184,17 @@ class EvictionSearch:
         ask = self._kind.ask
         return vote(voters, partial(_ask, ask, task, who), self._session.defects)
 
-    def _take_surplus(self, steps: TaskOperations, task: TaskInfo, rows: Rows) -> bool:
-        """Evict single members for `task` on the first of `rows` where that makes enough room.
+    def _take_surplus(self, steps: TaskOperations, task: TaskInfo, nodes: RankedNodes) -> bool:
+        """Evict single members for `task` on the best of `nodes` where that makes enough room.
 
         Returns whether a node was found.
         """
         if not self._surplus.jobs:
             return False
         table = self._session.table
-        hopeful = rows[self._possible_rows(task, self._surplus)[rows]]
-        return any(self._take_on(steps, task, table.at(row)) for row in hopeful.tolist())
+        if self._surplus.potential is not self._most.potential:
+            nodes = nodes.where(self._possible_rows(task, self._surplus)[nodes.rows])
+        return any(self._take_on(steps, task, table.at(row)) for row in nodes)
 
     def _take_on(self, steps: TaskOperations, task: TaskInfo, node: NodeInfo) -> bool:
         victims = self._vote(self._voters, task, self._running_on(task, node))
@@ -231,8 +235,8 @@ class EvictionSearch:
 
     # --- whole gangs -----------------------------------------------------------------------
 
-    def _take_gang(self, steps: TaskOperations, task: TaskInfo, rows: Rows) -> bool:
-        """Evict the running members of the least important gang that makes room on one of `rows`.
+    def _take_gang(self, steps: TaskOperations, task: TaskInfo, ranked: RankedNodes) -> bool:
+        """Evict the running members of the least important gang that makes room on a ranked node.
 
         Gangs that have allocated or bound members that do not run yet are skipped. Returns whether
         a gang was evicted.
@@ -240,7 +244,7 @@ class EvictionSearch:
         if self._whole is None:
             return False
         voters = without_gang_protection(self._voters)
-        nodes = [self._session.table.at(row) for row in rows.tolist()]
+        nodes = [self._session.table.at(row) for row in ranked]
         for job in sorted(self._whole.jobs, key=self._session.tiers.job_key, reverse=True):
             members = job.with_status(TaskStatus.RUNNING)
             if not members or any(job.by_status[status] for status in _BEFORE_RUNNING):
@@ -270,6 +274,11 @@ class EvictionSearch:
         return len(self._vote(voters, task, members)) == len(members)
 
 
+def victim_pools(session: Session, kind: EvictionKind, jobs: Iterable[JobInfo]) -> VictimPools:
+    """Return the VictimPools for an action of `kind`, with victims of `jobs`."""
+    return VictimPools(session, kind.sparing, kind.givers, jobs)
+
+
 def settle(session: Session, steps: TaskOperations, job: JobInfo) -> None:
     """Commit `steps` if they include an eviction and `job` can start; otherwise discard them."""
     if steps.evicts and session.tiers.is_pipelined(job):
@@ -293,74 +302,6 @@ def without_gang_protection(voters: Voters) -> Voters:
         tuple(plugin for plugin in tier if not getattr(plugin, "protects_gangs", False))
         for tier in voters
     )
-
-
-@dataclass(frozen=True, slots=True)
-class VictimPool:
-    """The jobs that may lose members to another job, and the amounts that their members occupy.
-
-    `potential[resource, row]` is the sum over the running tasks of `jobs`.
-    """
-
-    jobs: Sequence[JobInfo]
-    potential: Ints
-
-
-class VictimPools:
-    """Computes and caches the `VictimPool` of each job that needs resources.
-
-    A cached `potential` still includes tasks that have been evicted since, so it is an upper bound.
-    """
-
-    def __init__(self, session: Session, kind: EvictionKind, jobs: Iterable[JobInfo]) -> None:
-        """Store the jobs in `jobs` that have running tasks."""
-        self._session = session
-        self._kind = kind
-        self._jobs = [job for job in jobs if job.by_status[TaskStatus.RUNNING]]
-        self._known: dict[tuple[str, ...], VictimPool] = {}
-        self._decisive: dict[Voters, list[Any]] = {}
-
-    def for_job(self, taker: JobInfo, voters: Voters) -> VictimPool:
-        """Return the pool of the jobs that may lose members to `taker`: no plugin excludes them."""
-        found = self._not_spared(taker, voters)
-        key = tuple([job.id for job in found])
-        pool = self._known.get(key)
-        if pool is None:
-            pool = self._known[key] = VictimPool(found, self._potential(found))
-        return pool
-
-    def _not_spared(self, taker: JobInfo, voters: Voters) -> Sequence[JobInfo]:
-        """Return the jobs that may lose members to `taker`: no decisive vote excludes them.
-
-        By default every plugin can veto, so every vote is decisive. Under the defect
-        tier-first-wins, only the first tier that returns victims counts. A veto in the first tier
-        is then decisive only under the defect tier-carry: later tiers start with the empty result,
-        so it stays empty. A veto in a later tier is never decisive.
-        """
-        if voters not in self._decisive:
-            self._decisive[voters] = self._decisive_among(voters)
-        asked = self._jobs
-        for plugin in self._decisive[voters]:
-            asked = self._kind.givers(plugin, taker, asked)
-        return asked
-
-    def _decisive_among(self, voters: Voters) -> list[Any]:
-        """Return the plugins of type `sparing` whose votes are decisive (see `_not_spared`)."""
-        speaking, defects = voters, self._session.defects
-        if defects.has(Defect.TIER_FIRST_WINS):
-            first = next((tier for tier in voters if tier), ())
-            speaking = (first,) if defects.has(Defect.TIER_CARRY) else ()
-        return [one for tier in speaking for one in tier if isinstance(one, self._kind.sparing)]
-
-    def _potential(self, jobs: Iterable[JobInfo]) -> Ints:
-        freed, table = np.zeros_like(self._session.room.idle), self._session.table
-        for job in jobs:
-            for task in job.by_status[TaskStatus.RUNNING].values():
-                node = table.find(task.node)
-                if node is not None:
-                    for column, amount in task.request.running:
-                        freed[column, node.row] += amount
-        return freed
 
 
 def vote(voters: Iterable[tuple[Any, ...]], ask: Ask, defects: BatchDefects) -> list[TaskInfo]:

@@ -13,8 +13,8 @@ from collections import deque
 from fairlead.engine.batch.actions.eviction_search import (
     PREEMPTION,
     EvictionSearch,
-    VictimPools,
     settle,
+    victim_pools,
 )
 from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
@@ -63,7 +63,7 @@ def _between_jobs(session: Session, pending_jobs: list[JobInfo], tasks: dict[str
     searches: dict[str, EvictionSearch] = {}
     queue = next((job.queue for job in pending_jobs), "")
     asked = [job for job in session.jobs.values() if job.queue == queue]
-    pools = VictimPools(session, PREEMPTION, asked)
+    pools = victim_pools(session, PREEMPTION, asked)
     for job in pending_jobs:
         jobs.push(job)
     while jobs:
@@ -109,7 +109,7 @@ def _within_jobs(session: Session, pending_jobs: list[JobInfo], tasks: dict[str,
     if not session.defects.has(Defect.INTRA_JOB_PRIORITY):
         is_candidate = _less_important_of_same_job
     for job in pending_jobs:
-        waiting, pools = tasks[job.id], VictimPools(session, PREEMPTION, [job])
+        waiting, pools = tasks[job.id], victim_pools(session, PREEMPTION, [job])
         search = EvictionSearch(session, PREEMPTION, pools, job, is_candidate)
         while waiting:
             statement = Statement(session)

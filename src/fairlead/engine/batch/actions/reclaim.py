@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from fairlead.engine.batch.actions.eviction_search import (
     RECLAIM,
     EvictionSearch,
-    VictimPools,
     settle,
+    victim_pools,
 )
+from fairlead.engine.batch.actions.victim_pool import VictimPools
 from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.queue import QueueInfo
@@ -141,6 +142,6 @@ def _eviction_search(session: Session, job: JobInfo, waiting: _WaitingJobs) -> E
 
     if job.queue not in waiting.pools:
         jobs = (other for other in session.jobs.values() if gives(other))
-        waiting.pools[job.queue] = VictimPools(session, RECLAIM, jobs)
+        waiting.pools[job.queue] = victim_pools(session, RECLAIM, jobs)
     pools = waiting.pools[job.queue]
     return EvictionSearch(session, RECLAIM, pools, job, lambda _task, other: gives(other.job))

@@ -10,12 +10,14 @@ upstream: pkg/scheduler/util/scheduler_helper.go
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
-import numpy.typing as npt
 
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.feasibility import Feasibility, filter_nodes
-from fairlead.engine.framework.interface import Rows, Scores
+from fairlead.engine.framework.interface import Mask, Rows, Scores
 from fairlead.engine.framework.plan.plan_cache import PlanCache
 from fairlead.engine.framework.plan.plan_matrix import NOT_FEASIBLE
 from fairlead.engine.framework.plan.shape_plan import ShapePlan
@@ -23,6 +25,28 @@ from fairlead.engine.framework.points import ScorePoint
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
+
+
+@dataclass(frozen=True, slots=True)
+class RankedNodes:
+    """The nodes in `rows`; a higher key is better, and all `keys` are distinct.
+
+    Iteration yields the rows, best node first. The first node is nearly always the last that is
+    needed, so the others are sorted only when they are.
+    """
+
+    rows: Rows
+    keys: Scores
+
+    def where(self, mask: Mask) -> RankedNodes:
+        """Return the nodes at the positions in `rows` that `mask` contains."""
+        return RankedNodes(self.rows[mask], self.keys[mask])
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield the rows, best node first."""
+        if len(self.rows):
+            yield int(self.rows[self.keys.argmax()])
+            yield from self.rows[np.argsort(self.keys)[-2::-1]].tolist()
 
 
 class NodeChoice:
@@ -87,22 +111,21 @@ class NodeChoice:
                 totals = totals + point.weight * point.normalize(state, pod, raw)
         return totals
 
-    def ranked(self, pod: PodInfo, among: npt.NDArray[np.bool_]) -> Rows:
-        """Return the rows of the feasible nodes that the mask `among` contains, best first.
+    def ranked(self, pod: PodInfo, among: Mask) -> RankedNodes:
+        """Return the feasible nodes that the mask `among` contains.
 
-        Nodes with equal scores are sorted by descending name.
+        Nodes with equal scores are ordered by descending name.
 
         upstream: scheduler_helper.go: SortNodes, which reverses an order by score and name.
         """
         found = self.find(pod)
         positions = found.positions()
         if not len(positions):
-            return positions
+            return RankedNodes(positions, positions)
         totals = self._totals(pod, found, positions, _asked(found.plan, pod))
         rows = found.plan.rows[positions]
-        rows, totals = rows[among[rows]], totals[among[rows]]
-        best_first: Rows = rows[np.lexsort((self._ranks()[rows], totals))[::-1]]
-        return best_first
+        keys = totals * self._table.capacity + self._ranks()[rows]
+        return RankedNodes(rows, keys).where(among[rows])
 
     def _ranks(self) -> Rows:
         """Return the position of each row's node in the order of names, shape (rows,)."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from fairlead.engine.batch.defect import BatchDefects, Defect
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
-from fairlead.engine.batch.session.plugin import Unschedulable
+from fairlead.engine.batch.session.plugin import SparingScope, Unschedulable
 
 NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
 NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"
@@ -20,6 +20,7 @@ class Gang:
     """Decides about readiness, job order, victims, and the condition of jobs that cannot start."""
 
     name = "gang"
+    sparing_scope = SparingScope.JOB
     # A gang evicted as a whole is not broken; see `engine.batch.actions.eviction_search`.
     protects_gangs = True
 

@@ -24,6 +24,7 @@ from fairlead.engine.batch.info.job import JobInfo, TaskInfo, add_amounts
 from fairlead.engine.batch.info.queue import QueueInfo
 from fairlead.engine.batch.info.request import NO_SLACK, Slack
 from fairlead.engine.batch.info.task_status import ALLOCATED_STATUSES, TaskStatus
+from fairlead.engine.batch.session.plugin import SparingScope
 from fairlead.engine.batch.shares.deserved import divide
 from fairlead.engine.batch.shares.queue_tree import Claim, QueueTree
 from fairlead.engine.batch.shares.share import cluster_total, needs_of, outstanding, share
@@ -63,6 +64,7 @@ class Proportion:
     """Orders queues, limits them, and chooses reclaim victims, by deserved amounts."""
 
     name = "proportion"
+    sparing_scope = SparingScope.QUEUE
 
     def __init__(self, defects: BatchDefects) -> None:
         """Read `defects`; shares are valid after `open`."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Protocol, runtime_checkable
 
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
@@ -157,6 +158,18 @@ class Reclaimable(BatchPlugin, Protocol):
         The candidates are on one node, or they are all running members of one gang.
         """
         ...
+
+
+class SparingScope(Enum):
+    """What the answer of a plugin that excludes jobs depends on.
+
+    JOB: the job alone. QUEUE: its queue alone. TAKER: also the job that needs resources. A plugin
+    sets its attribute `sparing_scope`; the default is TAKER.
+    """
+
+    JOB = "job"
+    QUEUE = "queue"
+    TAKER = "taker"
 
 
 @runtime_checkable

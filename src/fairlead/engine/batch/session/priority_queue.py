@@ -42,12 +42,12 @@ class PriorityQueue(Generic[Item]):
 
     def push(self, item: Item) -> None:
         """Add `item`."""
-        heap = self._heap
+        heap, own = self._heap, self._key(item)
         heap.append(item)
         at = len(heap) - 1
         while at:
             above = (at - 1) // 2
-            if not self._is_before(at, above):
+            if not own < self._key(heap[above]):
                 return
             heap[at], heap[above] = heap[above], heap[at]
             at = above
@@ -57,21 +57,24 @@ class PriorityQueue(Generic[Item]):
         heap = self._heap
         heap[0], heap[-1] = heap[-1], heap[0]
         found = heap.pop()
-        self._sink()
+        if heap:
+            self._sink()
         return found
 
     def _sink(self) -> None:
-        heap, at = self._heap, 0
+        """Move the first item down to its place; no key changes in the meantime."""
+        heap, at, key_of = self._heap, 0, self._key
+        own = key_of(heap[0])
         while (below := 2 * at + 1) < len(heap):
-            if below + 1 < len(heap) and self._is_before(below + 1, below):
-                below += 1
-            if not self._is_before(below, at):
+            key = key_of(heap[below])
+            if below + 1 < len(heap):
+                right = key_of(heap[below + 1])
+                if right < key:
+                    below, key = below + 1, right
+            if not key < own:
                 return
             heap[at], heap[below] = heap[below], heap[at]
             at = below
-
-    def _is_before(self, left: int, right: int) -> bool:
-        return bool(self._key(self._heap[left]) < self._key(self._heap[right]))
 
 
 class FreshQueue(Generic[Item]):

@@ -175,6 +175,7 @@ class Session:
         self.shortfalls: dict[str, list[str]] = {}
         self.failures: dict[str, str] = {}
         self.changed: dict[str, None] = {}
+        self.moved_jobs: list[JobInfo] = []  # the job of each moved task, in order
         self.commands: list[Command] = []
         self.observer: Observer = NO_OBSERVER
         self.reporter: Reporter = SilentReporter()
@@ -247,6 +248,7 @@ class Session:
             self.cluster.assume(task.info, node.name)
         task.job.set_status(task, status)
         self.changed[task.job.id] = None
+        self.moved_jobs.append(task.job)
         task.node = "" if node is None else node.name
         if node is not None:
             self.room.count(node.row, task, status, 1)

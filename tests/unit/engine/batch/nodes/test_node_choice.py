@@ -92,7 +92,7 @@ def test_nodes_are_ranked_best_first_and_equals_by_name_backwards(yards):
     anyhow = session.choices(task.job).anyhow
 
     def ranked():
-        return [session.table.at(row).name for row in anyhow.ranked(task.info, among).tolist()]
+        return [session.table.at(row).name for row in anyhow.ranked(task.info, among)]
 
     assert ranked() == ["n2", "n1", "small"]
     among[session.table.find("n1").row] = False

@@ -1,0 +1,56 @@
+"""VictimPools: what is kept between searches is what a new search finds."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.batch.actions.eviction_search import (
+    RECLAIM,
+    victim_pools,
+    without_gang_protection,
+)
+from fairlead.engine.batch.info.task_status import TaskStatus
+from fairlead.testing.batch_builders import make_gang, make_queue
+from fairlead.testing.builders import make_node
+from fairlead.testing.random_cluster import Chance
+
+QUEUES = ("a", "b", "c")
+
+
+@pytest.fixture
+def yard(yards):
+    """Two queues of running gangs on eight nodes, and a queue that wants room."""
+    yard = yards("fairlead").put([make_queue(name) for name in QUEUES])
+    for number in range(8):
+        yard.put(make_node(f"n{number}", cpu="4"))
+        queue, minimum = QUEUES[number % 2], number % 4
+        gang = make_gang(f"g{number}", 4, queue=queue, min_member=minimum, node=f"n{number}")
+        yard.put(gang)
+    return yard.put(make_gang("taker", 2, queue="c"))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("protected", [True, False])
+def test_kept_pools_are_those_of_a_new_search(yard, seed, protected):
+    """Members leave and come back, so that gangs and queues get and lose their surplus."""
+    session, chance = yard.session(), Chance(seed)
+    taker, voters = yard.job("taker"), session.tiers.reclaim_voters
+    if not protected:
+        voters = without_gang_protection(voters)
+    jobs = [job for job in session.jobs.values() if job.queue != "c"]
+    kept, seen = victim_pools(session, RECLAIM, jobs), set()
+    tasks = [task for job in jobs for task in job.tasks.values()]
+    for _ in range(60):
+        found = kept.for_job(taker, voters)
+        fresh = victim_pools(session, RECLAIM, jobs).for_job(taker, voters)
+        ids = sorted(job.id for job in found.jobs)
+        assert ids == sorted(job.id for job in fresh.jobs)
+        assert (found.potential >= fresh.potential).all()
+        seen.add(tuple(ids))
+        for _ in range(1 + chance.below(6)):
+            task = chance.of(tasks)
+            if task.status is TaskStatus.RUNNING:
+                session.release(task)
+            else:
+                session.unevict(task)
+    assert len(seen) > 1
