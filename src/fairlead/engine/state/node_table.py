@@ -8,6 +8,7 @@ faster than NumPy scalars, and a column is read as a vector. `NodeTable` is the 
     columns (int64, [row]):            allowed_pods, pod_count, nonzero_cpu, nonzero_memory
                                        (the last two are the rows of `nonzero`)
     columns (bool,  [row]):            alive, tainted, unschedulable
+    columns (float64, [2, row]):       offered: allocatable cpu and memory, as divisors
 """
 
 from __future__ import annotations
@@ -24,20 +25,24 @@ from fairlead.engine.state.label_column import LabelColumn
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_index.pod_index import PodIndex
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.engine.state.resource_columns import ResourceColumns
+from fairlead.engine.state.resource_columns import CPU, MEMORY, ResourceColumns
 from fairlead.engine.state.volumes.volume_use import VolumeUse
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-Column = TypeVar("Column", np.int64, np.bool_)
+Floats = npt.NDArray[np.float64]
+Column = TypeVar("Column", np.int64, np.bool_, np.float64)
 
 _CAPACITY_INITIAL: Final = 64
+# A float holds 100 times an amount below this bound exactly.
+EXACT_BELOW: Final = 1 << 45
 
 
 class NodeTable:
     """The nodes of the cluster and their columns; each node has a row.
 
     `node_log` contains the rows whose Node object changed, `pod_log` the rows whose pods changed.
+    `unusual` are the rows of nodes without cpu or memory, or with EXACT_BELOW or more of either.
     """
 
     def __init__(self) -> None:
@@ -48,6 +53,7 @@ class NodeTable:
         self.pod_log: ChangeLog[int] = ChangeLog()
         self.pod_index = PodIndex()
         self.volume_use = VolumeUse()
+        self.unusual: set[int] = set()
         self.count = 0
         self.size = 0
         self._every_row: Ints = np.arange(0)
@@ -68,6 +74,7 @@ class NodeTable:
         self.alive: Bools = np.zeros(capacity, np.bool_)
         self.tainted: Bools = np.zeros(capacity, np.bool_)
         self.unschedulable: Bools = np.zeros(capacity, np.bool_)
+        self.offered: Floats = np.zeros((2, capacity))
 
     def _flat_columns(self) -> tuple[npt.NDArray[Any], ...]:
         counts = (self.allowed_pods, self.pod_count, self.nonzero_cpu, self.nonzero_memory)
@@ -161,6 +168,8 @@ class NodeTable:
             column[row] = 0
         self.allocatable[:, row] = 0
         self.requested[:, row] = 0
+        self.offered[:, row] = 0
+        self.unusual.discard(row)
         for labels in self._label_columns.values():
             labels.set(row, {})
         self.node_log.append(row)
@@ -185,6 +194,11 @@ class NodeTable:
         row = info.row
         self.allocatable[: len(info.allocatable), row] = info.allocatable
         self.allocatable[len(info.allocatable) :, row] = 0
+        cpu, memory = self.offered[:, row] = info.allocatable[CPU], info.allocatable[MEMORY]
+        if 0 < cpu < EXACT_BELOW and 0 < memory < EXACT_BELOW:
+            self.unusual.discard(row)
+        else:
+            self.unusual.add(row)
         self.allowed_pods[row] = info.allowed_pods
         self.tainted[row] = bool(info.node.spec.taints)
         self.unschedulable[row] = info.node.spec.unschedulable
@@ -260,9 +274,10 @@ class NodeTable:
             self._grow(self.capacity, len(self.resources))
 
     def _grow(self, capacity: int, resources: int) -> None:
-        wide, flat = (self.allocatable, self.requested), self._flat_columns()
+        wide, flat = (self.allocatable, self.requested, self.offered), self._flat_columns()
         self._allocate(capacity, resources)
-        for new, old in zip((self.allocatable, self.requested), wide, strict=True):
+        grown = (self.allocatable, self.requested, self.offered)
+        for new, old in zip(grown, wide, strict=True):
             new[: old.shape[0], : old.shape[1]] = old
         for new, old in zip(self._flat_columns(), flat, strict=True):
             new[: len(old)] = old
@@ -281,6 +296,10 @@ class NodeTable:
             assert self.pod_count[info.row] == len(info.pods), info
             assert self.nonzero_cpu[info.row] == info.nonzero_cpu == fresh.nonzero_cpu, info
             assert self.nonzero_memory[info.row] == info.nonzero_memory == fresh.nonzero_memory
+            offered = info.allocatable[CPU], info.allocatable[MEMORY]
+            assert tuple(self.offered[:, info.row]) == offered, info
+            usual = all(0 < amount < EXACT_BELOW for amount in offered)
+            assert (info.row in self.unusual) != usual, info
         self.pod_index.validate(self.nodes())
         volume_use = VolumeUse()
         for info in self.nodes():

@@ -18,8 +18,10 @@ from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.compose import PluginHandle, serve
 from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.node_table import EXACT_BELOW
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape_columns import ShapeColumns
+from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.random_cluster import NODE_NAMES, POD_NAMES, Chance, any_node, any_pod
 
 
@@ -119,6 +121,44 @@ def test_per_shape_and_for_many_shapes(args, seed):
         if found is not None:
             assert found.tolist() == [point.one(state, pod, node) for pod in known[:-1]]
     assert asked["NodeResourcesFit"]
+
+
+# Amounts of cpu (millicores) and memory (bytes): below, at and above the bound for dividing floats.
+AMOUNTS = st.one_of(
+    st.sampled_from((0, 1, 2, 3, 7, EXACT_BELOW - 1, EXACT_BELOW, EXACT_BELOW + 1)),
+    st.integers(0, EXACT_BELOW - 1),
+    st.integers(1, 1 << 55),
+)
+
+
+@settings(max_examples=100)
+@given(
+    offered=st.lists(st.tuples(AMOUNTS, AMOUNTS), min_size=1, max_size=4),
+    asked=st.tuples(AMOUNTS, AMOUNTS),
+    used=st.tuples(AMOUNTS, AMOUNTS),
+)
+def test_scores_of_any_amounts(offered, asked, used):
+    """The scores of cpu and memory per node, over columns and for a shape, to the last unit."""
+    nodes = [
+        make_node(f"n{i}", cpu=f"{cpu}m", memory=memory) for i, (cpu, memory) in enumerate(offered)
+    ]
+    requests = [{"cpu": f"{cpu}m", "memory": memory} for cpu, memory in (used, asked)]
+    objects = [*nodes, make_pod("used", node="n0", requests=requests[0])]
+    framework = serve_cluster(objects, {})
+    cluster, state = framework.cluster, CycleState()
+    pod = make_pod("incoming", requests=requests[1])
+    incoming = PodInfo(pod, cluster.shapes.shape_of(pod))
+    shapes = ShapeColumns(cluster.table.resources)
+    shapes.add(incoming.shape)
+    cluster.table.validate()
+    for name in ("NodeResourcesFit", "NodeResourcesBalancedAllocation"):
+        point = next(one for one in framework.scorers if one.name == name)
+        expected = [point.one(state, incoming, node) for node in cluster.table.nodes()]
+        rows = cluster.table.every_row()
+        assert point.many(state, incoming, cluster.table, rows).tolist() == expected
+        for row in rows.tolist():
+            found = point.shapes(shapes, cluster.table, row)
+            assert found is None or found.tolist() == [expected[row]]
 
 
 def verdicts_by_columns(point, state, pod, table, rows):

@@ -59,18 +59,16 @@ class NodeResourcesBalancedAllocation:
 
         The float operations and their order are the same as in `score`.
         """
-        offered = table.values(table.allocatable[CPU_AND_MEMORY_ROWS], rows)
         used = table.values(table.requested[CPU_AND_MEMORY_ROWS], rows)
-        shape = pod.shape
-        asked = np.array(((shape.milli_cpu,), (shape.memory,)))
-        is_offered = bool(np.minimum.reduce(offered, axis=None, initial=1) > 0)
-        divisors = offered if is_offered else np.maximum(offered, 1)
-        scores = _balances(used + asked, divisors)
-        scores -= _balances(used, divisors)
+        asked = np.array(((pod.shape.milli_cpu,), (pod.shape.memory,)))
+        offered = table.values(table.offered, rows)
+        divisors = np.maximum(offered, 1) if table.unusual else offered
+        scores = _balances(_fractions(used + asked, divisors))
+        scores -= _balances(_fractions(used, divisors))
         # The sum of 50 and half of (50 + after - before), rounded down.
         scores += 150
         scores >>= 1
-        return scores if is_offered else np.where((offered > 0).all(axis=0), scores, 75)
+        return np.where((offered > 0).all(axis=0), scores, 75) if table.unusual else scores
 
     def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
         """Return the node's score for each of `shapes`; None for a node without cpu or memory."""
@@ -80,7 +78,9 @@ class NodeResourcesBalancedAllocation:
             return None
         before = _balance(node.requested[CPU] / cpu, node.requested[MEMORY] / memory)
         used = shapes.requested + table.requested[CPU_AND_MEMORY_ROWS, at]
-        scores = _balances(used, table.allocatable[CPU_AND_MEMORY_ROWS, at])
+        fractions = used / table.offered[:, at]
+        np.minimum(fractions, 1.0, out=fractions)
+        scores = _balances(fractions)
         # The sum of 50 and half of (50 + after - before), rounded down.
         scores += 150 - before
         scores >>= 1
@@ -155,18 +155,25 @@ def _balance(cpu: float, memory: float) -> int:
     return int((1 - abs((cpu - memory) / 2)) * 100)
 
 
-def _balances(used: Scores, offered: Scores) -> Scores:
-    """Return the balance of each node from the fractions `used` / `offered`.
+def _fractions(used: Scores, offered: Floats) -> Floats:
+    """Return `used` / `offered`, at most 1."""
+    fractions = used.astype(np.float64)
+    fractions /= offered
+    if np.maximum.reduce(fractions, axis=None, initial=0) > 1:
+        np.minimum(fractions, 1.0, out=fractions)  # three times as slow as the check
+    return fractions
 
-    The first axis of both arrays is (cpu, memory).
+
+def _balances(fractions: Floats) -> Scores:
+    """Return the balance of each node from its used `fractions`, which are overwritten.
+
+    Their first axis is (cpu, memory). (2 - spread) × 50 is rounded like (1 - spread / 2) × 100,
+    because halving and doubling are exact.
     """
-    fractions: Floats = used / offered
-    np.minimum(fractions, 1.0, out=fractions)
     spread = fractions[0]
     spread -= fractions[1]
     np.abs(spread, out=spread)
-    spread *= 0.5  # exact
-    np.subtract(1.0, spread, out=spread)
-    spread *= 100
+    np.subtract(2.0, spread, out=spread)
+    spread *= 50
     balances: Scores = spread.astype(np.int64)
     return balances

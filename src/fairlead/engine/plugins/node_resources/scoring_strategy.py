@@ -31,14 +31,14 @@ from fairlead.engine.plugins.node_resources.args import (
     UtilizationShapePoint,
 )
 from fairlead.engine.state.node_info import NodeInfo
-from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.node_table import EXACT_BELOW, NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import CPU, FIRST_SCALAR, MEMORY
 from fairlead.engine.state.shape_columns import ShapeColumns
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 _SHAPE_SCORE_MAX: Final = 10
-EXACT_BELOW: Final = 1 << 45
 
 
 class Strategy(Protocol):
@@ -174,52 +174,58 @@ class LeastAllocatedCpuMemory:
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
         """Return the score of each node in `rows`."""
+        offered = table.values(table.offered, rows)
+        if table.unusual and np.maximum.reduce(offered, axis=None, initial=0) >= EXACT_BELOW:
+            scores = [self.score(state, pod, table.at(row)) for row in rows.tolist()]
+            return np.array(scores, np.int64)
         cpu, memory = pod.shape.nonzero_requests
-        offered = table.values(table.allocatable[CPU : MEMORY + 1], rows)
-        total = _least(offered[0], table.values(table.nonzero_cpu, rows) + cpu)
-        total += _least(offered[1], table.values(table.nonzero_memory, rows) + memory)
-        if np.minimum.reduce(offered, axis=None, initial=1) > 0:
+        free = table.values(table.allocatable[CPU : MEMORY + 1], rows)
+        free = free - table.values(table.nonzero, rows)
+        free -= np.array(((cpu,), (memory,)))
+        if np.minimum.reduce(free, axis=None, initial=0) < 0:
+            np.maximum(free, 0, out=free)  # twice as slow as the check
+        if not table.unusual:
+            total = _sum_of_least(free, offered)
             total >>= 1  # floor division by 2
             return total
-        scores: Scores = total // np.maximum((offered > 0).sum(axis=0), 1)
-        return scores
+        total = _sum_of_least(free, np.maximum(offered, 1))
+        total //= np.maximum((offered > 0).sum(axis=0), 1)
+        return total
 
     def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
         """Return the score of the node at `row` for each of `shapes`.
 
-        Returns None if the node has no cpu or no memory, or has EXACT_BELOW or more of either.
+        Returns None if the node is one of the table's `unusual` nodes.
         """
-        node, at = table.at(row), slice(row, row + 1)
-        cpu, memory = node.allocatable[CPU], node.allocatable[MEMORY]
-        if not (0 < cpu < EXACT_BELOW and 0 < memory < EXACT_BELOW):
+        if row in table.unusual:
             return None
-        offered = table.allocatable[CPU : MEMORY + 1, at]
-        free = (offered - table.nonzero[:, at]) - shapes.nonzero_requests
+        at = slice(row, row + 1)
+        free = (
+            table.allocatable[CPU : MEMORY + 1, at] - table.nonzero[:, at]
+        ) - shapes.nonzero_requests
         np.maximum(free, 0, out=free)
-        free *= SCORE_MAX
-        rated = (free / offered).astype(np.int64)  # exact, see `_least`
-        total: Scores = rated[0]
-        total += rated[1]
+        total = _sum_of_least(free, table.offered[:, at])
         total >>= 1  # floor division by 2
         return total
 
 
-def _least(offered: Ints, used: Ints) -> Ints:
-    """Return the `least_allocated` score of every node; overwrites `used`.
+def _sum_of_least(free: Ints, offered: Floats) -> Scores:
+    """Return the sum of the `least_allocated` scores of cpu and memory; overwrites `free`.
 
-    The function divides floats, which is five times faster than integer division. The result is
-    exact if every amount in `offered` is less than 2^45, because a float then holds the numerator
-    exactly. A quotient up to 100 that is not whole is at least 2^-45 below the next whole number,
-    and rounding adds less than 2^-47. For larger amounts, the function divides integers.
+    The first axis of both arrays is (cpu, memory). `free` are the amounts that remain with the pod,
+    0 if there is not enough. Every amount in `offered` is at least 1 and less than EXACT_BELOW.
+
+    Dividing floats is five times faster than dividing integers. The result is exact, because a
+    float holds the numerator exactly: a quotient up to 100 that is not whole is at least 2^-45
+    below the next whole number, and rounding adds less than 2^-47.
     """
-    free = np.subtract(offered, used, out=used)
-    np.maximum(free, 0, out=free)
     free *= SCORE_MAX
-    if np.maximum.reduce(offered, initial=0) < EXACT_BELOW:
-        quotients: Ints = (free / np.maximum(offered, 1)).astype(np.int64)
-        return quotients
-    free //= np.maximum(offered, 1)
-    return free
+    quotients = free.astype(np.float64)
+    quotients /= offered
+    rated = quotients.astype(np.int64)
+    total: Scores = rated[0]
+    total += rated[1]
+    return total
 
 
 def _requested(pod: PodInfo, column: int) -> int:
