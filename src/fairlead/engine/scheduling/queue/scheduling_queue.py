@@ -33,6 +33,7 @@ from fairlead.engine.framework.cluster_event import (
 )
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.scheduling.queue.backoff import BackoffConfig, backoff_clock
+from fairlead.engine.scheduling.queue.entry_queue import EntryQueue
 from fairlead.engine.scheduling.queue.in_flight_events import InFlightEvents
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod, QueueName
 from fairlead.engine.state.pod_info import PodInfo
@@ -40,7 +41,6 @@ from fairlead.engine.state.pod_info import PodInfo
 _LEFTOVER_FLUSH_PERIOD: Final = seconds(30)
 _ACTIVATIONS_PER_INSTANT_MAX: Final = 10
 AT_ONCE: Final[Instant] = 0
-Entry = tuple[tuple[int, ...], int, QueuedPod]
 
 
 class SchedulingQueue:
@@ -64,9 +64,9 @@ class SchedulingQueue:
         self._in_flight = InFlightEvents()
         self._extra_gate = extra_gate
         self._pods: dict[str, QueuedPod] = {}
-        self._active: list[Entry] = []
-        self._backoff: list[Entry] = []
-        self._error_backoff: list[Entry] = []
+        self._active = EntryQueue(QueueName.ACTIVE)
+        self._backoff = EntryQueue(QueueName.BACKOFF)
+        self._error_backoff = EntryQueue(QueueName.ERROR_BACKOFF)
         # Grouped by the plugins that rejected them, so that an event for which no plugin of a
         # group registered costs one check; the inner dicts keep the order of arrival.
         self._unschedulable: dict[tuple[str, ...], dict[str, QueuedPod]] = {}
@@ -149,9 +149,9 @@ class SchedulingQueue:
     def pop(self, now: Instant) -> QueuedPod | None:
         """Remove and return the next pod to schedule, or None; its attempt starts now."""
         self.flush(now)
-        queued = self._take(self._active, QueueName.ACTIVE)
+        queued = self._active.pop()
         if queued is None and self._config.pop_from_backoff:
-            queued = self._take(self._backoff, QueueName.BACKOFF)
+            queued = self._backoff.pop()
         if queued is not None:
             self._begin_attempt(queued)
         return queued
@@ -304,12 +304,12 @@ class SchedulingQueue:
 
         Returns None if no pod waits for a time.
         """
-        if self._head(self._active, QueueName.ACTIVE) is not None:
+        if self._active.first() is not None:
             return AT_ONCE
-        backing_off = self._head(self._backoff, QueueName.BACKOFF)
+        backing_off = self._backoff.first()
         if backing_off is not None and self._config.pop_from_backoff:
             return AT_ONCE
-        error = self._head(self._error_backoff, QueueName.ERROR_BACKOFF)
+        error = self._error_backoff.first()
         heads = (head for head in (backing_off, error) if head is not None)
         due = [self._clock.release_at(head.window) for head in heads]
         leftover = self._next_leftover_flush()
@@ -321,12 +321,9 @@ class SchedulingQueue:
         """Release pods whose backoff is over or that were unschedulable for too long."""
         if not (self._backoff or self._error_backoff or self._waiting_since):
             return
-        for heap, place in (
-            (self._backoff, QueueName.BACKOFF),
-            (self._error_backoff, QueueName.ERROR_BACKOFF),
-        ):
-            while (queued := self._head(heap, place)) and self._is_released(queued, now):
-                heapq.heappop(heap)
+        for entries in (self._backoff, self._error_backoff):
+            while (queued := entries.first()) and self._is_released(queued, now):
+                entries.pop()
                 if self._config.pop_from_backoff or not self._is_gated(queued):
                     self._push_active(queued)
                 else:
@@ -416,39 +413,16 @@ class SchedulingQueue:
         return (queued.gated_by,) if queued.gated_by else queued.plugins
 
     def _push_active(self, queued: QueuedPod) -> None:
-        self._push(self._active, QueueName.ACTIVE, queued, self._sort_key(queued))
+        self._active.push(queued, (*self._sort_key(queued), queued.stamp), self._next())
 
     def _push_backoff(self, queued: QueuedPod) -> None:
-        heap, place = self._backoff, QueueName.BACKOFF
-        if not queued.plugins:
-            heap, place = self._error_backoff, QueueName.ERROR_BACKOFF
-        self._push(heap, place, queued, (queued.window, *self._sort_key(queued)))
-
-    def _push(
-        self, heap: list[Entry], place: QueueName, queued: QueuedPod, key: tuple[int, ...]
-    ) -> None:
-        queued.place = place
-        queued.token = self._next()
-        heapq.heappush(heap, ((*key, queued.stamp), queued.token, queued))
+        entries = self._backoff if queued.plugins else self._error_backoff
+        key = (queued.window, *self._sort_key(queued), queued.stamp)
+        entries.push(queued, key, self._next())
 
     def _sort_key(self, queued: QueuedPod) -> tuple[int, ...]:
         framework = self._frameworks[queued.info.pod.spec.scheduler_name]
         return framework.queue_sort.sort_key(queued.info, queued.timestamp)
-
-    def _head(self, heap: list[Entry], place: QueueName) -> QueuedPod | None:
-        """Return the first valid entry of `heap`; remove the invalid entries before it."""
-        while heap:
-            _, token, queued = heap[0]
-            if queued.place is place and queued.token == token:
-                return queued
-            heapq.heappop(heap)
-        return None
-
-    def _take(self, heap: list[Entry], place: QueueName) -> QueuedPod | None:
-        queued = self._head(heap, place)
-        if queued is not None:
-            heapq.heappop(heap)
-        return queued
 
     def _next(self) -> int:
         self._sequence += 1
