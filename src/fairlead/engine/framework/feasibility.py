@@ -19,7 +19,8 @@ from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.diagnosis import Diagnosis
 from fairlead.engine.framework.interface import PreFilterResult, Rows
 from fairlead.engine.framework.plan.plan_cache import PlanCache
-from fairlead.engine.framework.plan.shape_plan import DEAD, ShapePlan
+from fairlead.engine.framework.plan.shape_plan import ShapePlan
+from fairlead.engine.framework.plan.static_results import DEAD
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 

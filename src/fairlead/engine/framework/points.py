@@ -7,7 +7,7 @@ once, because looking up a plugin's methods costs more than calling them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -35,6 +35,7 @@ from fairlead.engine.framework.interface import (
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.shape import Shape
 from fairlead.engine.state.shape_columns import ShapeColumns
 
 FilterOne = Callable[[CycleState, PodInfo, NodeInfo], Status | None]
@@ -63,6 +64,18 @@ class ShapeScorePlugin(Plugin, Protocol):
 
     def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
         """Return the node's score for each of `shapes`; None if `score` must be called instead."""
+        ...
+
+
+@runtime_checkable
+class ShapeKeyed(Plugin, Protocol):
+    """A built-in plugin of Locality NODE that names what it reads of a shape."""
+
+    def shape_key(self, shape: Shape) -> Hashable:
+        """Return the part of `shape` that the plugin reads.
+
+        For shapes with equal parts, all its results are equal.
+        """
         ...
 
 
@@ -222,7 +235,8 @@ def is_in_range(scores: Scores) -> bool:
     """Return whether all normalised scores are within 0..100."""
     if not len(scores):
         return True
-    return bool(np.minimum.reduce(scores) >= 0 and np.maximum.reduce(scores) <= SCORE_MAX)
+    # As unsigned integers, negative scores are above every valid score.
+    return bool(np.maximum.reduce(scores.view(np.uint64)) <= SCORE_MAX)
 
 
 def invalid_score(plugin: Plugin, score: int) -> Status:

@@ -6,6 +6,7 @@ from crowding onto the few nodes that have a rare image.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.shape import Shape
 
 _MEBIBYTE: Final = 1024 * 1024
 SUM_MIN_BYTES: Final = 23 * _MEBIBYTE
@@ -31,6 +33,10 @@ class ImageLocality:
     def __init__(self, handle: Handle) -> None:
         """Read the image table through `handle`."""
         self._table = handle.cluster.table
+
+    def shape_key(self, shape: Shape) -> Hashable:
+        """Return the images and the number of containers."""
+        return (shape.images, shape.container_count)
 
     def epoch(self) -> object:
         """Return a value that changes if scores of unchanged nodes may have changed."""

@@ -9,7 +9,7 @@ For many nodes, each requirement is evaluated only once per distinct label value
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Final
 
 import msgspec
@@ -49,8 +49,10 @@ from fairlead.engine.framework.interface import (
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.shape import Shape
 
 Mask = npt.NDArray[np.bool_]
+_ENCODER: Final = msgspec.msgpack.Encoder()
 MISMATCH: Final = unresolvable("node(s) didn't match Pod's node affinity/selector").by(
     "NodeAffinity"
 )
@@ -101,6 +103,14 @@ class NodeAffinity:
         args = args or NodeAffinityArgs()
         self._enforced = args.required
         self._preferred = args.preferred
+
+    def shape_key(self, shape: Shape) -> Hashable:
+        """Return nodeSelector and node affinity as bytes, None without both."""
+        spec = shape.spec
+        nodes = spec.affinity.node_affinity if spec.affinity is not None else None
+        if not spec.node_selector and nodes is None:
+            return None
+        return _ENCODER.encode((sorted(spec.node_selector.items()), nodes))
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterResult | Status | None:
         """Return the node names that required affinity allows, None if it does not limit names.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,7 @@ from fairlead.engine.framework.interface import Locality, Rows, Verdicts
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.shape import Shape
 
 OTHER_NODE: Final = unresolvable("node(s) didn't match the requested node name").by("NodeName")
 
@@ -26,6 +28,10 @@ class NodeName:
     name = "NodeName"
     locality = Locality.NODE
     events = frozenset({EventKind.NODE_ADD})
+
+    def shape_key(self, shape: Shape) -> Hashable:
+        """Return None, because this plugin reads nothing of a shape."""
+        return None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Reject the node if spec.nodeName is the name of another node."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from fairlead.engine.framework.interface import Locality, Rows, Verdicts
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.shape import Shape
 
 UNSCHEDULABLE: Final = unresolvable("node(s) were unschedulable").by("NodeUnschedulable")
 # The taint that a pod must tolerate to run on a cordoned node, whether or not the node has it.
@@ -27,6 +29,10 @@ class NodeUnschedulable:
     name = "NodeUnschedulable"
     locality = Locality.NODE
     events = frozenset({EventKind.NODE_ADD, EventKind.NODE_TAINT, EventKind.POD_TOLERATION})
+
+    def shape_key(self, shape: Shape) -> Hashable:
+        """Return the tolerations, which is all that this plugin reads of a shape."""
+        return shape.spec.tolerations
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Reject a cordoned node if the pod does not tolerate the unschedulable taint.
@@ -44,7 +50,7 @@ class NodeUnschedulable:
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
         """Return the Filter verdict for each node in `rows`."""
-        codes = table.unschedulable[rows].astype(np.int32)
+        codes = table.values(table.unschedulable, rows).astype(np.int32)
         if any(tolerates(toleration, _CORDON) for toleration in pod.shape.spec.tolerations):
             codes[:] = 0
         return Verdicts(codes, (UNSCHEDULABLE, UNSCHEDULABLE))

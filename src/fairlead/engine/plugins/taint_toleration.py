@@ -6,6 +6,7 @@ tolerationSeconds has no effect here.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Final
 
 import numpy as np
@@ -19,6 +20,7 @@ from fairlead.engine.framework.interface import Locality, Normalization, Rows, S
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.shape import Shape
 
 UNTOLERATED: Final = unresolvable("node(s) had untolerated taint(s)").by("TaintToleration")
 REJECTING: Final = ("NoSchedule", "NoExecute")
@@ -31,6 +33,10 @@ class TaintToleration:
     locality = Locality.NODE
     events = frozenset({EventKind.NODE_ADD, EventKind.NODE_TAINT, EventKind.POD_TOLERATION})
     normalization = Normalization.REVERSED
+
+    def shape_key(self, shape: Shape) -> Hashable:
+        """Return the tolerations, which is all that this plugin reads of a shape."""
+        return shape.spec.tolerations
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Reject a node with a NoSchedule or NoExecute taint that the pod does not tolerate."""
@@ -59,7 +65,7 @@ class TaintToleration:
         """
         codes = np.zeros(len(rows), np.int32)
         known: dict[tuple[Taint, ...], bool] = {}
-        for i in np.flatnonzero(table.tainted[rows]).tolist():
+        for i in table.values(table.tainted, rows).nonzero()[0].tolist():
             node = table.at(int(rows[i]))
             taints = node.node.spec.taints
             if taints not in known:
@@ -88,7 +94,7 @@ class TaintToleration:
         """
         scores = np.zeros(len(rows), np.int64)
         known: dict[tuple[Taint, ...], int] = {}
-        for i in np.flatnonzero(table.tainted[rows]).tolist():
+        for i in table.values(table.tainted, rows).nonzero()[0].tolist():
             node = table.at(int(rows[i]))
             taints = node.node.spec.taints
             if taints not in known:

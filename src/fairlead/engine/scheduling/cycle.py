@@ -191,8 +191,8 @@ def _placement(
 ) -> Placement:
     """Choose one of the plan positions `best`."""
     plan = found.plan
-    chosen = int(plan.rows[best[tie_break.pick(len(best))]])
-    return Placement(plan.table.at(chosen), found.state, via, feasible, len(best))
+    chosen = int(best[tie_break.pick(len(best))])
+    return Placement(plan.table.at(plan.row(chosen)), found.state, via, feasible, len(best))
 
 
 def _best_with_extenders(

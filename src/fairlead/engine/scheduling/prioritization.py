@@ -18,7 +18,7 @@ from fairlead.engine.core.status import Status
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import Rows, Scores
 from fairlead.engine.framework.plan.plan_cache import PlanCache
-from fairlead.engine.framework.plan.plan_matrix import NOT_FEASIBLE
+from fairlead.engine.framework.plan.static_scores import NOT_FEASIBLE
 from fairlead.engine.framework.points import ScorePoint, crashed, out_of_range
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -55,7 +55,7 @@ def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Positi
     if failure is not None:
         return failure
     asked = _asked(found, pod)
-    if not asked and not plan.live:
+    if not asked and not plan.static.live:
         return plan.best_positions() if found.is_cached else _highest(plan.total, found)
     result = _prioritize(plans, pod, found, asked)
     return result.best if result.error is None else result.error
@@ -101,8 +101,8 @@ def _prioritize(
     positions = found.positions()
     is_whole = positions is plan.rows
     result = Prioritization(positions, plan.total.copy() if is_whole else plan.total[positions])
-    for point in plan.live:
-        raw = plan.raw_scores[point.name][positions]
+    for point in plan.static.live:
+        raw = plan.static.raw_scores[point.name][positions]
         scores = point.normalize(found.state, pod, raw)
         result.error = result.error or out_of_range(point.plugin, scores)
         result.totals += point.weight * scores
@@ -152,9 +152,9 @@ def explain_scores(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Priori
     if result.error is not None:
         return result
     for point in (*plan.static_scorers, *plan.row_scorers):
-        result.by_plugin[point.name] = plan.scores(point, pod, result.positions)
+        result.by_plugin[point.name] = plan.raw_scores(point, pod, result.positions)
     for point in plan.normalized_scorers:
-        raw = plan.raw_scores[point.name][result.positions]
+        raw = plan.static.raw_scores[point.name][result.positions]
         result.by_plugin[point.name] = point.normalize(found.state, pod, raw)
     weights = plans.framework.weights()
     result.totals = np.zeros(len(result.positions), np.int64)

@@ -19,8 +19,8 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.feasibility import Feasibility, filter_nodes
 from fairlead.engine.framework.interface import Mask, Rows, Scores
 from fairlead.engine.framework.plan.plan_cache import PlanCache
-from fairlead.engine.framework.plan.plan_matrix import NOT_FEASIBLE
 from fairlead.engine.framework.plan.shape_plan import ShapePlan
+from fairlead.engine.framework.plan.static_scores import NOT_FEASIBLE
 from fairlead.engine.framework.points import ScorePoint
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.state.node_info import NodeInfo
@@ -83,7 +83,7 @@ class NodeChoice:
         if found.rejected is not None:
             return np.zeros(0, np.int64)
         plan, asked = found.plan, _asked(found.plan, pod)
-        if not asked and not plan.live and found.is_cached:
+        if not asked and not plan.static.live and found.is_cached:
             highest = plan.total.max() if len(plan.total) else NOT_FEASIBLE
             if highest == NOT_FEASIBLE:
                 return np.zeros(0, np.int64)
@@ -100,8 +100,8 @@ class NodeChoice:
     ) -> Scores:
         plan, state = found.plan, found.state
         totals = plan.total[positions]
-        for point in plan.live:
-            raw = plan.raw_scores[point.name][positions]
+        for point in plan.static.live:
+            raw = plan.static.raw_scores[point.name][positions]
             totals = totals + point.weight * point.normalize(state, pod, raw)
         rows = plan.rows[positions]
         for point in asked:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Final
+from weakref import WeakValueDictionary
 
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality, ShapeRelevance
 from fairlead.engine.framework.plan.plan_matrix import PlanMatrix
 from fairlead.engine.framework.plan.plugin_split import PluginSplit
 from fairlead.engine.framework.plan.shape_plan import ShapePlan
+from fairlead.engine.framework.plan.static_results import StaticResults
 from fairlead.engine.framework.points import FilterPoint, ScorePoint
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.state.pod_info import PodInfo
@@ -34,6 +37,7 @@ class PlanCache:
         self._splits: dict[tuple[str, ...], PluginSplit] = {}
         self.with_nominated: dict[tuple[int, int], object] = {}
         self._plans: dict[int, ShapePlan] = {}
+        self._shared: WeakValueDictionary[Hashable, StaticResults] = WeakValueDictionary()
         self._matrices: dict[tuple[str, ...], PlanMatrix] = {}
 
     def plan_for(self, pod: PodInfo) -> ShapePlan:
@@ -43,7 +47,7 @@ class PlanCache:
         if plan is None:
             self._evict()
             self.framework.cluster.table.widen()
-            plan = ShapePlan(self.framework, self._split_for(pod.shape), pod)
+            plan = ShapePlan(self.framework, self._split_for(pod.shape), pod, self._shared)
             plan.refresh(pod)
         else:
             plan.refresh(pod)

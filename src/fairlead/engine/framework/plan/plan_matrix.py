@@ -5,13 +5,12 @@ evaluate that row when the next pod of its shape is scheduled, in about 5 µs pe
 placement. Here the plans in use are the rows of matrices. ROW plugins evaluate one node for all
 shapes together (`filter_shapes`, `score_shapes`), in about 20 µs for up to a hundred shapes.
 
-    base[m, row]    static score of plan m; NOT_FEASIBLE where a NODE plugin rejects the node
     total[m, row]   plan m's `total`; the plan has a view of row m
-    codes[m, row]   the plan's `codes`
-    is_refused[row] whether a member may have a `base` or `total` of NOT_FEASIBLE
+    static          the static scores of the members (`StaticScores`)
+    is_refused[row] whether a member may have a static score or a total of NOT_FEASIBLE
 
-Invariants: every member is up to date with the table's pod log at `position`; `base` is computed
-from the member's static arrays; entry m of `shapes` is the shape of `plans[m]`. Node changes are
+Invariants: every member is up to date with the table's pod log at `position`; `static` is computed
+from the members' `static`; entry m of `shapes` is the shape of `plans[m]`. Node changes are
 not handled here: each member applies them in its own `refresh`, before its arrays are read.
 
 Example: a pod is bound to row 7, and there are 64 members. `refresh` evaluates the node at row 7
@@ -28,18 +27,19 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.engine.framework.interface import Mask, Scores
+from fairlead.engine.framework.plan.static_results import StaticResults
+from fairlead.engine.framework.plan.static_scores import NOT_FEASIBLE, StaticScores
 from fairlead.engine.framework.points import FilterPoint, ScorePoint
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.shape import Shape
 from fairlead.engine.state.shape_columns import ShapeColumns
 
 Codes = npt.NDArray[np.int32]
-NOT_FEASIBLE: Final = -1
 
 # With fewer members than this, evaluating them one by one is as fast.
 _MEMBERS_FEW: Final = 4
 _MEMBERS_MAX: Final = 512
-_ENTRIES_MAX: Final = 5_000_000  # members × nodes, 20 bytes each
+_ENTRIES_MAX: Final = 5_000_000  # members × nodes, 8 bytes each
 # A member leaves when this many changes have passed without a pod of its shape.
 _UNUSED_MAX: Final = 4_096
 _SWEEP_EVERY: Final = 1_024
@@ -48,15 +48,14 @@ _SWEEP_EVERY: Final = 1_024
 class MatrixMember(Protocol):
     """Protocol for the plans in a PlanMatrix, implemented by `ShapePlan`.
 
-    `static_codes` and `static_score` are the results of the NODE plugins.
+    `static` are the results of the NODE plugins.
     """
 
     shape: Shape
     matrix: PlanMatrix | None
     total: Scores
     codes: Codes
-    static_codes: Codes
-    static_score: Scores
+    static: StaticResults
 
     def detach(self, position: int) -> None:
         """Leave the matrix; the plan's arrays are up to date with the pod log at `position`."""
@@ -94,9 +93,8 @@ class PlanMatrix:
         self._used: list[int] = []
         self._shapes = ShapeColumns(self._table.resources)
         self._width = width
-        self._base: Scores = np.zeros((0, width), np.int64)
+        self._static = StaticScores(width)
         self._total: Scores = np.zeros((0, width), np.int64)
-        self._codes: Codes = np.zeros((0, width), np.int32)
         self._is_refused: Mask = np.zeros(width, np.bool_)
 
     # --- members ---------------------------------------------------------------------------
@@ -111,29 +109,28 @@ class PlanMatrix:
         room = min(_MEMBERS_MAX, _ENTRIES_MAX // max(self._width, 1))
         if at >= room or len(plan.codes) != self._width:
             return
-        if at >= len(self._base):
+        if at >= len(self._total):
             self._grow(min(max(8, 2 * at), room))
         self.plans.append(plan)
         self._index[id(plan)] = at
         self._used.append(self._changes)
         self._shapes.add(plan.shape)
-        self._total[at], self._codes[at] = plan.total, plan.codes
-        self._is_refused |= plan.codes != 0
-        self._attach(plan, at)
-        self.rebase(plan)
+        self._static.append(plan.static)
+        self._total[at] = plan.total
+        plan.matrix = self
+        plan.total = self._total[at]
+        self._note_refused(plan, at)
 
     def _grow(self, capacity: int) -> None:
-        for name in ("_base", "_total", "_codes"):
-            old = getattr(self, name)
-            new = np.zeros((capacity, self._width), old.dtype)
-            new[: len(old)] = old
-            setattr(self, name, new)
+        new = np.zeros((capacity, self._width), np.int64)
+        new[: len(self._total)] = self._total
+        self._total = new
         for at, plan in enumerate(self.plans):
-            self._attach(plan, at)
+            plan.total = new[at]
 
-    def _attach(self, plan: MatrixMember, at: int) -> None:
-        plan.matrix = self
-        plan.total, plan.codes = self._total[at], self._codes[at]
+    def _note_refused(self, plan: MatrixMember, at: int) -> None:
+        self._is_refused |= self._static.rejected(at)
+        self._is_refused |= plan.codes != 0
 
     def remove(self, plan: MatrixMember) -> None:
         """Remove a member; its arrays are up to date with the pod log at `position`."""
@@ -144,18 +141,18 @@ class PlanMatrix:
             moved = self.plans[at] = self.plans[last]
             self._index[id(moved)] = at
             self._used[at] = self._used[last]
-            for matrix in (self._base, self._total, self._codes):
-                matrix[at] = matrix[last]
-            self._attach(moved, at)
+            self._total[at] = self._total[last]
+            moved.total = self._total[at]
+        self._static.remove(at)
         self.plans.pop()
         self._used.pop()
         self._shapes.remove(at)
 
     def rebase(self, plan: MatrixMember) -> None:
-        """Copy the static arrays of the member `plan`, which have changed."""
+        """Copy the static results of the member `plan`, which have changed."""
         at = self._index[id(plan)]
-        self._base[at] = np.where(plan.static_codes == 0, plan.static_score, NOT_FEASIBLE)
-        self._is_refused |= plan.codes != 0
+        self._static.update(at)
+        self._note_refused(plan, at)
 
     def use(self, plan: MatrixMember) -> None:
         """Record that `plan` was used, because a pod of its shape is being scheduled."""
@@ -209,8 +206,7 @@ class PlanMatrix:
     def _redo_shapes(self, row: int) -> bool:
         """Evaluate the node at `row` for all members; return False if a plugin cannot do that."""
         shapes, table, members = self._shapes, self._table, slice(len(self.plans))
-        base = self._base[members, row]
-        totals: Scores = base
+        static = totals = self._static.at(row)
         for weight, score in self._scorers:
             scores = score(shapes, table, row)
             if scores is None:
@@ -222,7 +218,8 @@ class PlanMatrix:
         if fits is None and not self._is_refused[row]:
             self._total[members, row] = totals
         else:
-            self._write(row, totals, np.ones(len(base), np.bool_) if fits is None else fits)
+            fits = np.ones(len(static), np.bool_) if fits is None else fits
+            self._write(row, totals, fits, static >= 0)
         return True
 
     def _fits(self, row: int) -> Mask | None:
@@ -234,11 +231,13 @@ class PlanMatrix:
                 fits = verdicts if fits is None else fits & verdicts
         return fits
 
-    def _write(self, row: int, totals: Scores, fits: Mask) -> None:
-        """Write the totals of `row`, whose node some members reject now or rejected before."""
+    def _write(self, row: int, totals: Scores, fits: Mask, is_open: Mask) -> None:
+        """Write the totals of `row`, whose node some members reject now or rejected before.
+
+        `is_open` is False for members whose NODE plugins reject the node.
+        """
         members = slice(len(self.plans))
         column = self._total[members, row]
-        is_open = self._base[members, row] >= 0
         for at in (is_open & ~fits).nonzero()[0].tolist():
             self.plans[at].redo_row(row)  # its code names the reasons
         fits = fits & is_open

@@ -6,11 +6,12 @@ not end the sequence of cached plugins.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 
 from fairlead.engine.framework.interface import Locality, Normalization
-from fairlead.engine.framework.points import FilterPoint, ScorePoint
+from fairlead.engine.framework.points import FilterPoint, ScorePoint, ShapeKeyed
 from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.state.shape import Shape
 
 
 class PluginSplit:
@@ -38,11 +39,25 @@ class PluginSplit:
             if point.name not in idle:
                 self._list_for(point).append(point)
         self.local_scorers = (*self.static_scorers, *self.row_scorers, *self.normalized_scorers)
+        static = [point.plugin for point in self.static_filters]
+        static += [point.plugin for point in (*self.static_scorers, *self.normalized_scorers)]
+        keyed = [plugin for plugin in static if isinstance(plugin, ShapeKeyed)]
+        self._has_static_key = len(keyed) == len(static)
+        self._shape_keys = [plugin.shape_key for plugin in keyed]
         self.local_names = {p.name for p in cached} | {p.name for p in self.local_scorers}
         self.pre_filters = [p for p in framework.pre_filters if p.name not in idle]
         self.cluster_pre_filters = [
             plugin for plugin in self.pre_filters if plugin.name not in self.local_names
         ]
+
+    def static_key(self, shape: Shape) -> Hashable | None:
+        """Return a key that is equal for shapes with equal results of all NODE plugins.
+
+        Returns None if a plugin does not name what it reads.
+        """
+        if not self._has_static_key:
+            return None
+        return (self.idle, *(shape_key(shape) for shape_key in self._shape_keys))
 
     def _list_for(self, point: ScorePoint) -> list[ScorePoint]:
         match point.locality, point.normalization:

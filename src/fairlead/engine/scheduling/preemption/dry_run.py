@@ -329,7 +329,7 @@ class DryRuns:
         pod, found, columns = run.pod, run.found, run.columns
         plan, own = found.plan, self._own_node(pod)
         at = _positions(plan, rows)
-        apart = plan.static_codes[at] != 0
+        apart = plan.static.codes[at] != 0
         if own is not None:
             apart |= rows == own.row  # the cached sums may include the pod itself
         judged, at = rows[~apart], at[~apart]
@@ -377,7 +377,7 @@ class DryRuns:
         """Evaluate `rows` over columns; return the rows that must be evaluated one by one."""
         cluster, columns, plan = self._plans.framework.cluster, run.columns, run.found.plan
         apart = guarded_rows(cluster.table, cluster.budgets())[rows]
-        apart |= plan.static_codes[_positions(plan, rows)] != 0
+        apart |= plan.static.codes[_positions(plan, rows)] != 0
         apart |= np.isin(rows, self._nominated_rows())
         together = rows[~apart]
         if len(together) < _COLUMNS_FROM or not self._victims.refresh():

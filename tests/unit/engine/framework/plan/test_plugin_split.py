@@ -6,6 +6,7 @@ from weakref import ref
 
 import pytest
 
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import ShapeRelevance
@@ -17,7 +18,7 @@ from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.compose import PluginHandle, serve
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.testing.builders import make_pod
+from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.storage_builders import claiming
 
 VOLUME_PLUGINS = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
@@ -80,6 +81,50 @@ def test_plans_are_split_by_who_is_concerned(framework):
     assert not set(VOLUME_PLUGINS) & set(claimed.state.skipped_filters)
     assert not looks_beyond_the_node(plain, state_with(plain, "InterPodAffinity"))
     assert looks_beyond_the_node(claimed, CycleState())
+
+
+def planned(plans, name, **fields):
+    pod = make_pod(name, **fields)
+    return plans.plan_for(PodInfo(pod, plans.framework.cluster.shapes.shape_of(pod)))
+
+
+TOLERATED = {"tolerations": [{"key": "k", "operator": "Exists"}]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "shares"),
+    [
+        ({"requests": {"cpu": "1"}}, True),
+        ({"labels": {"app": "a"}, "host_ports": [80]}, True),
+        ({"spec": TOLERATED}, False),
+        ({"spec": {"nodeSelector": {"disk": "ssd"}}}, False),
+        ({"spec": {"containers": [{"name": "c", "image": "other"}]}}, False),
+        ({"node": "n", "requests": {"cpu": "1"}}, False),
+    ],
+    ids=["requests", "labels and ports", "tolerations", "selector", "image", "a bound pod"],
+)
+def test_plans_share_the_results_of_plugins_that_read_the_same(framework, fields, shares):
+    """NODE plugins read neither requests, labels nor ports."""
+    plans = PlanCache(framework)
+    assert (planned(plans, "a").static is planned(plans, "b", **fields).static) is shares
+
+
+def test_shared_results_follow_the_nodes(framework):
+    """Each plan notices a changed node, also if another plan has recomputed the shared results."""
+    cluster, plans = framework.cluster, PlanCache(framework)
+    cluster.apply(ObjectsLoaded([make_node("n1"), make_node("n2")]))
+    wanted = {name: {"requests": {"cpu": cpu}} for name, cpu in (("a", "1"), ("b", "2"))}
+    for unschedulable, expected in ((False, [0, 0]), (True, [1, 0]), (False, [0, 0])):
+        cluster.apply(ObjectChanged(make_node("n1", unschedulable=unschedulable)))
+        for name, fields in wanted.items():
+            plan = planned(plans, name, **fields)
+            assert (plan.codes != 0).tolist() == [bool(one) for one in expected]
+            assert (plan.total < 0).tolist() == [bool(one) for one in expected]
+    cluster.apply(ObjectChanged(make_node("n3")))
+    assert [planned(plans, name, **fields).codes.tolist() for name, fields in wanted.items()] == [
+        [0, 0, 0],
+        [0, 0, 0],
+    ]
 
 
 def test_a_shape_stays_for_as_long_as_it_has_a_plan(framework, monkeypatch):

@@ -1,0 +1,157 @@
+"""StaticResults: the results of the NODE plugins on every node, shared by the plans of many shapes.
+
+NODE plugins read little of a shape: its tolerations, node affinity and images. Shapes that differ
+only in their requests get the same results, so their plans share one StaticResults. Each NODE
+plugin names what it reads (`ShapeKeyed`). With a plugin that does not, or if PreFilter limits the
+nodes by name, a plan has its own StaticResults.
+
+    statuses[codes[i]]   the first rejection of the node in rows[i] by a NODE plugin; code 0 if no
+                         plugin rejects it, DEAD if the row holds no node
+    score[i]             sum of the weighted scores of NODE plugins without normalization
+    raw_scores[name][i]  raw scores of NODE plugins that are normalized over the feasible nodes;
+                         `live` lists those that are not 0 everywhere
+
+Invariant after `refresh`: every array equals that of newly built results. The pods on the nodes do
+not matter, so only the node log names rows to recompute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Rows, Scores
+from fairlead.engine.framework.plan.row_evaluator import Broken, Codes, RowEvaluator
+from fairlead.engine.framework.points import FilterPoint, ScorePoint
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+DEAD: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPoints:
+    """The NODE plugins that do not skip a shape; `normalized` are scorers that are normalized."""
+
+    filters: Sequence[FilterPoint]
+    scorers: Sequence[ScorePoint]
+    normalized: Sequence[ScorePoint]
+
+
+class StaticResults:
+    """The verdicts and scores of `points` on every node, or on the nodes `node_names`.
+
+    They include the changes in the node log before `position`. `version` changes when all results
+    were recomputed, not only those of changed nodes.
+    """
+
+    def __init__(
+        self,
+        table: NodeTable,
+        state: CycleState,
+        points: StaticPoints,
+        node_names: tuple[str, ...] | None = None,
+    ) -> None:
+        """Use the PreFilter data in `state`; call `refresh` before reading results."""
+        self._table = table
+        self._points = points
+        self._node_names = node_names
+        self._evaluator = RowEvaluator(table, state)
+        self.statuses = self._evaluator.statuses
+        self.broken: Broken = {}
+        self.version = 0
+        self._size = -1
+        self.position = -1
+        self._epochs: list[object] = []
+        self.codes: Codes
+        self.score: Scores
+        self.raw_scores: dict[str, Scores] = {}
+        self.live: list[ScorePoint] = []
+
+    @property
+    def rows(self) -> Rows:
+        """The rows for which there are results, ascending."""
+        return self._evaluator.rows
+
+    def refresh(self, pod: PodInfo) -> None:
+        """Recompute the rows whose Node objects changed; `pod` is any pod of a shape."""
+        log, table = self._table.node_log, self._table
+        if log.position == self.position:
+            return
+        nodes = None if self._size < 0 else log.since(self.position)
+        if nodes is None or self._node_names is not None:
+            self._build(pod)
+        else:
+            if self._size < table.size:
+                self._extend(table.size)
+            self._redo(pod, np.array(sorted(set(nodes)), np.int64))
+            self._refresh_epochs(pod)
+        self.position = log.position
+
+    def _build(self, pod: PodInfo) -> None:
+        self._evaluator.rows = rows = self._candidate_rows()
+        self.codes = np.full(len(rows), DEAD, np.int32)
+        self.score = np.zeros(len(rows), np.int64)
+        self.raw_scores = {
+            point.name: np.zeros(len(rows), np.int64) for point in self._points.normalized
+        }
+        self.broken.clear()
+        self.version += 1
+        self._size = self._table.size
+        self._epochs = self._current_epochs()
+        self._redo(pod, np.arange(len(rows)))
+
+    def _candidate_rows(self) -> Rows:
+        if self._node_names is None:
+            return self._table.every_row()
+        found = [self._table.find(name) for name in self._node_names]
+        return np.array(sorted(node.row for node in found if node is not None), np.int64)
+
+    def _extend(self, size: int) -> None:
+        """Append rows up to `size`; the node log contains them, so `_redo` computes them."""
+        more = size - self._size
+        self._evaluator.rows = self._table.every_row()
+        self.codes = np.append(self.codes, np.full(more, DEAD, np.int32))
+        self.score = np.append(self.score, np.zeros(more, np.int64))
+        for name, scores in self.raw_scores.items():
+            self.raw_scores[name] = np.append(scores, np.zeros(more, np.int64))
+        self._size = size
+
+    def _redo(self, pod: PodInfo, positions: Rows) -> None:
+        evaluator, table = self._evaluator, self._table
+        alive = table.values(table.alive, evaluator.rows_at(positions))
+        codes = alive.astype(np.int32)
+        codes += DEAD  # 0 where a node is alive
+        evaluator.run_filters(self._points.filters, pod, positions, codes)
+        self.codes[evaluator.index(positions)] = codes
+        self._score(pod, positions[codes == 0] if np.count_nonzero(codes) else positions)
+
+    def _score(self, pod: PodInfo, positions: Rows) -> None:
+        evaluator, points, at = self._evaluator, self._points, self._evaluator.index(positions)
+        nothing = np.zeros(len(positions), np.int64)
+        self.score[at] = evaluator.weighted_sum(
+            points.scorers, pod, positions, nothing, self.broken
+        )
+        for point in points.normalized:
+            raw = evaluator.scores(point, pod, positions, self.broken)
+            self.raw_scores[point.name][at] = raw
+        self.live = [point for point in points.normalized if self.raw_scores[point.name].any()]
+
+    def _current_epochs(self) -> list[object]:
+        epochs = (getattr(point.plugin, "epoch", None) for point in self._points.scorers)
+        return [epoch() if epoch is not None else None for epoch in epochs]
+
+    def _refresh_epochs(self, pod: PodInfo) -> None:
+        """Recompute scores that depend on the set of all nodes, if that set has changed.
+
+        The only such plugin is ImageLocality.
+        """
+        epochs = self._current_epochs()
+        if epochs != self._epochs:
+            self._epochs = epochs
+            self.version += 1
+            self._score(pod, np.flatnonzero(self.codes == 0))

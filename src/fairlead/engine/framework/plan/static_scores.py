@@ -1,0 +1,81 @@
+"""StaticScores: the static scores of the members of a PlanMatrix, one row per StaticResults.
+
+    scores[index[m], row]   `static.score` of member m; NOT_FEASIBLE where a NODE plugin rejects
+
+The plans of similar shapes share their StaticResults, so there are few rows: one for pods without
+tolerations, node affinity and known images. A row whose members have all left is used again.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from fairlead.engine.framework.interface import Mask, Rows, Scores
+from fairlead.engine.framework.plan.static_results import StaticResults
+
+NOT_FEASIBLE: Final = -1
+
+
+class StaticScores:
+    """The static scores of members, which are numbered as in the PlanMatrix."""
+
+    def __init__(self, width: int) -> None:
+        """Start without members, for `width` nodes."""
+        self._scores: Scores = np.zeros((0, width), np.int64)
+        self._statics: list[StaticResults | None] = []  # by row of `_scores`
+        self._positions: list[int] = []  # the position in the node log of each row
+        self._index: Rows = np.zeros(16, np.int64)
+        self._count = 0
+
+    def append(self, static: StaticResults) -> None:
+        """Append a member with the results `static`."""
+        at = next((i for i, known in enumerate(self._statics) if known is static), None)
+        if at is None:
+            at = self._new_row()
+        self._copy(static, at)
+        if self._count == len(self._index):
+            self._index = np.concatenate((self._index, self._index))
+        self._index[self._count] = at
+        self._count += 1
+
+    def _new_row(self) -> int:
+        at = next((i for i, known in enumerate(self._statics) if known is None), None)
+        if at is None:
+            at = len(self._statics)
+            self._statics.append(None)
+            self._positions.append(-1)
+        if at >= len(self._scores):
+            more = np.zeros((max(1, at), self._scores.shape[1]), np.int64)
+            self._scores = np.concatenate((self._scores, more))
+        return at
+
+    def remove(self, member: int) -> None:
+        """Remove `member`; the last member takes its number."""
+        at = int(self._index[member])
+        self._count -= 1
+        self._index[member] = self._index[self._count]
+        if not (self._index[: self._count] == at).any():
+            self._statics[at] = None
+
+    def update(self, member: int) -> None:
+        """Copy the results of `member`, which have changed."""
+        at = int(self._index[member])
+        static = self._statics[at]
+        assert static is not None
+        self._copy(static, at)
+
+    def _copy(self, static: StaticResults, at: int) -> None:
+        if self._statics[at] is not static or self._positions[at] != static.position:
+            self._statics[at], self._positions[at] = static, static.position
+            self._scores[at] = np.where(static.codes == 0, static.score, NOT_FEASIBLE)
+
+    def rejected(self, member: int) -> Mask:
+        """Return, for each node, whether a NODE plugin rejects it for `member`."""
+        rejected: Mask = self._scores[self._index[member]] < 0
+        return rejected
+
+    def at(self, row: int) -> Scores:
+        """Return the static score of the node at `row` for each member."""
+        return self._scores[:, row].take(self._index[: self._count])
