@@ -504,6 +504,69 @@ def test_versions_of_the_standards(gate, secured_pod, level, spec, context, chan
             assert f'violates PodSecurity "{level}:{one}": {violated}' in found.refusal(asked)
 
 
+UNCONFINED = {"seccompProfile": {"type": "Unconfined"}}
+
+
+@pytest.mark.parametrize(
+    ("level", "pod_context", "contexts", "details"),
+    [
+        pytest.param(
+            "baseline", UNCONFINED, [UNCONFINED, {}],
+            'seccompProfile (pod and container "a" must not set '
+            'securityContext.seccompProfile.type to "Unconfined")',
+            id="the pod and a container set a profile",
+        ),
+        pytest.param(
+            "restricted", UNCONFINED, [SAFE, SAFE],
+            'seccompProfile (pod must not set securityContext.seccompProfile.type to "Unconfined")',
+            id="a wrong profile is reported before missing ones",
+        ),
+        pytest.param(
+            "restricted", {"runAsNonRoot": False}, [SAFE | {"runAsNonRoot": False}, SAFE],
+            'runAsNonRoot != true (pod and container "a" must not set '
+            "securityContext.runAsNonRoot=false)",
+            id="the pod and a container may run as root",
+        ),
+        pytest.param(
+            "restricted", {"runAsUser": 0}, [SAFE, SAFE | {"runAsUser": 0}],
+            'runAsUser=0 (pod and container "b" must not set runAsUser=0)',
+            id="the pod and a container run as root",
+        ),
+        pytest.param(
+            "baseline",
+            {"seLinuxOptions": {"type": "foo", "user": "u"}},
+            [{"seLinuxOptions": {"type": "bar"}}, {"seLinuxOptions": {"role": "r"}}],
+            'seLinuxOptions (pod and containers "a", "b" set forbidden '
+            'securityContext.seLinuxOptions: types "bar", "foo"; user may not be set; '
+            "role may not be set)",
+            id="SELinux options of the pod and of containers are one sentence",
+        ),
+    ],
+)  # fmt: skip
+def test_what_sets_a_forbidden_field(gate, secured_pod, level, pod_context, contexts, details):
+    """The pod and its containers are named in one sentence, as upstream does."""
+    namespace, asked = secured_pod(level, "latest", {"securityContext": pod_context}, {})
+    found = gate(PodSecurity()).has(namespace)
+    asked["spec"]["containers"] = [
+        {"name": name, "securityContext": context}
+        for name, context in zip("ab", contexts, strict=True)
+    ]
+    assert found.refusal(asked).endswith(f'"{level}:latest": {details}')
+
+
+def test_types_of_volumes_and_host_ports(gate, namespace, pod):
+    found = gate(PodSecurity()).has(secured(namespace, enforce="restricted"))
+    asked = pod(volumes=[{"name": "v", "nfs": {}}, {"name": "w", "hostPath": {"path": "/"}}])
+    asked["spec"]["containers"][0] |= {
+        "securityContext": SAFE,
+        "ports": [{"hostPort": port} for port in (80, 443)],
+    }
+    assert found.refusal(asked).endswith(
+        ': hostPath volumes (volume "w"), hostPort (container "c" uses hostPorts 443, 80), '
+        'restricted volume types (volumes "v", "w" use restricted volume types "hostPath", "nfs")'
+    )
+
+
 def test_hosts_of_probes(gate, namespace, pod):
     """Probes and lifecycle handlers may not name a host since 1.34."""
     asked = pod()

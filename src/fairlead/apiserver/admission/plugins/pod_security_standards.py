@@ -10,7 +10,7 @@ upstream: pod-security-admission/policy/check_*.go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -125,6 +125,16 @@ def _names(containers: Sequence[Json]) -> str:
     return f"container{'s' if len(containers) > 1 else ''} {quoted}" if containers else ""
 
 
+def _setters(containers: Sequence[Json], *, is_pod: bool) -> str:
+    """Return what sets a field, such as `pod and container "a"`; "" if nothing does."""
+    return " and ".join(filter(None, ("pod" if is_pod else "", _names(containers))))
+
+
+def _quoted(values: Iterable[str]) -> str:
+    """Return the distinct `values`, quoted and sorted."""
+    return ", ".join(f'"{value}"' for value in sorted(set(values)))
+
+
 def _violating(spec: Json, violates: Callable[[Json], bool]) -> list[Json]:
     return [container for container in _containers(spec) if violates(_context(container))]
 
@@ -147,11 +157,10 @@ def _non_default_capabilities(spec: Json) -> str:
 
 def _forbidden_capabilities(spec: Json, allowed: frozenset[str]) -> str:
     violating = _violating(spec, lambda context: bool(_added_capabilities(context, allowed)))
-    names = sorted(
-        {name for one in violating for name in _added_capabilities(_context(one), allowed)}
+    names = (name for one in violating for name in _added_capabilities(_context(one), allowed))
+    return _message(
+        violating, f"must not include {_quoted(names)} in securityContext.capabilities.add"
     )
-    quoted = ", ".join(f'"{name}"' for name in names)
-    return _message(violating, f"must not include {quoted} in securityContext.capabilities.add")
 
 
 def _host_namespaces(spec: Json) -> str:
@@ -171,8 +180,8 @@ def _host_ports(spec: Json) -> str:
         if found:
             violating.append(container)
             ports += found
-    numbers = sorted(set(ports))
-    word = f"hostPort{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+    numbers = sorted(set(map(str, ports)))  # as texts, as upstream does
+    word = f"hostPort{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
     return f"{_names(violating)} use{'' if len(violating) > 1 else 's'} {word}" if violating else ""
 
 
@@ -183,25 +192,29 @@ def _privileged(spec: Json) -> str:
 
 def _proc_mounts(spec: Json) -> str:
     violating = _violating(spec, lambda context: context.get("procMount", "Default") != "Default")
-    kinds = sorted({f'"{_context(one)["procMount"]}"' for one in violating})
-    return _message(violating, f"must not set securityContext.procMount to {', '.join(kinds)}")
+    kinds = _quoted(_context(one)["procMount"] for one in violating)
+    return _message(violating, f"must not set securityContext.procMount to {kinds}")
 
 
 def _selinux(spec: Json, minor: int) -> str:
-    holders = [("pod", _context(spec))]
-    holders += [(_names([one]), _context(one)) for one in _containers(spec)]
-    found = []
-    for subject, context in holders:
+    types: list[str] = []
+    fields: set[str] = set()
+
+    def violates(context: Json) -> bool:
         options = context.get("seLinuxOptions") or {}
-        wrong = []
-        if _SELINUX_TYPES.get(options.get("type", ""), _NEVER) > minor:
-            wrong.append(f'type "{options["type"]}"')
-        wrong += [f"{field} may not be set" for field in ("user", "role") if options.get(field)]
-        if wrong:
-            found.append(
-                f"{subject} set forbidden securityContext.seLinuxOptions: {'; '.join(wrong)}"
-            )
-    return "; ".join(found)
+        kind = options.get("type", "")
+        wrong = {field for field in ("user", "role") if options.get(field)}
+        is_wrong_type = _SELINUX_TYPES.get(kind, _NEVER) > minor
+        types.extend([kind] if is_wrong_type else [])
+        fields.update(wrong)
+        return is_wrong_type or bool(wrong)
+
+    setters = _setters(_violating(spec, violates), is_pod=violates(_context(spec)))
+    word = "types" if len(set(types)) > 1 else "type"
+    found = [f"{word} {_quoted(types)}"] if types else []
+    found += [f"{field} may not be set" for field in ("user", "role") if field in fields]
+    forbidden = f"set forbidden securityContext.seLinuxOptions: {'; '.join(found)}"
+    return f"{setters} {forbidden}" if setters else ""
 
 
 def _profile(context: Json) -> str:
@@ -210,10 +223,14 @@ def _profile(context: Json) -> str:
 
 
 def _seccomp_baseline(spec: Json) -> str:
-    explicit = 'must not set securityContext.seccompProfile.type to "Unconfined"'
-    found = [f"pod {explicit}"] if _profile(_context(spec)) == "Unconfined" else []
-    violating = _violating(spec, lambda context: _profile(context) == "Unconfined")
-    return " and ".join(filter(None, [*found, _message(violating, explicit)]))
+    def violates(context: Json) -> bool:
+        return _profile(context) not in ("", *_CONFINED)
+
+    is_pod, containers = violates(_context(spec)), _violating(spec, violates)
+    holders = [*([spec] if is_pod else []), *containers]
+    profiles = _quoted(_profile(_context(one)) for one in holders)
+    problem = f"must not set securityContext.seccompProfile.type to {profiles}"
+    return f"{_setters(containers, is_pod=is_pod)} {problem}" if holders else ""
 
 
 def _sysctls(spec: Json, minor: int) -> str:
@@ -225,10 +242,9 @@ def _host_processes(spec: Json) -> str:
     def violates(context: Json) -> bool:
         return bool((context.get("windowsOptions") or {}).get("hostProcess"))
 
-    found = ["pod"] if violates(_context(spec)) else []
-    found += filter(None, [_names(_violating(spec, violates))])
+    setters = _setters(_violating(spec, violates), is_pod=violates(_context(spec)))
     requirement = "must not set securityContext.windowsOptions.hostProcess=true"
-    return f"{' and '.join(found)} {requirement}" if found else ""
+    return f"{setters} {requirement}" if setters else ""
 
 
 def _probe_hosts(spec: Json) -> str:
@@ -275,42 +291,48 @@ def _capabilities(spec: Json) -> str:
 
 
 def _volume_types(spec: Json) -> str:
-    found = [
-        f'volume "{one.get("name", "")}" uses restricted volume type "{kind}"'
+    kinds = [
+        (one.get("name", ""), kind)
         for one in spec.get("volumes") or ()
         for kind in one
         if kind not in _ALLOWED_VOLUMES
     ]
-    return ", ".join(found)
+    if not kinds:
+        return ""
+    names = ", ".join(f'"{name}"' for name, _ in kinds)
+    types = {kind for _, kind in kinds}
+    volumes = f"volumes {names} use" if len(kinds) > 1 else f"volume {names} uses"
+    word = "types" if len(types) > 1 else "type"
+    return f"{volumes} restricted volume {word} {_quoted(types)}"
 
 
 def _run_as_non_root(spec: Json) -> str:
     pod = _context(spec).get("runAsNonRoot")
     explicit = _violating(spec, lambda context: context.get("runAsNonRoot") is False)
-    unset = [] if pod else _violating(spec, lambda context: context.get("runAsNonRoot") is None)
-    found = []
-    if pod is False:
-        found.append("pod must not set securityContext.runAsNonRoot=false")
-    if explicit:
-        found.append(_message(explicit, "must not set securityContext.runAsNonRoot=false"))
-    if unset:
-        found.append(f"pod or {_message(unset, 'must set securityContext.runAsNonRoot=true')}")
-    return "; ".join(found)
+    setters = _setters(explicit, is_pod=pod is False)
+    if setters or pod:
+        problem = "must not set securityContext.runAsNonRoot=false"
+        return f"{setters} {problem}" if setters else ""
+    unset = _violating(spec, lambda context: context.get("runAsNonRoot") is None)
+    wanted = "must set securityContext.runAsNonRoot=true"
+    return f"pod or {_message(unset, wanted)}" if unset else ""
 
 
 def _run_as_user(spec: Json) -> str:
-    found = ["pod must not set runAsUser=0"] if _context(spec).get("runAsUser") == 0 else []
-    violating = _violating(spec, lambda context: context.get("runAsUser") == 0)
-    return " and ".join(filter(None, [*found, _message(violating, "must not set runAsUser=0")]))
+    def violates(context: Json) -> bool:
+        return context.get("runAsUser") == 0
+
+    setters = _setters(_violating(spec, violates), is_pod=violates(_context(spec)))
+    return f"{setters} must not set runAsUser=0" if setters else ""
 
 
 def _seccomp_restricted(spec: Json) -> str:
-    pod = _profile(_context(spec)) in _CONFINED
-    explicit = 'must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
-    unset = [] if pod else _violating(spec, lambda context: not _profile(context))
-    wrong = _violating(spec, lambda context: _profile(context) not in ("", *_CONFINED))
-    found = [f"pod or {_message(unset, explicit)}"] if unset else []
-    return "; ".join(filter(None, [*found, _message(wrong, explicit)]))
+    explicit = _seccomp_baseline(spec)
+    if explicit or _profile(_context(spec)):
+        return explicit
+    unset = _violating(spec, lambda context: not _profile(context))
+    wanted = 'must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
+    return f"pod or {_message(unset, wanted)}" if unset else ""
 
 
 # In the order of upstream's check ids.
