@@ -20,9 +20,10 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
+from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.configuration.release import ReleaseChoice
 from fairlead.whatif.explain.budget import explain_budget
-from fairlead.whatif.explain.group import GROUP_KINDS
+from fairlead.whatif.explain.group import GROUP_KINDS, is_about_group
 from fairlead.whatif.explain.node import explain_node
 from fairlead.whatif.explain.pod import SOURCE
 from fairlead.whatif.explain.workload import explain_workload
@@ -69,6 +70,30 @@ def explain_object(
     else:
         answer = explain_workload(planner, snapshot, found)
     return replace(answer, notes=plan_notes(snapshot, model, release))
+
+
+def group_to_explain(
+    snapshot: Snapshot,
+    files: Sequence[str],
+    target: str,
+    scheduler: SchedulerConfig,
+    batch: BatchOptions,
+) -> tuple[Snapshot, str] | None:
+    """Return (snapshot with the objects of `files`, a group, or a pod of the batch scheduler).
+
+    `target` names the group or the pod; "" means the only pod of the files. Return None if it is
+    something else. Raises InputError.
+    """
+    written = manifests([document for path in files for document in read(path)])
+    pods = [one for one in written if one.kind is POD]
+    subject = target or (f"pod/{pods[0].ref.key}" if len(pods) == 1 else "")
+    inventory = Inventory(snapshot.manifests)
+    added = [one for one in written if not inventory.get(one.kind, one.ref.namespace, one.ref.name)]
+    cluster = replace(snapshot, manifests=(*snapshot.manifests, *added))
+    if not subject or not is_about_group(subject, cluster, scheduler, batch):
+        return None
+    refuse_absent_namespaces(written, inventory)
+    return cluster, subject
 
 
 def new_pod_to_explain(

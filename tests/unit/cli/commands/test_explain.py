@@ -1,4 +1,4 @@
-"""`fairlead explain` of a pod in a large cluster: the best nodes, on one screen."""
+"""`fairlead explain` of pods that do not exist yet: the best nodes on one screen, and gangs."""
 
 from __future__ import annotations
 
@@ -42,3 +42,43 @@ def test_the_best_of_many_nodes_are_listed(tmp_path, capsys, monkeypatch, form, 
     assert len(rows) == listed
     assert ("... and 15 more" in lines) == (form == "text")
     assert len(lines) <= (40 if form == "text" else 60)
+
+
+GANG = {
+    "apiVersion": "scheduling.volcano.sh/v1beta1",
+    "kind": "PodGroup",
+    "metadata": {"name": "g", "namespace": "default"},
+    "spec": {"minMember": 3, "queue": "default"},
+}
+
+
+def member(name):
+    metadata = {"name": name, "namespace": "default"}
+    metadata["annotations"] = {"scheduling.k8s.io/group-name": "g"}
+    container = {**POD["spec"]["containers"][0], "resources": {"requests": {"cpu": "3"}}}
+    return {**POD, "metadata": metadata, "spec": {"schedulerName": "volcano",
+            "containers": [container]}}  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["pod/g-0", "pod/default/g-2", "podgroup/g"])
+def test_a_pod_of_a_new_gang_is_explained_by_the_rules_of_its_batch_scheduler(
+    tmp_path, capsys, target
+):
+    dump, gang = tmp_path / "dump.json", tmp_path / "gang.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": NODES[:2]}))
+    members = [member(f"g-{number}") for number in range(3)]
+    items = {"apiVersion": "v1", "kind": "List", "items": [GANG, *members]}
+    gang.write_text(json.dumps(items))
+    main.run(["explain", target, "--snapshot", str(dump), "--apply", str(gang), "-o", "json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["kind"], answer["group"]) == ("GroupExplanation", "default/g")
+    assert (answer["min_member"], answer["members"], answer["placeable"]) == (3, 3, 2)
+
+
+def test_the_only_pod_of_the_files_may_be_of_a_gang(tmp_path, capsys):
+    dump, gang = tmp_path / "dump.json", tmp_path / "gang.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*NODES[:2], GANG]}))
+    gang.write_text(json.dumps(member("g-0")))
+    main.run(["explain", str(dump), "--apply", str(gang), "-o", "json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["group"], answer["min_member"], answer["members"]) == ("default/g", 3, 1)

@@ -34,9 +34,14 @@ from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, Rele
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.stored_configuration import PREFIXES, stored_configuration
 from fairlead.whatif.configuration.user_plugin import UserPlugins
-from fairlead.whatif.explain.group import explain_group_of, group_explanation_json, is_about_group
+from fairlead.whatif.explain.group import (
+    ExplainedGroup,
+    explain_group_of,
+    group_explanation_json,
+    is_about_group,
+)
 from fairlead.whatif.explain.pod import Explanation, explain_new_pod, explain_pod, explanation_json
-from fairlead.whatif.explain.target import explain_object, new_pod_to_explain
+from fairlead.whatif.explain.target import explain_object, group_to_explain, new_pod_to_explain
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.start_time import StartTimes
@@ -136,6 +141,11 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
                 "times here; fairlead whatif estimates those of new pods"
             )
             raise InputError(_starts_option(request), problem)
+        batch = BatchOptions(*request.batch)
+        gang = group_to_explain(snapshot, request.apply, target, scheduler, batch)
+        if gang is not None:
+            _print_unreadable(snapshot)
+            return _print_group(explain_group_of(*gang, scheduler, batch), releases, output)
         cluster, new = new_pod_to_explain(snapshot, request.apply, target)
         explanation = explain_new_pod(cluster, new, scheduler)
         _print_unreadable(snapshot)
@@ -153,18 +163,10 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
         explanation = explain_pod(snapshot, target, scheduler)
         own = starts and starts.of([f"pod/{explanation.pod}"])
         return _print_pod(explanation, releases, output, all_nodes=all_nodes, starts=own)
-    _refuse_markdown(output)
     group = explain_group_of(snapshot, target, scheduler, batch)
     title = group.found.title
     own = starts and starts.of([f"podgroup/{title}", title[:1].lower() + title[1:]])
-    if output == "json":
-        found = start_times_json(own) if own else {}
-        _print_json({**group_explanation_json(group), **releases.as_json(), **found})
-    else:
-        _print_releases(releases)
-        print_group(group, stdout_console())
-        _print_starts(own)
-    return exit_code.SUCCESS
+    return _print_group(group, releases, output, own)
 
 
 def _starts(request: ExplainRequest, snapshot: Snapshot, release: Release) -> StartTimes | None:
@@ -251,6 +253,23 @@ def _print_pod(
         return exit_code.SUCCESS
     _print_releases(releases)
     print_explanation(explanation, stdout_console(), all_nodes=all_nodes)
+    _print_starts(starts)
+    return exit_code.SUCCESS
+
+
+def _print_group(
+    group: ExplainedGroup,
+    releases: Releases,
+    output: AnswerFormat,
+    starts: StartTimes | None = None,
+) -> int:
+    _refuse_markdown(output)
+    if output == "json":
+        found = start_times_json(starts) if starts else {}
+        _print_json({**group_explanation_json(group), **releases.as_json(), **found})
+        return exit_code.SUCCESS
+    _print_releases(releases)
+    print_group(group, stdout_console())
     _print_starts(starts)
     return exit_code.SUCCESS
 
