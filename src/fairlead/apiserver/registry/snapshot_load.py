@@ -16,6 +16,7 @@ upstream: client-go lists every kind in the order of its keys
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -158,8 +159,7 @@ def load(
     for name, manifest in SYSTEM_CLASSES.items():
         if name not in present and storage.find(PRIORITY_CLASS, "", name) is None:
             loaded.append(_LoadedJson(*as_stored(manifest, now, ids, registry)))
-    loaded.sort(key=_arrival)
-    _refuse_duplicates(storage, loaded)
+    loaded = _in_listing_order(storage, loaded)
     newest = _give_versions(loaded, storage.version)
     others = [entry for entry in loaded if entry.kind is not POD]
     pods = [entry for entry in loaded if entry.kind is POD]
@@ -205,22 +205,30 @@ def located(kind: Kind, obj: Json) -> Json:
     return {**obj, "metadata": {key: meta[key] for key in meta if key != "namespace"}}
 
 
-def _arrival(entry: Loaded) -> tuple[Any, ...]:
-    kind = entry.kind
-    return kind is POD, _RANK.get(kind.resource, len(_RANK)), kind.resource, entry.key
+def _in_listing_order(storage: Storage, loaded: Iterable[Loaded]) -> list[Loaded]:
+    """Return `loaded` sorted by kind, namespace and name; pods come last.
 
-
-def _refuse_duplicates(storage: Storage, loaded: Iterable[Loaded]) -> None:
-    """Refuse objects that have the same kind, namespace and name. Raises ApiError.
-
-    `loaded` is sorted, so such objects are adjacent.
+    Raises ApiError if two objects have the same kind, namespace and name, or if `storage` has one.
     """
-    before: tuple[str, Key] | None = None
-    for entry in loaded:
-        kind, key = entry.kind, entry.key
-        if (kind.resource, key) == before or storage.find(kind, *key):
-            raise invalid(kind, *key, (duplicate("metadata.name", key[1]),))
-        before = kind.resource, key
+    by_kind: dict[str, list[tuple[Key, int, Loaded]]] = defaultdict(list)
+    for number, entry in enumerate(loaded):
+        by_kind[entry.kind.resource].append((entry.key, number, entry))
+    present = {kind.resource for kind in storage.kinds()}
+    found: list[Loaded] = []
+    for resource in sorted(by_kind, key=_rank):
+        entries = by_kind[resource]
+        entries.sort()  # by key; the number is unique, so objects are never compared
+        before: Key | None = None
+        for key, _, entry in entries:
+            if key == before or (resource in present and storage.find(entry.kind, *key)):
+                raise invalid(entry.kind, *key, (duplicate("metadata.name", key[1]),))
+            before = key
+            found.append(entry)
+    return found
+
+
+def _rank(resource: str) -> tuple[bool, int, str]:
+    return resource == POD.resource, _RANK.get(resource, len(_RANK)), resource
 
 
 def _give_versions(loaded: Iterable[Loaded], version: int) -> int:

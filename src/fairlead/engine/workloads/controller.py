@@ -113,8 +113,8 @@ class Workloads:
                 return self._see(one, now)
             case ObjectDeleted(one):
                 return self._forget(one, now)
-            case ObjectsLoaded(objects):
-                return self._load(objects, now)
+            case ObjectsLoaded():
+                return self._load(stimulus, now)
             case CommandSucceeded(CreateObject() as command):
                 return self._see_creation(command.target, now)
             case CommandSucceeded(PatchStatus(target)):
@@ -248,29 +248,29 @@ class Workloads:
 
     # --- a snapshot ----------------------------------------------------------------------------
 
-    def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
+    def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
         """Store all objects, then run all rules in the order in which owners were first seen."""
-        self._load_pods(objects)
-        commands = _missing_priority_classes(objects)
-        commands += self._learn_owners(objects)
+        others = [one for one in loaded.objects if not isinstance(one, Pod)]
+        self._load_pods(others, loaded.pods)
+        commands = _missing_priority_classes(others, loaded.pods)
+        commands += self._learn_owners(others)
         commands += self._rollouts.load(now)
         for key in list(self._pod_sets.sets):
             self._pod_sets.replace_terminating_pods(key)
             commands += self._pod_sets.reconcile(key, None, now)
         return commands
 
-    def _load_pods(self, objects: Sequence[ApiObject]) -> None:
+    def _load_pods(self, others: Sequence[ApiObject], pods: Sequence[Pod]) -> None:
         """Store nodes, pods and revisions, and index the pods by their owner references."""
-        for one in objects:
+        for one in others:
             if is_owner(one):
                 self._introduce(one)
-        for one in objects:
+        for one in others:
             if isinstance(one, Node):
                 self._nodes[one.metadata.name] = one
-            elif isinstance(one, Pod):
-                self._pod_sets.load_pod(one)
             elif isinstance(one, ControllerRevision):
                 self._histories.see(one)
+        self._pod_sets.load_pods(pods)
 
     def _learn_owners(self, objects: Sequence[ApiObject]) -> list[Command]:
         """Store the owners, Deployments first; return events about unusable templates."""
@@ -341,10 +341,9 @@ class Workloads:
         return []
 
 
-def _missing_priority_classes(objects: Sequence[ApiObject]) -> list[Command]:
+def _missing_priority_classes(others: Sequence[ApiObject], pods: Sequence[Pod]) -> list[Command]:
     """Return creations of the priority classes that pods use and the snapshot lacks."""
-    pods = (one for one in objects if isinstance(one, Pod))
-    known = (one for one in objects if isinstance(one, PriorityClass))
+    known = (one for one in others if isinstance(one, PriorityClass))
     return [CreateObject(manifest) for manifest in missing_classes(pods, known)]
 
 

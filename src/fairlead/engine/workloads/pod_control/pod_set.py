@@ -172,6 +172,18 @@ class PodSet:
         self._activate(pod)
         return True
 
+    def load(self, pod: Pod, slot: str) -> None:
+        """Store a pod of a snapshot, as `put` does, but faster."""
+        name = pod.metadata.name
+        has_expectations = self.creations_expected or self.deletions_expected
+        is_usual = self.ended is None and not has_expectations and name not in self.pods
+        if not is_usual or pod_state(pod) is not PodState.ACTIVE:
+            self.put(pod, slot)
+            return
+        self.pods[name] = pod
+        self.by_slot.setdefault(slot, {})[name] = None
+        self._activate(pod)
+
     def put(self, pod: Pod, slot: str) -> PodState | None:
         """Store the newest version of `pod`; return its previous state, None for a new pod."""
         name = pod.metadata.name

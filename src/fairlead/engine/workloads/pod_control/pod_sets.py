@@ -9,10 +9,10 @@ changes of the same instant are handled.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from fairlead.api.objects import OwnerReference, Pod
+from fairlead.api.objects import ObjectMeta, OwnerReference, Pod
 from fairlead.api.pods.facts import controller_of, is_static
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
 from fairlead.engine.core.instant import Instant
@@ -122,10 +122,23 @@ class PodSets:
 
     # --- pods ----------------------------------------------------------------------------------
 
-    def load_pod(self, pod: Pod) -> PodState | None:
-        """Store `pod` without running a rule; return its previous state."""
-        pods = self._set_of(pod)
-        return pods.put(pod, self.rules[pods.key].slot_of(pod)) if pods is not None else None
+    def load_pods(self, pods: Iterable[Pod]) -> None:
+        """Store `pods` without running a rule."""
+        like: ObjectMeta | None = None
+        found: PodSet | None = None
+        for pod in pods:
+            meta = pod.metadata
+            # Most pods are loaded next to a pod with the same owner.
+            if (
+                like is None
+                or like.owner_references is not meta.owner_references
+                or like.annotations is not meta.annotations
+                or like.namespace != meta.namespace
+            ):
+                like, found = meta, self._set_of(pod)
+            if found is not None:
+                self._set_keys[pod.key] = found.key
+                found.load(pod, self.rules[found.key].slot_of(pod))
 
     def see(self, pod: Pod, now: Instant) -> list[Command]:
         """Store the newest version of `pod`; if its state has changed, run its owner's rule."""

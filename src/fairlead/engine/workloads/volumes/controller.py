@@ -18,7 +18,6 @@ upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncClaim, sy
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from fairlead.api.objects import (
@@ -28,6 +27,7 @@ from fairlead.api.objects import (
     Pod,
     StorageClass,
 )
+from fairlead.api.pods.volumes import is_claimed
 from fairlead.engine.core.command import (
     Command,
     CreateObject,
@@ -122,8 +122,8 @@ class Volumes:
                 elif isinstance(one, PersistentVolume):
                     commands += self._sync_claim_of(one, now)
                 return commands
-            case ObjectsLoaded(objects):
-                return self._load(objects, now)
+            case ObjectsLoaded():
+                return self._load(stimulus, now)
             case CommandSucceeded(command):
                 return self._answered(command, now, failed=False)
             case CommandFailed(command):
@@ -171,15 +171,16 @@ class Volumes:
         if kind == "PersistentVolumeClaim" and is_creation and self._creator.see_refusal(key):
             self._claim_timers.add(due, key)
 
-    def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
+    def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
         """Store all of `objects` before any of them is synced.
 
         If the dump may be incomplete, create the missing claims, and do not sync volumes that were
         bound to a missing claim.
         """
+        objects: list[ApiObject] = [one for one in loaded.objects if not isinstance(one, Pod)]
         for one in objects:
-            if not isinstance(one, Pod):
-                self._see(one)
+            self._see(one)
+        objects.extend(one for one in loaded.pods if any(map(is_claimed, one.spec.volumes)))
         commands: list[Command] = []
         if not self._is_complete:
             commands += self._creator.missing_claims(objects)

@@ -93,7 +93,8 @@ class OutageRecorder:
     _counts: dict[str, dict[NodeState, int]] = field(default_factory=dict)
     _on_node: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     _keys: dict[str, str] = field(default_factory=dict)  # {uid: pod key}, including deleted pods
-    _by_key: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    # {pod key: uids}, of existing pods; None until a node fails, because most runs never need it
+    _by_key: dict[str, dict[str, None]] | None = None
     _tally: dict[AffectedPodState, int] = field(
         default_factory=lambda: dict.fromkeys(AffectedPodState, 0)
     )
@@ -216,6 +217,10 @@ class OutageRecorder:
 
     def incarnations(self, key: str) -> list[Pod]:
         """Return the existing pods with the key `key`, oldest first."""
+        if self._by_key is None:
+            self._by_key = {}
+            for uid, pod in self.pods.items():
+                self._by_key.setdefault(original_key(pod), {})[uid] = None
         return [self.pods[uid] for uid in self._by_key.get(key, ())]
 
     def _record_failure(self, name: str, state: NodeState) -> None:
@@ -264,7 +269,8 @@ class OutageRecorder:
         key = original_key(pod)
         if before is None or before.spec.node_name != node:
             self._keys[uid] = key
-            self._by_key[key][uid] = None
+            if self._by_key is not None:
+                self._by_key.setdefault(key, {})[uid] = None
             if node:
                 self._on_node[node][uid] = None
         self.pods[uid] = pod
@@ -272,8 +278,10 @@ class OutageRecorder:
             return
         if node and not self._is_serving.get(node, True):
             self._mark_affected(pod)
-        self._update(key)
-        self._sample_pods()
+        if self.affected:
+            self._update(key)
+        if self._is_sample_due:
+            self._sample_pods()
 
     def replace_pod(self, pod: Pod, now: Instant) -> None:
         """Record a new version of an existing pod whose node and state have not changed."""
@@ -284,6 +292,8 @@ class OutageRecorder:
         uid = pod.metadata.uid
         self.pods.pop(uid, None)
         self._on_node.get(pod.spec.node_name, {}).pop(uid, None)
+        if self._by_key is None:
+            return
         incarnations = self._by_key.get(original_key(pod), {})
         incarnations.pop(uid, None)
         if not incarnations:

@@ -24,6 +24,32 @@ from fairlead.whatif.run.recorders.pod_count_recorder import PENDING, RUNNING
 OVER: Final = ""
 
 
+class OwnerFacts:
+    """What an outcome shows of a pod's owner: the workload, its revision, whether it is a node."""
+
+    __slots__ = ("_metadata", "belongs_to_node", "owner", "revision")
+
+    def __init__(self, pod: Pod) -> None:
+        """Find the facts for `pod`."""
+        self._metadata = pod.metadata
+        self.owner = workload_of(pod)
+        self.revision = revision_of(pod)
+        self.belongs_to_node = is_daemon_pod(pod) or is_static(pod)
+
+    def has_owner_of(self, pod: Pod) -> bool:
+        """Return whether `pod` shares all parts on which the facts depend; so it has the same."""
+        mine, their = self._metadata, pod.metadata
+        return (
+            mine.owner_references is their.owner_references
+            and bool(their.owner_references)
+            and their.owner_references[0].controller is True
+            and their.owner_references[0].kind != "Node"  # a mirror pod is its own workload
+            and mine.labels is their.labels
+            and mine.annotations is their.annotations
+            and mine.namespace == their.namespace
+        )
+
+
 @dataclass(slots=True)
 class PodTrack:
     """One incarnation of a pod; `end` is its `new_end`, None until it is needed."""
@@ -37,8 +63,11 @@ class PodTrack:
     is_initial: bool = False
     end: PodEnd | None = None
 
-    def new_end(self, requests: Mapping[str, int]) -> PodEnd:
-        """Return the pod as the outcome of a run shows it; `requests` are its requests."""
+    def new_end(self, requests: Mapping[str, int], facts: OwnerFacts) -> PodEnd:
+        """Return the pod as the outcome of a run shows it; `requests` are its requests.
+
+        `facts` were found for this pod, or for a pod that has the same (`has_owner_of`).
+        """
         pod = self.pod
         return PodEnd(
             namespace=pod.metadata.namespace,
@@ -53,9 +82,9 @@ class PodTrack:
             started_at=self.started_at,
             is_initial=self.is_initial,
             is_terminating=is_terminating(pod),
-            owner=workload_of(pod),
-            revision=revision_of(pod),
-            belongs_to_node=is_daemon_pod(pod) or is_static(pod),
+            owner=facts.owner,
+            revision=facts.revision,
+            belongs_to_node=facts.belongs_to_node,
         )
 
 

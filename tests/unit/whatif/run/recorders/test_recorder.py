@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace as changed
+
+from fairlead.api.objects import OwnerReference
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.reporter import PodPreempting
+from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.testing.builders import make_node, make_pod
 from fairlead.whatif.run.recorders.recorder import Recorder
 
 
@@ -31,3 +38,51 @@ def test_a_victim_that_terminates_already_is_counted_once():
         ("low", "ns/first"),
         ("other", "ns/second"),
     ]
+
+
+class OneByOne(Recorder):
+    """Records each pod of a snapshot as a pod that is new."""
+
+    def _load_pod(self, pod):
+        self._record_pod(pod)
+
+    def _end_of(self, track):
+        self._like = None  # nothing is copied from the pod before
+        return super()._end_of(track)
+
+
+OWNERS = [
+    (OwnerReference(api_version="v1", kind=kind, name=name, uid=name, controller=True),)
+    for kind, name in (("ReplicaSet", "web-1"), ("Node", "a"), ("DaemonSet", "log"))
+]
+
+
+def loaded_pod(name, node, phase, owners, *, ends):
+    """A pod that shares the parts of its metadata with others."""
+    found = make_pod(name, node=node, status={"phase": phase}, terminating=ends, labels=LABELS)
+    meta = changed(found.metadata, owner_references=owners, labels=LABELS, annotations=NOTHING)
+    return changed(found, metadata=meta)
+
+
+LABELS = {"pod-template-hash": "1"}
+NOTHING: dict[str, str] = {}
+pods = st.builds(
+    loaded_pod,
+    st.sampled_from(("p", "q", "r", "s")),
+    st.sampled_from(("a", "b", "absent", "")),
+    st.sampled_from(("Running", "Pending", "Failed")),
+    st.sampled_from(((), *OWNERS)),
+    ends=st.booleans(),
+)
+
+
+@given(st.lists(pods, max_size=6))
+def test_a_snapshot_is_recorded_as_its_pods_one_by_one(found):
+    runs = [Recorder(now=10**18), OneByOne(now=10**18)]
+    for run in runs:
+        run.observe(ObjectsLoaded([make_node("a"), make_node("b"), *found]), 10**18)
+    results = [
+        (run.all_pods(), list(run.ends().items()), run.counts, run.waits(0), run.history)
+        for run in runs
+    ]
+    assert results[0] == results[1]
