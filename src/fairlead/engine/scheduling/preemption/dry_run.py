@@ -41,7 +41,7 @@ from fairlead.engine.core.status import Code, Status
 from fairlead.engine.framework.candidate import Candidate, CandidateRule
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.feasibility import Feasibility
-from fairlead.engine.framework.interface import Rows
+from fairlead.engine.framework.interface import Mask, Rows
 from fairlead.engine.framework.plan.plan_cache import PlanCache, filters_beyond_the_node
 from fairlead.engine.framework.plan.shape_plan import ShapePlan
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
@@ -56,6 +56,7 @@ from fairlead.engine.scheduling.preemption.cluster_verdicts import (
 )
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.engine.scheduling.preemption.victim_columns import (
+    NO_POD,
     VictimColumns,
     can_rate,
     guarded_rows,
@@ -72,7 +73,6 @@ from fairlead.engine.state.pod_info import PodInfo
 
 # Filters that look beyond the node, but only at pods, nodes and related objects.
 _OF_PODS: Final = (InterPodAffinity, PodTopologySpread)
-_NO_PODS: Final = 1 << 62  # higher than every priority
 _KEPT_MIN: Final = 32
 _NODES_TIMES_KEPT_MAX: Final = 400_000  # a result takes about 300 bytes if it has victims
 # On fewer nodes, evaluating them one by one is faster.
@@ -120,9 +120,13 @@ class _CachedAnswers:
 
 
 class _LowestPriorities:
-    """The lowest priority of the pods on each node; recomputed for changed nodes."""
+    """The lowest priority of the pods on each node; recomputed for changed nodes.
 
-    def __init__(self) -> None:
+    At first, and after too many changes, the priorities are those in `victims`.
+    """
+
+    def __init__(self, victims: VictimColumns) -> None:
+        self._victims = victims
         self._column: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._nodes = self._pods = 0
 
@@ -131,15 +135,26 @@ class _LowestPriorities:
         nodes, pods = table.node_log.since(self._nodes), table.pod_log.since(self._pods)
         rows: Iterable[int]
         if nodes is None or pods is None or len(self._column) != table.capacity:
-            self._column = np.full(table.capacity, _NO_PODS, np.int64)
-            rows = np.flatnonzero(table.alive).tolist()
+            rows = self._start(table)
         else:
             rows = {row for row in (*nodes, *pods) if table.alive[row]}
         for row in rows:
             others = table.at(row).pods.values()
-            self._column[row] = min([other.priority for other in others], default=_NO_PODS)
+            self._column[row] = min([other.priority for other in others], default=NO_POD)
         self._nodes, self._pods = table.node_log.position, table.pod_log.position
         return self._column < priority
+
+    def _start(self, table: NodeTable) -> list[int]:
+        """Read all priorities from columns; return the rows of which they must be read one by one.
+
+        A first preemption needs the same columns a moment later.
+        """
+        if table.count >= _COLUMNS_FROM and self._victims.refresh():
+            self._column = self._victims.lowest_priorities()
+            return []
+        self._column = np.full(table.capacity, NO_POD, np.int64)
+        found: list[int] = np.flatnonzero(table.alive).tolist()
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +180,8 @@ class DryRuns:
         self._plans = plans
         self._policy = policy
         self._kept: dict[Hashable, _CachedAnswers] = {}
-        self._lowest = _LowestPriorities()
         self._victims = VictimColumns(plans.framework.cluster.table)
+        self._lowest = _LowestPriorities(self._victims)
 
     def dry_run_preemption(
         self,
@@ -335,9 +350,9 @@ class DryRuns:
         judged, at = rows[~apart], at[~apart]
         codes, needs_trial = verdicts.judge(pod, found, judged)
         # A nominated pod may take the room of a node that has room now.
-        has_room = (plan.codes[at] == 0) & ~np.isin(judged, self._nominated_rows())
+        has_room = (plan.codes[at] == 0) & ~self._has_nomination()[judged]
         needs_trial |= has_room & (codes == 0)  # the pod would fit, so something else rejected it
-        for code in np.unique(codes[has_room & ~needs_trial]).tolist():
+        for code in _distinct(codes[has_room & ~needs_trial]):
             columns.refuse(judged[has_room & ~needs_trial & (codes == code)], plan.statuses[code])
         short = ~has_room & ~needs_trial
         self._combine(verdicts.fit, run, judged[short], codes[short])
@@ -355,11 +370,11 @@ class DryRuns:
         fits = by_sums.is_candidate[rows] | (errors[by_sums.refusals[rows]] & (codes != 0))
         accepted = rows[fits & (codes == 0)]
         columns.put_costs(accepted, by_sums.costs[:, accepted])
-        for code in np.unique(codes[fits & (codes != 0)]).tolist():
+        for code in _distinct(codes[fits & (codes != 0)]):
             columns.refuse(rows[fits & (codes == code)], found.plan.statuses[code])
         short = rows[~fits]
         refusals = by_sums.refusals[short]
-        for refusal in np.unique(refusals).tolist():
+        for refusal in _distinct(refusals):
             columns.refuse(short[refusals == refusal], by_sums.statuses[refusal])
 
     def _own_node(self, pod: PodInfo) -> NodeInfo | None:
@@ -367,18 +382,20 @@ class DryRuns:
         framework = self._plans.framework
         return framework.cluster.table.find(framework.nominator.node_of(pod.uid))
 
-    def _nominated_rows(self) -> list[int]:
-        """Return the rows of the nodes to which pods are nominated."""
-        framework = self._plans.framework
-        nodes = (framework.cluster.table.find(name) for name in framework.nominator.nodes())
-        return [node.row for node in nodes if node is not None]
+    def _has_nomination(self) -> Mask:
+        """Return, for each row, whether pods are nominated to the node."""
+        table, nominator = self._plans.framework.cluster.table, self._plans.framework.nominator
+        found = np.zeros(table.capacity, np.bool_)
+        nodes = (table.find(name) for name in nominator.nodes())
+        found[[node.row for node in nodes if node is not None]] = True
+        return found
 
     def _ask_columns(self, fit: NodeResourcesFit, run: _Run, rows: Rows) -> Rows:
         """Evaluate `rows` over columns; return the rows that must be evaluated one by one."""
         cluster, columns, plan = self._plans.framework.cluster, run.columns, run.found.plan
         apart = guarded_rows(cluster.table, cluster.budgets())[rows]
         apart |= plan.static.codes[_positions(plan, rows)] != 0
-        apart |= np.isin(rows, self._nominated_rows())
+        apart |= self._has_nomination()[rows]
         together = rows[~apart]
         if len(together) < _COLUMNS_FROM or not self._victims.refresh():
             return rows
@@ -403,6 +420,11 @@ class DryRuns:
             return select_victims_on_node(framework, found.state, pod, node, budgets, self._policy)
         rivals = framework.nominator.competing_pods_on(node.name, pod)
         return select_victims_by_resources(fit, pod, node, rivals, budgets, self._policy)
+
+
+def _distinct(codes: Codes) -> list[int]:
+    """Return the distinct codes, ascending; `np.unique` would import a large module."""
+    return np.flatnonzero(np.bincount(codes)).tolist() if len(codes) else []
 
 
 def _positions(plan: ShapePlan, rows: Rows) -> Rows:
