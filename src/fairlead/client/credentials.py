@@ -48,11 +48,20 @@ class Credentials:
         self._file_token = ""
         self._file_read_at = -TOKEN_FILE_SECONDS
         self._credential: Credential | None = None
+        self._headers: tuple[str, list[tuple[str, str]]] | None = None  # with their token
 
     def headers(self) -> list[tuple[str, str]]:
-        """Return the headers that authenticate the next request. Raises ConnectionConfigError."""
-        config, headers = self._config, _impersonate(self._config.impersonation)
+        """Return the headers that authenticate the next request; callers must not change the list.
+
+        The list is the same until the token changes. Raises ConnectionConfigError.
+        """
         token = self._token()
+        if self._headers is None or token != self._headers[0]:
+            self._headers = token, self._headers_with(token)
+        return self._headers[1]
+
+    def _headers_with(self, token: str) -> list[tuple[str, str]]:
+        config, headers = self._config, _impersonate(self._config.impersonation)
         if token:
             headers.append(("Authorization", f"Bearer {token}"))
         elif config.username:

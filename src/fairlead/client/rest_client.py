@@ -271,7 +271,7 @@ class RestClient:
     def _write_head(self, pool: HttpPool, content_type: str) -> bytes:
         headers = self._credentials.headers()
         known = self._heads.get(content_type)
-        if known is None or known[0] != headers:
+        if known is None or known[0] is not headers:
             common = [("User-Agent", USER_AGENT), ("Accept", "application/json")]
             lines = pool.head([*common, *headers, ("Content-Type", content_type)])
             known = self._heads[content_type] = headers, lines

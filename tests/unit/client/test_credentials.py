@@ -54,6 +54,18 @@ def test_a_password_is_sent_as_basic_authorization(credentials):
     ]
 
 
+def test_headers_are_built_once_for_each_token(credentials, clock, tmp_path):
+    file = tmp_path / "token"
+    file.write_text("one")
+    used = credentials(token_file=str(file))
+    first = used.headers()
+    assert used.headers() is first
+    file.write_text("two")
+    clock.now += 61
+    assert used.headers() == [("Authorization", "Bearer two")]
+    assert first == [("Authorization", "Bearer one")]
+
+
 def test_a_user_to_act_as_is_sent_with_groups_and_extra_fields(credentials):
     user = Impersonation("jane", "7", ("a", "b"), {"example.com/Scope": ("x", "y")})
     headers = credentials(token="t", impersonation=user).headers()

@@ -40,7 +40,6 @@ from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manifests_to_apply
-from fairlead.whatif.snapshot.namespace import refuse_absent_namespaces
 from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import Snapshot
@@ -323,6 +322,7 @@ def _apply(collected: _Steps) -> None:
         return
     # Importing the schemas that patches need takes as long as simulating a small cluster.
     from fairlead.whatif.change.kubectl_apply import applied, applied_by_server  # noqa: PLC0415
+    from fairlead.whatif.snapshot.namespace import refuse_absent_namespaces  # noqa: PLC0415
 
     namespace = change.namespace or DEFAULT_NAMESPACE
     documents = [document for path in change.apply for document in read(path)]
