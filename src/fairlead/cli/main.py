@@ -50,7 +50,8 @@ Try:
 
     fairlead simulate scenario.yaml
 
-The kubectl command is the short form; the README lists all kinds that make answers more exact.
+This kubectl command reads the most important kinds. The README lists all kinds that make answers
+more exact.
 """
 
 EPILOGUE: Final = """\

@@ -39,9 +39,9 @@ def bench(
     workload simulates a day in which one of three zones is down for an hour, with API objects,
     controllers and kubelets, and counts the evicted pods. A WhatIf workload runs `fairlead whatif`
     on a generated dump, and includes the time to parse it. The ClusterAutoscaler and Karpenter
-    workloads measure single decisions, and a day of a cluster that grows and shrinks. `first ms` is
-    the CPU time of the first scheduling cycle or batch session, and `p99 ms` is the 99th percentile
-    of the later ones.
+    workloads measure a single decision, or simulate a day in which a cluster grows and shrinks.
+    The column `first ms` shows the CPU time of the first scheduling cycle or batch session. The
+    column `p99 ms` shows the 99th percentile of the CPU times of all later cycles or sessions.
 
     Try:
 

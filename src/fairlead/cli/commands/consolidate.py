@@ -54,7 +54,7 @@ def consolidate(
     changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command applies the rules of
     autoscalers, which check annotations, local storage, pods without a controller, disruption
     budgets, and room on other nodes. For each node that must stay, the answer lists the causes, who
-    owns them, and changes that remove them.
+    owns each cause, and changes that remove the cause.
 
     Try:
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import named
-from fairlead.cli.options.plan import PRESENT_DEFAULTS, PresentOptions
+from fairlead.cli.options.plan import RECORDED_DEFAULTS, RecordedOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def replay(
             "start time count as equal (default: 10s).",
         ),
     ] = "10s",
-    present: PresentOptions = PRESENT_DEFAULTS,
+    present: RecordedOptions = RECORDED_DEFAULTS,
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
@@ -42,14 +42,13 @@ def replay(
 
     FILE is an audit log of kube-apiserver (JSON lines, level Request or RequestResponse) or an
     export of kube-scheduler-simulator. For each recorded binding, Fairlead schedules the pod in the
-    cluster state before the binding, compares its node with the recorded node, and then binds the
-    pod to the recorded node. The answer counts the pods that were placed on a best node, and lists
-    every other pod with the reason. `--config` is the configuration of the recorded scheduler
-    (default: the configuration in the export, else kube-scheduler's defaults).
+    cluster state before the binding, and compares the node that it chooses with the recorded node.
+    Then it binds the pod to the recorded node. The answer counts the pods that were placed on a
+    best node, and lists every other pod with the reason.
 
-    FILE can also be a SimKube trace or the pod table of openb. They record when pods started, but
-    not on which node. Fairlead simulates these pods on the nodes of `--snapshot` and compares the
-    start times.
+    FILE can also be a SimKube trace or the pod table of openb. These files record when pods
+    started, but not on which node. Fairlead simulates the pods on the nodes of `--snapshot`, and
+    compares the simulated start times with the recorded start times.
 
     Try:
 
@@ -88,7 +87,7 @@ def _replayed_placements(
     source: str,
     data: bytes,
     snapshot: str | None,
-    present: PresentOptions,
+    present: RecordedOptions,
     release: ReleaseOptions,
 ) -> TabularAnswer:
     """Return the answer about `data`, a history that contains the node of each placed pod.
@@ -138,7 +137,7 @@ def _replayed_starts(
     file: str,
     data: bytes,
     options: tuple[str | None, DurationNs],
-    present: PresentOptions,
+    present: RecordedOptions,
     release: ReleaseOptions,
 ) -> TabularAnswer:
     """Return the answer about `data`, a history that contains only the start times of pods.

@@ -52,8 +52,8 @@ def size(
     effort: Annotated[
         int,
         Parameter(
-            help="How long to search for something cheaper: in all, at most N scheduling cycles "
-            "times the number of pods. A larger N never makes the answer worse.",
+            help="How long to search for cheaper nodes: at most N scheduling cycles per pod on "
+            "average. A larger N never makes the answer worse.",
             metavar="N",
             converter=integer,
         ),

@@ -33,16 +33,16 @@ class ConnectionOptions:
         str | None,
         named(
             "FILE",
-            "Use the cluster of this kubeconfig (without it, --context is looked up in the files "
-            "in KUBECONFIG, else in ~/.kube/config).",
+            "Use the cluster of this kubeconfig. With --context alone, the files in KUBECONFIG are "
+            "read, or else ~/.kube/config.",
         ),
     ] = None
     context: Annotated[
         str | None,
         named(
             "NAME",
-            "Use the cluster of this kubeconfig context (without it, --kubeconfig means its "
-            "current context).",
+            "Use the cluster of this kubeconfig context (default: the current context of the "
+            "kubeconfig).",
         ),
     ] = None
     in_cluster: Annotated[

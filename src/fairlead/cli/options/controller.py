@@ -53,7 +53,7 @@ class ControllerOptions:
         str,
         named(
             "RATE",
-            "Number of unready nodes per second that are tainted NoExecute in a zone (default: "
+            "Number of unready nodes of a zone that get NoExecute taints per second (default: "
             "0.1).",
         ),
     ] = ""
@@ -68,7 +68,8 @@ class ControllerOptions:
         str,
         named(
             "SHARE",
-            "Fraction of unready nodes from which a zone is partially unhealthy (default: 0.55).",
+            "A zone is partially unhealthy if at least this fraction of its nodes, and more than "
+            "two nodes, are not ready (default: 0.55).",
         ),
     ] = ""
     large_cluster_size_threshold: Annotated[

@@ -15,7 +15,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,40}")
 
 FAIL_ON: Final = """\
 Exit with status 3 if a displaced pod matches CONDITION, such as priority>=1000, namespace=store,
-name=web-* or labels.app=web. The condition loop holds if pods are displaced repeatedly.
+name=web-* or labels.app=web. The condition 'loop' holds if pods are displaced repeatedly.
 """
 
 

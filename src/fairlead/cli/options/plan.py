@@ -48,3 +48,23 @@ class PresentOptions:
 
 
 PRESENT_DEFAULTS: Final = PresentOptions()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class RecordedOptions(PresentOptions):
+    """The options that describe the scheduler of a recorded history."""
+
+    config: Annotated[
+        str | None,
+        named(
+            "FILE",
+            "KubeSchedulerConfiguration of the recorded scheduler (default: the configuration in "
+            "the export, else kube-scheduler's defaults).",
+        ),
+    ] = None
+    # A recorded history cannot ask extenders, so replay has no such option to show.
+    allow_extenders: Annotated[bool, Parameter(show=False, negative=())] = False
+
+
+RECORDED_DEFAULTS: Final = RecordedOptions()

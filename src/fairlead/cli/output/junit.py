@@ -31,8 +31,8 @@ class JunitSuite:
 def junit_report(suites: Sequence[JunitSuite]) -> bytes:
     """Return a test suite for each answer, with a test case for each condition.
 
-    The test case of a condition that holds fails. A suite without conditions has one test case,
-    which passes, with the verdict as its output.
+    A test case fails if its condition holds. An answer without conditions has one test case, which
+    passes. The output of each suite is the verdict of its answer.
     """
     elements = [_suite(one) for one in suites]
     if len(elements) == 1:

@@ -4,8 +4,8 @@
     2. balance      the strategies for whole nodes and domains, profile by profile
 
 Every strategy sees the whole snapshot; a pod that was evicted before is not evicted again.
-Disruption budgets allow and refuse evictions as the eviction API would at this instant. The
-simulation's scheduler places the replacement pods.
+Disruption budgets allow and refuse evictions as the eviction API would at the time of the run. The
+scheduler of the simulation places the replacement pods.
 
 upstream: pkg/descheduler/descheduler.go:runProfiles
 """

@@ -24,10 +24,11 @@ _Owner = tuple[str, str, str, str]  # (namespace, kind, name, images)
 
 
 def remove_duplicates(evictor: Evictor, args: DuplicatesArgs) -> None:
-    """Evict surplus pods of the same owner and images from nodes that have too many of them.
+    """Evict pods from nodes that have too many pods with the same owner and the same images.
 
-    A node may keep the average number over the nodes where such pods can run, rounded up. Example:
-    five replicas run on one of three possible nodes: two replicas stay, three are evicted.
+    A node may keep the number of such pods divided by the number of nodes where they can run,
+    rounded up. Example: five replicas can run on three nodes, and all of them run on one node. Two
+    replicas stay, and three are evicted.
     """
     total, others = _duplicates(evictor, args)
     for owner, by_node in sorted(others.items()):

@@ -10,7 +10,7 @@ from fairlead.whatif.outcome.run_outcome import BudgetHistory, PdbBreach, RunOut
 
 
 class BudgetResult(StrEnum):
-    """The effects of a run on a budget, from the best to the worst."""
+    """How a run affected a budget. The members are in order, from the best effect to the worst."""
 
     HELD = "held"
     DELAYED = "delayed"

@@ -55,7 +55,7 @@ class RateLine:
         return floor(self.points[-1][1] + _SLACK)
 
     def allowed_at(self, instant: Instant) -> float:
-        """Return the number of taints allowed until `instant`, which is from `first` to `last`."""
+        """Return how many taints the rate allowed until `instant`, between `first` and `last`."""
         following = next((n for n, (at, _) in enumerate(self.points) if at >= instant), -1)
         at, allowed = self.points[following]
         if at == instant or following == 0:

@@ -249,7 +249,7 @@ def _stops(result: FitResult, model: ClusterModel) -> ResultTable:
         ResultColumn("plugin", "refused by", NAME),
         ResultColumn("reason", "because", WORDS),
     )
-    title = f"why the next one fits none of {model.table.count:,} nodes"
+    title = f"why the next pod fits on none of {model.table.count:,} nodes"
     return ResultTable("refusals", title, columns, rows)
 
 

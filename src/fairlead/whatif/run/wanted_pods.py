@@ -25,11 +25,12 @@ _SCALED: Final = {
 def wanted_pods(
     store: Store, pods: Iterable[Pod], workloads: Collection[WorkloadRef]
 ) -> dict[WorkloadRef, int]:
-    """Return the wanted number of pods of each of `workloads`.
+    """Return how many pods each of `workloads` should have.
 
-    For a workload that is not in `store` or has no such number, it is the number of its existing
-    `pods`. This includes DaemonSets, because a simulation without clients does not update their
-    status.
+    The number is the workload's `spec.replicas`. If the workload is not in `store`, or its kind has
+    no replicas, the pods of the workload in `pods` are counted, except finished and terminating
+    pods. The pods of DaemonSets are counted, because a simulation without clients does not update
+    the status of DaemonSets.
     """
     wanted = {ref: desired_pods(store, ref) for ref in workloads}
     counted = {ref for ref, number in wanted.items() if number is None}

@@ -88,7 +88,7 @@ def measures_of(result: Json) -> dict[str, Number | None]:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """The distribution of one measure over the cases; percentiles by nearest rank."""
+    """The distribution of one measure over the cases. Percentiles use the nearest-rank method."""
 
     least: Number
     median: Number

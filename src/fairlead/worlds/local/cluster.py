@@ -76,7 +76,7 @@ class LocalOptions:
     `authority_key` is the CA's private key, "" if the cluster signs no certificates. `without`
     contains the names in PARTS that do not run. `pods_max` limits the number of pods. `release` is
     the Kubernetes version to follow. `logging` wraps a reporter in a reporter that logs decisions.
-    `job_duration` is the run time of Job pods and other finite pods, None for endless pods.
+    `job_duration` is how long pods with restartPolicy Never or OnFailure run, None for forever.
     `limited` are resources that can be used only if a quota covers them. `objects` are the objects
     of another cluster; with them, no new nodes are created.
     """

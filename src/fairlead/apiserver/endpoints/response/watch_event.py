@@ -42,7 +42,7 @@ class ObjectEventEncoder:
         return _line(name, self.renderer.texts.whole(self.kind, obj))
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """Return True: equal encoders encode a change equally."""
+        """Return True, because equal encoders produce the same line for a change."""
         return True
 
 
@@ -57,7 +57,7 @@ class MetadataEventEncoder:
         return _line(name, encode(partial(self.media_type, value_of(obj))))
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """Return True: equal encoders encode a change equally."""
+        """Return True, because equal encoders produce the same line for a change."""
         return True
 
 
@@ -82,5 +82,5 @@ class TableEventEncoder:
         return _line(name, encode(table))
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """Return True: equal encoders encode a change equally."""
+        """Return True, because equal encoders produce the same line for a change."""
         return True

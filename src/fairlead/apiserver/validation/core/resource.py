@@ -165,7 +165,7 @@ def check_within_limits(field: str, requirements: ResourceRequirements) -> Cause
 
 
 def check_resource_name(field: str, name: str) -> Causes:
-    """Yield the errors that a resource name can have in any context."""
+    """Yield the errors of a resource name by the rules that apply in every context."""
     # upstream: validateResourceName there
     problems = label_key_problems(name)
     for problem in problems:

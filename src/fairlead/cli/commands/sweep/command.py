@@ -50,7 +50,7 @@ def sweep(
         str,
         named(
             "MEASURE",
-            "Measure that ranks the cases: the case with its largest value is the worst. "
+            "Measure that ranks the cases. The worst case has the largest value of this measure. "
             "docs/sweep.md lists the measures (default: pending).",
         ),
     ] = "pending",

@@ -14,7 +14,7 @@ from fairlead.cli.options.provision_time import ProvisionTimes
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 WITHOUT_HELP: Final = (
-    "Do not run these components, separated by commas, so that you can run your own instead: "
+    "Components that the cluster does not run, separated by commas, so that you can run your own: "
     "kubelet, workloads, volumes, provisioner, disruption, node-lifecycle, scheduler, metrics."
 )
 HOST_HELP: Final = (

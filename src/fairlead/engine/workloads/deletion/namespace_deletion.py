@@ -106,7 +106,7 @@ class NamespaceDeletion:
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return deletions of the pods of all namespaces that are due."""
+        """Return a command that deletes all pods, for each namespace whose deletion is due."""
         commands: list[Command] = []
         for name in self._timers.pop_due(now):
             if self._due.get(name, now + 1) <= now:

@@ -24,9 +24,10 @@ NO_FAILURE: Final = "needs --fail-zone, --fail-node, --fail-fraction or --flap"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failures:
-    """Nodes and their failure; `how` is a kubelet behaviour, `at` and `lasts` are durations.
+    """The nodes that fail in a what-if, and how, when and for how long they fail.
 
-    `at` is the time from the change to the failure.
+    `how` names the behaviour of the failed kubelets. `at` is the time from the change to the
+    failure, and `lasts` is the duration of the failure. Both are texts such as `10m`.
     """
 
     fail_zone: tuple[str, ...] = ()

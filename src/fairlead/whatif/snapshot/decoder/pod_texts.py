@@ -78,9 +78,9 @@ class PodTemplate:
         return has_marks(msgspec.json.encode(without))  # a marker is the key of a map
 
     def with_strings(self, strings: Sequence[str]) -> tuple[Pod, set[str]]:
-        """Return (view, timestamps) of the text with these `strings`.
+        """Return (view, timestamps) of the pod whose text has `strings` in the placeholders.
 
-        Only the newest of the timestamps that all pods share is returned.
+        The timestamps are those in `strings`, and the newest of those that all pods share.
         """
         times = {strings[number] for number in self._times}
         if self._fixed_time is not None:

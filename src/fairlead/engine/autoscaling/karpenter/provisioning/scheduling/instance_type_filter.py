@@ -49,8 +49,9 @@ def filter_instance_types(
 ) -> Remaining | FilterFailure:
     """Return the types in `options` that satisfy `requirements`, fit `requests`, and are offered.
 
-    The result is (mask of the types, {label: number of values left}) or the failure. The mapping
-    contains the labels whose minValues is not met, which `relaxes_min_values` allows.
+    The result is (mask of the types, {label: number of values left}), or a FilterFailure if no type
+    remains. The mapping contains each label for which the remaining types have fewer values than
+    minValues. Without `relaxes_min_values`, such a label also leads to a FilterFailure.
     """
     met, fits, offered = (
         table.meeting(requirements),
