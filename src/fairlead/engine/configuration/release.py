@@ -28,10 +28,11 @@ from fairlead.engine.configuration.feature_gate import (
 )
 from fairlead.engine.nodelifecycle.profile import PROFILES, VersionProfile, gated
 from fairlead.engine.plugins.registry import GATED
-from fairlead.engine.scheduling.version import DESCRIBED, SchedulerVersion, scheduler_version
+from fairlead.engine.scheduling.version import V1_36, SchedulerVersion
 
 NEWEST: Final = "1.36"
 SELECTABLE: Final = tuple(FEATURE_GATES)
+SCHEDULERS: Final = ("1.19", NEWEST)
 PRIORITY_ADMISSIONS: Final = ("1.21", NEWEST)
 # Without taints for conditions, the scheduler reads conditions itself, as in 1.16.
 CONDITION_PLUGINS: Final = (
@@ -69,7 +70,7 @@ class Release:
     @property
     def scheduler(self) -> SchedulerVersion:
         """The rules of the scheduler in this release."""
-        version = scheduler_version(newest_described(DESCRIBED, self.version))
+        version = _scheduler_version(newest_described(SCHEDULERS, self.version))
         pops = version.backoff.pop_from_backoff and self.is_on(POP_FROM_BACKOFF)
         honors_never = self.is_on(NON_PREEMPTING_PRIORITY)
         by_taints = self.is_on(TAINT_NODES_BY_CONDITION)
@@ -168,6 +169,16 @@ def release_of(version: str = "", gates: Mapping[str, bool] | None = None) -> Re
         known = ", ".join(SELECTABLE)
         raise ConfigurationError("", f"unknown version {name!r}; known: {known}")
     return Release(version=name).with_defaults(gates or {})
+
+
+def _scheduler_version(version: str) -> SchedulerVersion:
+    """Return the scheduler's rules in `version`, which is one of `SCHEDULERS`."""
+    if version == V1_36.version:
+        return V1_36
+    # Few runs follow 1.19, and importing its rules costs every start.
+    from fairlead.engine.scheduling.release_1_19 import V1_19  # noqa: PLC0415
+
+    return V1_19
 
 
 def newest_described(described: Iterable[str], version: str) -> str:

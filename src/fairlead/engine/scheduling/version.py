@@ -60,14 +60,3 @@ class SchedulerVersion:
 
 
 V1_36: Final = SchedulerVersion(version="1.36")
-DESCRIBED: Final = ("1.19", V1_36.version)
-
-
-def scheduler_version(version: str) -> SchedulerVersion:
-    """Return the rules of `version`, which is one of `DESCRIBED`."""
-    if version == V1_36.version:
-        return V1_36
-    # Few runs follow 1.19, and importing its rules costs every start.
-    from fairlead.engine.scheduling.release_1_19 import V1_19  # noqa: PLC0415
-
-    return V1_19
