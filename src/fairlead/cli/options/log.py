@@ -43,13 +43,15 @@ class DecisionLogOptions:
 
         Raises InputError.
         """
-        # Imported only here, because it takes long to import and is rarely needed.
-        from fairlead.worlds.decision_log import LEVELS, DecisionLog
-
+        if self.log_level is None and self.verbosity is None:
+            return None
         if self.log_level is not None and self.verbosity is not None:
             raise InputError("-v", "cannot be combined with --log-level")
         if self.verbosity is not None and self.verbosity < 0:
             raise InputError("-v", "must be 0 or more")
+        # Imported only here, because it takes long to import and is rarely needed.
+        from fairlead.worlds.decision_log import LEVELS, DecisionLog
+
         level = LEVELS[self.log_level] if self.log_level is not None else self.verbosity
         return None if level is None else partial(DecisionLog, write=_write, verbosity=level)
 

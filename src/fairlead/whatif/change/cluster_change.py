@@ -22,7 +22,6 @@ from fairlead.engine.core.command import Command, EvictPod, ObjectRef
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
 from fairlead.whatif.change import commands
-from fairlead.whatif.change.deletion import deleted_with
 from fairlead.whatif.change.descheduled_pod import AS_SCHEDULED, BY_PRIORITY, ORDER_OPTION
 from fairlead.whatif.change.kubectl_drain import (
     DELETE_EMPTY_DIR,
@@ -32,8 +31,6 @@ from fairlead.whatif.change.kubectl_drain import (
     KubectlDrain,
     kubectl_drain,
 )
-from fairlead.whatif.change.new_node import OPTION as ADD_NODES
-from fairlead.whatif.change.new_node import new_nodes
 from fairlead.whatif.change.node_outage.node_failure import Failures, option_duration
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.document import read
@@ -305,6 +302,10 @@ def _rolling(change: ClusterChange) -> RollingDrainOptions | None:
 
 
 def _delete(collected: _Steps) -> None:
+    if not collected.change.delete:
+        return
+    from fairlead.whatif.change.deletion import deleted_with  # noqa: PLC0415 - few ask it
+
     for text in collected.change.delete:
         for target in collected.inventory.select("--delete", text, collected.change.namespace):
             for one in deleted_with("--delete", target, collected.inventory):
@@ -410,7 +411,7 @@ def _model(change: ClusterChange, inventory: Inventory) -> Manifest | None:
     if change.add_nodes is None:
         for option, value in (("--like", change.like), ("--instance-type", change.instance_type)):
             if value:
-                raise InputError(option, f"needs {ADD_NODES}")
+                raise InputError(option, "needs --add-nodes")
     return inventory.find("--like", f"node/{change.like}") if change.like else None
 
 
@@ -429,9 +430,11 @@ def _add_nodes(collected: _Steps, model: Manifest | None, templates: Sequence[Js
     count, start = collected.change.add_nodes, collected.start
     if count is None:
         return
+    from fairlead.whatif.change.new_node import OPTION, new_nodes  # noqa: PLC0415 - few ask it
+
     for new in new_nodes(count, model, templates, collected.inventory, start):
         collected.inventory.add(new)
-        collected.add(new.title, ADD_NODES, commands.create(new))
+        collected.add(new.title, OPTION, commands.create(new))
 
 
 def _rank(manifest: Manifest) -> int:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from fairlead.api.json import Json
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.outcome.outage import NodeHistory, NodeSample, OutageOutcome, zone_title
-from fairlead.whatif.outcome.rate_line import RateLine, rate_lines
 from fairlead.whatif.outcome.run_outcome import RunOutcome
+
+if TYPE_CHECKING:
+    from fairlead.whatif.outcome.rate_line import RateLine
 
 
 def outage_json(found: OutageOutcome | None, start: Instant) -> Json | None:
     """Return `found` as JSON, with instants as seconds after `start`; None if no node failed."""
     if found is None:
         return None
+    # Imported only if it is needed: most runs have no failed nodes.
+    from fairlead.whatif.outcome.rate_line import rate_lines  # noqa: PLC0415
+
     return {
         "concerned": found.concerned,
         "evicted": found.evicted,

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fairlead.engine.core.instant import Instant
-from fairlead.whatif.outcome.misconception import misconceptions
 from fairlead.whatif.outcome.outage import (
     AffectedPodState,
     NodeHistory,
@@ -14,7 +13,6 @@ from fairlead.whatif.outcome.outage import (
     OutagePreemption,
 )
 from fairlead.whatif.outcome.run_outcome import PdbBreach, PodEnd, Preempted
-from fairlead.whatif.run.lost_pod import lost_pods
 from fairlead.whatif.run.recorders.outage_recorder import FailedNode, OutageRecorder
 
 
@@ -32,6 +30,10 @@ def outage_outcome(
     """
     if not recorder.failed_nodes:
         return None
+    # Imported only if it is needed: most runs have no failed nodes.
+    from fairlead.whatif.outcome.misconception import misconceptions  # noqa: PLC0415
+    from fairlead.whatif.run.lost_pod import lost_pods  # noqa: PLC0415
+
     affected = recorder.affected.values()
     back = [pod for pod in affected if pod.state is AffectedPodState.UP]
     evictions = sorted(at for node in recorder.failed_nodes.values() for at in node.evictions)

@@ -29,7 +29,6 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.listing import ItemTexts, Listing
 from fairlead.whatif.snapshot.api_refusal import as_input_error
 from fairlead.whatif.snapshot.decoder.newest_timestamp import plausible_instant
-from fairlead.whatif.snapshot.dump_command import dump_command
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 
@@ -109,6 +108,8 @@ def _snapshot(source: str, documents: list[Document], on_read: OnRead = read_sil
 
 def _without_nodes(found: list[Manifest]) -> str:
     """Return the error for a dump without Nodes; it says how to take a complete dump."""
+    from fairlead.whatif.snapshot.dump_command import dump_command  # noqa: PLC0415 - an error only
+
     counts = Counter(manifest.kind.kind for manifest in found)
     contents = ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common(3))
     contained = f"contains {contents}, but no Node" if contents else "contains no Node"
