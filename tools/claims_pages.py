@@ -276,10 +276,10 @@ Every claim has a number and is followed by the lines of the output that show it
 [scenarios](scenarios); run the commands there. `--behave-like` selects the version; without it, the
 same command shows what Kubernetes 1.36 does. `-v 5` logs decisions to standard error.
 
-Some lines are from files that further options write: `--commands FILE` (the commands to the API
-server, as JSON), `--metrics FILE` and `--snapshot FILE` (the objects at the end; here such a line
-begins with `after:`). *Nowhere* means that no line of the output contains the text. A test of this
-project runs every command.
+Some lines come from files that the command writes if you add options: `--commands FILE` (the
+commands to the API server, as JSON), `--metrics FILE` and `--snapshot FILE` (the objects at the
+end). On this page, each line from `--snapshot FILE` begins with `after:`. *Nowhere* means that no
+line of the output contains the text. A test of this project runs every command.
 """
 HEAD: Final = """\
 # From the documents
