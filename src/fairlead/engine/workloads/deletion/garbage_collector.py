@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from fairlead.api.codec import as_json
-from fairlead.api.objects import ApiObject, OwnerReference, Pod, Unstructured
+from fairlead.api.objects import ApiObject, ObjectMeta, OwnerReference, Pod, Unstructured
 from fairlead.engine.core.command import Command, DeleteObject, LookUpOwners, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
@@ -94,6 +94,9 @@ class GarbageCollector:
     # by key of the owner, then by uid of the dependent
     _dependents: dict[str, dict[str, _Dependent]] = field(default_factory=dict)
     _by_uid: dict[str, _Dependent] = field(default_factory=dict)
+    # loaded objects that are not indexed yet: their owner's key by their uid, and the objects by it
+    _loaded: dict[str, str] = field(default_factory=dict)
+    _loaded_of: dict[str, list[ApiObject]] = field(default_factory=dict)
     _waiting: dict[str, ApiObject] = field(default_factory=dict)  # owners in foreground deletion
     # uids of owners that were observed to be deleted
     _gone: dict[str, None] = field(default_factory=dict)
@@ -161,7 +164,7 @@ class GarbageCollector:
     def _examine_again(self, uid: str) -> list[Command]:
         """Return the commands that an object still needs after one of its writes was refused."""
         commands: list[Command] = []
-        dependent = self._by_uid.get(uid)
+        dependent = self._dependent(uid)
         if dependent is not None:
             dependent.is_going = dependent.is_ending
             if self.looks_up_owners:
@@ -192,13 +195,60 @@ class GarbageCollector:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, objects: Iterable[ApiObject]) -> list[Command]:
-        """Index all objects first, then handle deletions in progress."""
+        """Index all objects first, then handle deletions in progress.
+
+        Most objects have one owner. They are only listed by their owner, and indexed as soon as one
+        of the owner's dependents is concerned, all in the order in which they were loaded.
+        """
         ending = []
+        indexed: set[str] = set()  # keys of owners with dependents that are not only listed
         for one in objects:
+            meta = one.metadata
+            if self._is_listed_only(one):
+                key = meta.owner_references[0].uid or _owner_keys(meta)[0]
+                if key not in indexed:
+                    self._loaded[meta.uid] = key
+                    self._loaded_of.setdefault(key, []).append(one)
+                    continue
+            for key in _owner_keys(meta):
+                indexed.add(key)
+                self._file_loaded(key)
             self._file(one)
-            if one.metadata.deletion_timestamp and one.metadata.finalizers:
+            if meta.deletion_timestamp and meta.finalizers:
                 ending.append(one)
         return [command for one in ending for command in self._end(one)]
+
+    def _is_listed_only(self, one: ApiObject) -> bool:
+        """Return whether a loaded object need not be indexed yet."""
+        meta = one.metadata
+        return (
+            len(meta.owner_references) == 1
+            and not meta.deletion_timestamp
+            and not self.looks_up_owners
+            and meta.uid not in self._loaded
+            and meta.uid not in self._by_uid
+        )
+
+    def _file_loaded(self, owner: str) -> None:
+        """Index the loaded dependents of the owner with the key `owner`."""
+        for one in self._loaded_of.pop(owner, ()):
+            meta = one.metadata
+            del self._loaded[meta.uid]
+            known = _Dependent(_ref(one), meta.owner_references, (owner,), meta.finalizers)
+            self._by_uid[meta.uid] = known
+            self._dependents.setdefault(owner, {})[meta.uid] = known
+
+    def _dependent(self, uid: str) -> _Dependent | None:
+        """Return the object with owner references that has this uid; None if there is none."""
+        owner = self._loaded.get(uid)
+        if owner is not None:
+            self._file_loaded(owner)
+        return self._by_uid.get(uid)
+
+    def _dependents_of(self, owner: str) -> dict[str, _Dependent]:
+        """Return the dependents of the owner with this key, by uid."""
+        self._file_loaded(owner)
+        return self._dependents.get(owner, {})
 
     def _see(self, one: ApiObject) -> list[Command]:
         meta = one.metadata
@@ -212,7 +262,7 @@ class GarbageCollector:
         meta = one.metadata
         if self.looks_up_owners:
             self._present[meta.uid] = meta.namespace
-        known = self._by_uid.get(meta.uid)
+        known = self._dependent(meta.uid)
         if known is None:
             if not meta.owner_references:
                 return []
@@ -226,10 +276,9 @@ class GarbageCollector:
         for owner in before:
             self._unfile(owner, meta.uid)
         known.owners = meta.owner_references
-        known.keys = tuple(
-            one.uid or owner_key(one.kind, meta.namespace, one.name, "") for one in known.owners
-        )
+        known.keys = _owner_keys(meta)
         for owner in known.keys:
+            self._file_loaded(owner)
             self._dependents.setdefault(owner, {})[meta.uid] = known
         if self.looks_up_owners and not known.is_going:
             self._unconfirmed[meta.uid] = known
@@ -254,6 +303,7 @@ class GarbageCollector:
         self._waiting.pop(one.metadata.uid, None)
         ref = _ref(one)
         for owner in (ref.uid, owner_key(ref.kind, ref.namespace, ref.name, "")):
+            self._file_loaded(owner)
             dependents = self._dependents.pop(owner, {})
             # objects created for a pod are created after the pod was observed
             if owner == ref.uid and not isinstance(one, Pod):
@@ -278,7 +328,7 @@ class GarbageCollector:
     def _orphan(self, owner: ApiObject) -> list[Command]:
         uid = owner.metadata.uid
         self._orphaning[uid] = owner
-        dependents = self._dependents.get(uid, {}).values()
+        dependents = self._dependents_of(uid).values()
         commands: list[Command] = [_disowned(dependent, uid) for dependent in dependents]
         return [*commands, _without(owner, ORPHAN)]
 
@@ -286,7 +336,7 @@ class GarbageCollector:
         uid = owner.metadata.uid
         is_news = uid not in self._waiting
         self._waiting[uid] = owner
-        dependents = list(self._dependents.get(uid, {}).values())
+        dependents = list(self._dependents_of(uid).values())
         if not any(_blocks(dependent, uid) for dependent in dependents):
             return [_without(owner, FOREGROUND)]
         if not is_news:
@@ -295,7 +345,8 @@ class GarbageCollector:
 
     def _release_owners(self, uid: str) -> list[Command]:
         """Remove the finalizer of the owners that waited only for the deleted dependent `uid`."""
-        dependent = self._by_uid.pop(uid, None)
+        dependent = self._dependent(uid)
+        self._by_uid.pop(uid, None)
         commands: list[Command] = []
         for key in dependent.keys if dependent is not None else ():
             self._unfile(key, uid)
@@ -318,7 +369,7 @@ class GarbageCollector:
 
         If some owners exist, keep only the references to existing owners.
         """
-        dependent = self._by_uid.get(target.uid)
+        dependent = self._dependent(target.uid)
         if dependent is None or dependent.is_going:
             return []
         kept = [as_json(one) for one in dependent.owners if one.uid not in absent]
@@ -343,7 +394,7 @@ class GarbageCollector:
         dependent.is_going = True
         policy = self._policy(dependent, owner)
         deletion = DeleteObject(dependent.ref, why=WHY_OWNER_DELETED, policy=policy)
-        own = self._dependents.get(dependent.ref.uid, {})
+        own = self._dependents_of(dependent.ref.uid)
         if owner in self._waiting and any(uid in self._waiting for uid in own):
             return [_unblocked(dependent), deletion]
         return [deletion]
@@ -352,10 +403,18 @@ class GarbageCollector:
         # upstream: garbagecollector.go:attemptToDeleteItem
         if ORPHAN in dependent.finalizers:
             return "Orphan"
-        has_own = dependent.ref.uid in self._dependents
+        has_own = bool(self._dependents_of(dependent.ref.uid))
         if FOREGROUND in dependent.finalizers or (owner in self._waiting and has_own):
             return "Foreground"
         return "Background"
+
+
+def _owner_keys(meta: ObjectMeta) -> tuple[str, ...]:
+    """Return the keys of the owners of an object: the uid, or a path if the uid is unknown."""
+    return tuple(
+        one.uid or owner_key(one.kind, meta.namespace, one.name, "")
+        for one in meta.owner_references
+    )
 
 
 def _ref(one: ApiObject) -> ObjectRef:
