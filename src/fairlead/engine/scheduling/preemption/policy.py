@@ -18,7 +18,7 @@ from fairlead.engine.framework.preemption.policy import (
     VictimEligibility,
     VictimImportance,
 )
-from fairlead.engine.scheduling.preemption.candidate import importance
+from fairlead.engine.scheduling.preemption.importance import importance
 from fairlead.engine.state.pod_info import PodInfo
 
 PREEMPTED_BY_SCHEDULER: Final = "PreemptionByScheduler"

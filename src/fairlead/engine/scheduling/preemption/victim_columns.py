@@ -37,7 +37,7 @@ from fairlead.engine.framework.candidate import CandidateRule
 from fairlead.engine.framework.interface import Mask, Rows
 from fairlead.engine.framework.preemption.disruption_budget import selects
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
-from fairlead.engine.scheduling.preemption.candidate import importance
+from fairlead.engine.scheduling.preemption.importance import importance
 from fairlead.engine.scheduling.preemption.policy import RULES, PreemptionPolicy
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable

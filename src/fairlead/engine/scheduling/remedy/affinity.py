@@ -17,7 +17,7 @@ from fairlead.api.objects import (
 from fairlead.api.selector import requirement_matches
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.runtime import Framework
-from fairlead.engine.scheduling.preemption.candidate import importance
+from fairlead.engine.scheduling.preemption.importance import importance
 from fairlead.engine.scheduling.remedy.change import RemedyChange, deleting
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo

@@ -12,7 +12,7 @@ from fairlead.api.pods.host_port import ports_conflict
 from fairlead.api.taint import find_untolerated
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.runtime import Framework
-from fairlead.engine.scheduling.preemption.candidate import importance
+from fairlead.engine.scheduling.preemption.importance import importance
 from fairlead.engine.scheduling.remedy.affinity import (
     propose_for_node_affinity,
     propose_for_pod_affinity,

@@ -11,7 +11,7 @@ from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import amount_text, milli_value, whole_value
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.runtime import Framework
-from fairlead.engine.scheduling.preemption.candidate import importance
+from fairlead.engine.scheduling.preemption.importance import importance
 from fairlead.engine.scheduling.remedy.change import RemedyChange, deleting
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
