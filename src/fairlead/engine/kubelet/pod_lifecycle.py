@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from fairlead.api.facts import default_of
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition, is_static, is_terminal, is_terminating
 from fairlead.api.pods.run_duration import RUN_DURATION, run_duration
@@ -34,7 +35,7 @@ from fairlead.engine.kubelet.annotation import (
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
 from fairlead.engine.kubelet.pod_status import says_ready
 
-GRACE_DEFAULT_S: Final = 30
+GRACE_DEFAULT_S: Final[int] = default_of("core.v1.PodSpec", "terminationGracePeriodSeconds")
 STARTABLE_PHASES: Final = ("", "Pending")
 _HEEDED: Final = frozenset((RUN_DURATION, READY_DELAY, STOP_DURATION, USAGE))  # annotations
 

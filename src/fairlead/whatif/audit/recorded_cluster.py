@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fairlead.api.codec import decode
+from fairlead.api.facts import default_of
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import Operation
@@ -45,6 +46,7 @@ from fairlead.worlds.seeded_ids import SeededIds
 
 _VERSION_DIGITS_MAX: Final = 20  # a resourceVersion is a 64-bit number
 _TERMINAL: Final = ("Succeeded", "Failed")
+_GRACE_DEFAULT_S: Final[int] = default_of("core.v1.PodSpec", "terminationGracePeriodSeconds")
 _DELETION: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 # The fields of the metadata that a write leaves as they are.
 _SYSTEM_FIELDS: Final = (
@@ -319,7 +321,7 @@ def _as_deleted(pod: Json, write: AuditedWrite) -> Json:
         }:
             grace = asked
         case _:
-            grace = pod["spec"].get("terminationGracePeriodSeconds", 30)
+            grace = pod["spec"].get("terminationGracePeriodSeconds", _GRACE_DEFAULT_S)
     grace = 1 if grace < 0 else grace
     is_ended = pod.get("status", {}).get("phase") in _TERMINAL
     if not pod["spec"].get("nodeName") or is_ended:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.facts import default_of
 from fairlead.api.objects import OwnerReference, Pod
 from fairlead.api.pods.facts import MIRROR_ANNOTATION, SOURCE_ANNOTATION, SOURCE_API, controller_of
 from fairlead.api.timestamp import parse_timestamp
@@ -14,7 +15,7 @@ from fairlead.engine.core.instant import Instant, seconds
 
 ANNOTATION_PREFIX: Final = "cluster-autoscaler.kubernetes.io/"
 _DAEMON_SET_POD: Final = f"{ANNOTATION_PREFIX}daemonset-pod"
-_DEFAULT_GRACE_S: Final = 30
+_DEFAULT_GRACE_S: Final[int] = default_of("core.v1.PodSpec", "terminationGracePeriodSeconds")
 _EXTRA_GRACE_S: Final = 30
 
 

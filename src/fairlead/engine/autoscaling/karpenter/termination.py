@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from fairlead.api.facts import default_of
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminating
 from fairlead.api.timestamp import parse_duration, parse_timestamp
@@ -24,7 +25,7 @@ from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
 RETRY_NS: Final[DurationNs] = seconds(5)
 _CRITICAL: Final = ("system-cluster-critical", "system-node-critical")
-_DEFAULT_GRACE_S: Final = 30
+_DEFAULT_GRACE_S: Final[int] = default_of("core.v1.PodSpec", "terminationGracePeriodSeconds")
 
 
 @dataclass(frozen=True, slots=True)
