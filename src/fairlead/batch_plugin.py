@@ -8,7 +8,7 @@ and the methods for what it decides:
     class SmallFirst:
         name = "small-first"
 
-        def job_key(self, job: batch_plugin.JobInfo) -> int:
+        def job_order(self, job: batch_plugin.JobInfo) -> int:
             return len(job.tasks)
 """
 

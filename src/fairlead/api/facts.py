@@ -10,6 +10,11 @@ Defaulting, validation and the OpenAPI documents use the same rows. A `+` means 
 types have a marker of that name, so OpenAPI publishes the fact. Facts without a `+` come from
 upstream's defaults.go and validation.go.
 
+Defaults are filled in, and immutable fields are compared, without further code. All other facts are
+checked where the code of the group (`apiserver/validation/<group>`) calls `check_fields` for the
+type, at the place that the error has in upstream's order; some enums are read with `values_of`. If
+the call lists fields, a new bound of another field has no effect until that field is listed.
+
     +enum, enum          allowed values; `enum` is what validation allows if that differs
     +default, default    the value of an absent field, as JSON; `unfilled`: published only
     required             must not be empty; ="..." is the detail of the error

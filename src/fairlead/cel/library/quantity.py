@@ -1,5 +1,8 @@
 """CEL functions for resource quantities.
 
+Texts are parsed by `api.quantity`, as the quantities of API objects are. So `quantity()` accepts
+the same suffixes as the requests of containers.
+
 upstream: apiserver/pkg/cel/library/quantity.go
 """
 

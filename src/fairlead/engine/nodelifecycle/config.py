@@ -33,11 +33,12 @@ class NodeLifecycleConfig:
 
     If `node_monitor_grace_period` is None, the default of the profile applies. If
     `taint_based_evictions` is False, the older mode applies, which deletes pods
-    `pod_eviction_timeout` after their node became not ready. If `enable_taint_manager` is False,
-    pods stay on tainted nodes. `node_eviction_rate` is in nodes per second, for each zone.
-    `secondary_node_eviction_rate` replaces it in partially disrupted zones of more than
-    `large_cluster_size_threshold` nodes; in smaller zones that are partially disrupted, evictions
-    stop (`zone_state.eviction_rate`).
+    `pod_eviction_timeout` after their node became not ready; otherwise this timeout has no effect,
+    and the tolerations of a pod determine how long it stays (`TaintEviction`). If
+    `enable_taint_manager` is False, pods stay on tainted nodes. `node_eviction_rate` is in nodes
+    per second, for each zone. `secondary_node_eviction_rate` replaces it in partially disrupted
+    zones of more than `large_cluster_size_threshold` nodes; in smaller zones that are partially
+    disrupted, evictions stop (`zone_state.eviction_rate`).
 
     Options without an upstream flag:
 
