@@ -3,13 +3,19 @@
 upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods, for all nodes together.
 
 A verdict depends on the pod's shape and priority, on the node, and on the pods nominated to the
-node. It is cached until one of these changes, unless a Filter plugin depends on other nodes. The
-pod's own nominated node is evaluated every time, because the pod's own nomination does not count.
+node. It is cached until one of these changes, unless a Filter plugin depends on other nodes. In
+that case, the verdict of the leading Filters, which depend only on the node and its pods, is
+cached. If they reject a node together with its nominated pods, no later Filter is asked. The pod's
+own nominated node is evaluated every time, because the pod's own nomination does not count.
+
+Example: 400 pods are nominated to 400 full nodes. A pod with anti-affinity to pods of its own
+workload is rejected by NodeResourcesFit on all of them. The next such pod evaluates only the nodes
+whose pods or nominations have changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Final
 
 import numpy as np
@@ -18,11 +24,15 @@ import numpy.typing as npt
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.plan.plan_cache import PlanCache, looks_beyond_the_node
 from fairlead.engine.framework.plan.shape_plan import ShapePlan
+from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.engine.state.pod_info import PodInfo
 
 Codes = npt.NDArray[np.int32]
 _KEPT_MAX: Final = 64
 _NO_NOMINATION: Final = -2
+# Plugins that never fail while they count a nominated pod on its node.
+_COUNTING: Final = (InterPodAffinity, PodTopologySpread)
 
 
 class NominatedVerdicts:
@@ -108,10 +118,10 @@ def with_nominated_verdicts(
     if not nominator:
         return codes
     if looks_beyond_the_node(plan, state):
-        nominated = _no_codes(plan)
-        _evaluate_all(plans, pod, plan, state, nominator.nodes(), nominated)
+        nominated, left = _leading_verdicts(plans, pod, plan, state)
+        _evaluate_all(plans, pod, plan, state, left, nominated)
     else:
-        verdicts = _kept(plans, pod, plan)
+        verdicts = _kept(plans, plan, (pod.shape.id, pod.priority))
         verdicts.refresh(plans, pod, state)
         nominated = verdicts.codes
         own = plan.table.find(nominator.node_of(pod.uid))
@@ -143,8 +153,35 @@ def _evaluate_all(
             nominated[at] = _NO_NOMINATION if code is None else code
 
 
-def _kept(plans: PlanCache, pod: PodInfo, plan: ShapePlan) -> NominatedVerdicts:
-    key = (pod.shape.id, pod.priority)
+def _leading_verdicts(
+    plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState
+) -> tuple[Codes, list[str]]:
+    """Return the rejections by the leading Filters, and the names of the nodes left to evaluate.
+
+    These are all nodes with nominations if a user's plugin may fail before the Filters run.
+    """
+    nominator = plans.framework.nominator
+    if any(type(one) not in _COUNTING for one in plans.framework.moved_pod_trackers(state)):
+        return _no_codes(plan), nominator.nodes()
+    verdicts = _kept(plans, plan, (pod.shape.id, pod.priority, "leading"))
+    verdicts.refresh(plans, pod, _leading_state(plan))
+    codes = verdicts.codes.copy()
+    passing = plan.rows[codes == 0].tolist()
+    left = dict.fromkeys(plan.table.at(row).name for row in passing)
+    own = nominator.node_of(pod.uid)
+    return codes, list(left | {own: None} if own else left)
+
+
+def _leading_state(plan: ShapePlan) -> CycleState:
+    """Return a CycleState in which only the leading Filters run, whose verdicts a plan caches."""
+    state = plan.state.clone()
+    split = plan.split
+    for one in (*split.cluster_filters, *split.cluster_pre_filters):
+        state.skipped_filters[one.name] = None
+    return state
+
+
+def _kept(plans: PlanCache, plan: ShapePlan, key: Hashable) -> NominatedVerdicts:
     verdicts = plans.with_nominated.pop(key, None)
     if not isinstance(verdicts, NominatedVerdicts) or verdicts.plan is not plan:
         verdicts = NominatedVerdicts(plan)

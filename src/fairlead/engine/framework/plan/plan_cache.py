@@ -27,7 +27,7 @@ class PlanCache:
     """Caches plans; evicts the least recently used plans if the cache becomes too large.
 
     `with_nominated` caches the verdicts that take nominated pods into account, keyed by (shape id,
-    priority).
+    priority), and by (shape id, priority, "leading") those of the leading Filters alone.
     """
 
     def __init__(self, framework: Framework) -> None:
@@ -35,7 +35,7 @@ class PlanCache:
         self.framework = framework
         self._shape_relevant = [p for p in framework.pre_filters if isinstance(p, ShapeRelevance)]
         self._splits: dict[tuple[str, ...], PluginSplit] = {}
-        self.with_nominated: dict[tuple[int, int], object] = {}
+        self.with_nominated: dict[Hashable, object] = {}
         self._plans: dict[int, ShapePlan] = {}
         self._shared: WeakValueDictionary[Hashable, StaticResults] = WeakValueDictionary()
         self._matrices: dict[tuple[str, ...], PlanMatrix] = {}

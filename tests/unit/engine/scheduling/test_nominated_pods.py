@@ -1,0 +1,64 @@
+"""Cached verdicts on nodes with nominated pods equal those of a new evaluation of each node."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.status import SUCCESS
+from fairlead.engine.framework.feasibility import filter_nodes
+from fairlead.engine.framework.plan.plan_cache import looks_beyond_the_node
+from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.testing.plugin_scene import PluginScene
+from fairlead.testing.random_cluster import NODE_NAMES, POD_NAMES, Chance, any_node, any_pod
+
+
+def verdicts(scene, pod):
+    """Yield (cached, new verdict) of each node to which competing pods are nominated."""
+    framework = scene.served.framework
+    alone = filter_nodes(scene.served.plans, pod)
+    found = find_nodes_that_fit(scene.served.plans, pod)
+    for name in scene.nominator.nodes() if found.rejected is None else ():
+        node = scene.cluster.table.find(name)
+        at = None if node is None else found.plan.position(node.row)
+        if at is None or alone.codes[at] < 0:
+            continue
+        if framework.nominator.competing_pods_on(name, pod):
+            status = framework.run_filters_with_nominated(alone.state, pod, node)
+            yield found.statuses[found.codes[at]], status or SUCCESS
+
+
+def change(scene, chance, number):
+    """Change a node, a pod or a nomination."""
+    match chance.below(6):
+        case 0:
+            scene.add(any_node(chance, chance.of(NODE_NAMES)))
+        case 1 | 2:
+            scene.add(any_pod(chance, chance.of(POD_NAMES), chance.of(NODE_NAMES)))
+        case 3:
+            placed = sorted(scene.cluster.pods)
+            if placed:
+                scene.remove(scene.cluster.pods[chance.of(placed)].pod)
+        case _:
+            scene.nominate(any_pod(chance, f"nominated-{number % 9}"), chance.of(NODE_NAMES))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_verdicts_are_those_of_a_new_evaluation(seed):
+    """Given random changes, when several pods are tried, then no verdict is out of date."""
+    chance = Chance(seed)
+    scene = PluginScene(nodes=[any_node(chance, name) for name in NODE_NAMES])
+    waiting = [any_pod(chance, f"waiting-{number}") for number in range(24)]
+    compared = beyond = 0
+    for number in range(60):
+        change(scene, chance, number)
+        for one in waiting[number % 4 :: 4]:
+            pod = scene.info(one)
+            if chance.below(5) == 0:
+                scene.nominator.nominate(pod, chance.of(NODE_NAMES))
+            for cached, new in verdicts(scene, pod):
+                assert cached == new
+                compared += 1
+                found = filter_nodes(scene.served.plans, pod)
+                beyond += looks_beyond_the_node(found.plan, found.state)
+    assert compared > 200
+    assert beyond > 50
