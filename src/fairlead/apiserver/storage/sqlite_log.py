@@ -103,6 +103,7 @@ _ROWS_MAX: Final = 500
 _COPIED_PAGES: Final = 4_096
 # Pages that `shrink` frees at a time; each page is first written to SQLite's log.
 _VACUUMED_PAGES: Final = 256
+_OBJECTS: Final = "SELECT resource, namespace, name, object FROM current"
 _COMPACTED: Final = "DELETE FROM log WHERE version <= ?"
 _TRUNCATED: Final = "PRAGMA wal_checkpoint(TRUNCATE)"
 _SET: Final = "INSERT OR REPLACE INTO about VALUES (?, ?)"
@@ -171,7 +172,7 @@ class SqliteLog:
 
     def restore(self, storage: Storage) -> None:
         """Load the file's contents into an empty `storage`. Raises SqliteLogError."""
-        query = "SELECT resource, namespace, name, object FROM current"
+        query = f"{_OBJECTS} ORDER BY resource, namespace, name"
         try:
             storage.restore_texts(map(_placed, self._connection.execute(query)), self.version)
             storage.resume(list(self._logged()))
