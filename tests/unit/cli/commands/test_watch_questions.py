@@ -10,6 +10,7 @@ import pytest
 from fairlead.cli.commands.watch.inquiry import Inquiry
 from fairlead.cli.commands.watch.question_file import Question, read_questions
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.live import LiveObjects
 
 
 def read(folder, text):
@@ -43,7 +44,7 @@ def test_malformed_questions_are_refused(tmp_path, text, said):
 
 
 def test_a_cluster_that_disappears_and_returns_is_reported_once(tmp_path, capsys):
-    live = SimpleNamespace(taken_at=0, objects=(), count=lambda: 0, encoded=lambda: b"{}")
+    live = LiveObjects("prod", 0, (), ())
     reads = iter([live, InputError("prod", "does not answer"), InputError("prod", "is gone"), live])
 
     def look():
