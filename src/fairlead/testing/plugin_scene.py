@@ -24,7 +24,8 @@ from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.user_plugin.plugin_factory import factory_of, with_plugin
 from fairlead.engine.scheduling.compose import PluginHandle, serve
-from fairlead.engine.scheduling.cycle import Failure, Placement, schedule_one
+from fairlead.engine.scheduling.cycle import schedule_one
+from fairlead.engine.scheduling.decision import Failure, Placement
 from fairlead.engine.scheduling.evaluation import Evaluation, evaluate
 from fairlead.engine.scheduling.extender.consultation import settle
 from fairlead.engine.state.cluster import Cluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead import plugin
-from fairlead.engine.scheduling.cycle import Placement
+from fairlead.engine.scheduling.decision import Placement
 from fairlead.testing import PluginScene, make_node, make_pod
 
 

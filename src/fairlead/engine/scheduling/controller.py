@@ -44,13 +44,8 @@ from fairlead.engine.scheduling.binding_cycle import (
 )
 from fairlead.engine.scheduling.compose import PluginHandle, Served, Shared, serve
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.engine.scheduling.cycle import (
-    Decision,
-    Failure,
-    Placement,
-    schedule_one,
-    vanished,
-)
+from fairlead.engine.scheduling.cycle import schedule_one
+from fairlead.engine.scheduling.decision import Decision, Failure, Placement, vanished
 from fairlead.engine.scheduling.extender.consultation import Answer
 from fairlead.engine.scheduling.failure import FailureHandler, failure_event
 from fairlead.engine.scheduling.node_sample import NodeRotation

@@ -16,19 +16,15 @@ upstream: pkg/scheduler/schedule_one.go: schedulingCycle, schedulePod
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Final
-
-from msgspec import Struct
 
 from fairlead.engine.core.status import Status, error
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.engine.framework.cycle_state import CycleState
-from fairlead.engine.framework.diagnosis import NO_NODES, fit_error, histogram
+from fairlead.engine.framework.diagnosis import NO_NODES, fit_error
 from fairlead.engine.framework.feasibility import Feasibility
-from fairlead.engine.framework.interface import PostFilterResult, PreparationCommand
 from fairlead.engine.framework.user_plugin.meter import FILTERED, SCORED
 from fairlead.engine.scheduling.compose import Served
+from fairlead.engine.scheduling.decision import Decision, Failure, Placement, joined
 from fairlead.engine.scheduling.extender.consultation import Consultation
 from fairlead.engine.scheduling.extender.current_nodes import still_there
 from fairlead.engine.scheduling.extender.extender import ExtenderCalls, interested_extenders
@@ -41,77 +37,6 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
 NODES_GONE: Final = "the nodes that fit were gone before the extenders had answered"
-
-
-class Placement(Struct, frozen=True):
-    """The decision of a scheduling cycle to place the pod on `node`.
-
-    `via` is "nominated" for the pod's nominated node, "single" for the only feasible node, and
-    "score" for one of the `equals` nodes with the best score. `feasible` is the number of feasible
-    nodes that sampling and the extenders left, 1 if `via` is "nominated".
-    """
-
-    node: NodeInfo
-    state: CycleState
-    via: str
-    feasible: int
-    equals: int
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """The decision of a scheduling cycle that found no node for the pod.
-
-    `message` is the failure message; `rejections` is its part that counts the rejected nodes.
-    `plugins` are the plugins that rejected the pod. `room` is the result of a successful
-    PostFilter: victims and a nomination; `state` is set only together with `room`. `nominated_node`
-    is the node to nominate; "" withdraws the pod's nomination, and None keeps it. `is_error` is
-    True for an internal error and False if the pod is unschedulable. `commands` and `post_filter`
-    are the commands and the reasons of the PostFilter plugins.
-    """
-
-    message: str
-    plugins: tuple[str, ...] = ()
-    room: PostFilterResult | None = None
-    nominated_node: str | None = ""
-    is_error: bool = False
-    rejections: str = ""
-    commands: tuple[PreparationCommand, ...] = ()
-    post_filter: str = ""
-    state: CycleState | None = field(default=None, compare=False)
-
-
-Decision = Placement | Failure
-
-
-def vanished(pod: PodInfo, failure: Failure, *, names_preemption: bool) -> Failure:
-    """Return `failure` without preemption, for a pod that was deleted during its cycle.
-
-    The pod's nomination is kept. If no nodes were rejected (`rejections` is empty), `failure` is
-    returned unchanged.
-
-    upstream: framework/preemption/preemption.go: Preempt
-    """
-    if not failure.rejections:
-        return failure
-    reason = f'preemption: pod "{pod.pod.metadata.name}" not found' if names_preemption else ""
-    message = _joined(failure.rejections, reason)
-    return replace(failure, message=message, room=None, nominated_node=None)
-
-
-def _joined(rejections: str, post_filter: str) -> str:
-    return f"{rejections} {post_filter}" if post_filter else rejections
-
-
-def refusal(status: Status) -> Failure:
-    """Return the failure of a pod whose placement a plugin refused with `status`.
-
-    If the plugin rejected the pod, the message counts one rejected node, as in upstream. After an
-    error it is the plugin's message.
-    """
-    if not status.is_rejected:
-        return Failure(status.message, is_error=True)
-    return Failure(f"0/1 nodes are available:{histogram(iter([(status, 1)]))}", (status.plugin,))
 
 
 def schedule_one(
@@ -208,7 +133,7 @@ def _make_room(
     diagnosis = found.diagnosis()
     outcome = yield from run_post_filters(served.framework, found, pod, diagnosis, asked)
     rejections = fit_error(diagnosis, "")
-    message = _joined(rejections, outcome.message if served.names_preemption else "")
+    message = joined(rejections, outcome.message if served.names_preemption else "")
     room = outcome.result if outcome.status.is_success else None
     failure = Failure(
         message,

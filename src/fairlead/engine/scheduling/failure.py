@@ -16,7 +16,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import PodUnschedulable, Reporter
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.scheduling.binding_cycle import BindingRefused
-from fairlead.engine.scheduling.cycle import Failure, refusal
+from fairlead.engine.scheduling.decision import Failure, refusal
 from fairlead.engine.scheduling.queue.event_handlers import nomination_of
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
 from fairlead.engine.scheduling.queue.scheduling_queue import SchedulingQueue

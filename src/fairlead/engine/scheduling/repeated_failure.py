@@ -17,7 +17,7 @@ and so are members of PodGroups.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fairlead.api.pods.facts import controller_of
 from fairlead.engine.framework.feasibility import Feasibility
@@ -26,11 +26,9 @@ from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
+from fairlead.engine.scheduling.decision import Failure
 from fairlead.engine.scheduling.preemption.default_preemption import DefaultPreemption
 from fairlead.engine.state.pod_info import PodInfo
-
-if TYPE_CHECKING:
-    from fairlead.engine.scheduling.cycle import Failure
 
 # Plugins that depend on more than the node, but only on nodes, pods and related objects. So does
 # DynamicResources for pods without claims, which it skips unless a DeviceClass is mapped to one of

@@ -15,7 +15,7 @@ from fairlead.api.objects import Node
 from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static
 from fairlead.api.pods.requests import CPU, MEMORY, pod_requests
 from fairlead.api.quantity import milli_value, whole_value
-from fairlead.engine.scheduling.cycle import Placement
+from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.outcome.scheduling_message import short_reason

@@ -11,7 +11,7 @@ from fairlead.api.pods.facts import controller_of
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
 from fairlead.engine.core.instant import to_seconds
-from fairlead.engine.scheduling.cycle import Placement
+from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.input.duration import for_readers

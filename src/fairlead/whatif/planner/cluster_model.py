@@ -47,7 +47,8 @@ from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
 from fairlead.engine.framework.runtime import Framework, attempt
 from fairlead.engine.scheduling.compose import PluginHandle, Served, Shared, serve
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.engine.scheduling.cycle import Decision, Failure, Placement, refusal, schedule_one
+from fairlead.engine.scheduling.cycle import schedule_one
+from fairlead.engine.scheduling.decision import Decision, Failure, Placement, refusal
 from fairlead.engine.scheduling.extender.consultation import settle
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.state.cluster import Cluster

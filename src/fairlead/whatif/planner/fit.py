@@ -22,7 +22,7 @@ from fairlead.api.objects import Pod, PodResourceClaimStatus, PodStatus, Resourc
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
-from fairlead.engine.scheduling.cycle import Failure, Placement
+from fairlead.engine.scheduling.decision import Failure, Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.devices.resource_claims import made_for
 from fairlead.whatif.input.error import InputError

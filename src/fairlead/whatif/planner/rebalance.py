@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.api.json import Json
-from fairlead.engine.scheduling.cycle import Placement
+from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import CPU, MEMORY

@@ -23,7 +23,8 @@ from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.compose import PluginHandle, serve
-from fairlead.engine.scheduling.cycle import Placement, schedule_one
+from fairlead.engine.scheduling.cycle import schedule_one
+from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.extender.consultation import settle
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit

@@ -9,7 +9,8 @@ import pytest
 from fairlead.api.objects import Namespace, ObjectMeta
 from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.engine.scheduling.cycle import Failure, schedule_one
+from fairlead.engine.scheduling.cycle import schedule_one
+from fairlead.engine.scheduling.decision import Failure
 from fairlead.engine.scheduling.extender.consultation import settle
 from fairlead.testing.builders import make_budget, make_node, make_pod
 from fairlead.testing.plugin_scene import PluginScene

@@ -27,7 +27,8 @@ from fairlead.engine.scheduling.binding_cycle import (
     run_unreserve,
 )
 from fairlead.engine.scheduling.compose import Served
-from fairlead.engine.scheduling.cycle import Decision, Failure, Placement, refusal, schedule_one
+from fairlead.engine.scheduling.cycle import schedule_one
+from fairlead.engine.scheduling.decision import Decision, Failure, Placement, refusal
 from fairlead.engine.scheduling.extender.consultation import Consultation
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
 from fairlead.engine.state.pod_info import PodInfo

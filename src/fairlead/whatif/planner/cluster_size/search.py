@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.engine.scheduling.cycle import Failure, Placement
+from fairlead.engine.scheduling.decision import Failure, Placement
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.outcome.scheduling_message import short_reason

@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from fairlead.api.pods.facts import controller_of
-from fairlead.engine.scheduling.cycle import Placement
+from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.remedy.change import Remedy
 from fairlead.engine.scheduling.remedy.search import find_remedy

@@ -1,0 +1,86 @@
+"""Placement and Failure: the decision of a scheduling cycle about one pod."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from msgspec import Struct
+
+from fairlead.engine.core.status import Status
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.diagnosis import histogram
+from fairlead.engine.framework.interface import PostFilterResult, PreparationCommand
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+
+
+class Placement(Struct, frozen=True):
+    """The decision of a scheduling cycle to place the pod on `node`.
+
+    `via` is "nominated" for the pod's nominated node, "single" for the only feasible node, and
+    "score" for one of the `equals` nodes with the best score. `feasible` is the number of feasible
+    nodes that sampling and the extenders left, 1 if `via` is "nominated".
+    """
+
+    node: NodeInfo
+    state: CycleState
+    via: str
+    feasible: int
+    equals: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The decision of a scheduling cycle that found no node for the pod.
+
+    `message` is the failure message; `rejections` is its part that counts the rejected nodes.
+    `plugins` are the plugins that rejected the pod. `room` is the result of a successful
+    PostFilter: victims and a nomination; `state` is set only together with `room`. `nominated_node`
+    is the node to nominate; "" withdraws the pod's nomination, and None keeps it. `is_error` is
+    True for an internal error and False if the pod is unschedulable. `commands` and `post_filter`
+    are the commands and the reasons of the PostFilter plugins.
+    """
+
+    message: str
+    plugins: tuple[str, ...] = ()
+    room: PostFilterResult | None = None
+    nominated_node: str | None = ""
+    is_error: bool = False
+    rejections: str = ""
+    commands: tuple[PreparationCommand, ...] = ()
+    post_filter: str = ""
+    state: CycleState | None = field(default=None, compare=False)
+
+
+Decision = Placement | Failure
+
+
+def vanished(pod: PodInfo, failure: Failure, *, names_preemption: bool) -> Failure:
+    """Return `failure` without preemption, for a pod that was deleted during its cycle.
+
+    The pod's nomination is kept. If no nodes were rejected (`rejections` is empty), `failure` is
+    returned unchanged.
+
+    upstream: framework/preemption/preemption.go: Preempt
+    """
+    if not failure.rejections:
+        return failure
+    reason = f'preemption: pod "{pod.pod.metadata.name}" not found' if names_preemption else ""
+    message = joined(failure.rejections, reason)
+    return replace(failure, message=message, room=None, nominated_node=None)
+
+
+def joined(rejections: str, post_filter: str) -> str:
+    """Return the failure message: the rejected nodes, and the reasons of PostFilter if any."""
+    return f"{rejections} {post_filter}" if post_filter else rejections
+
+
+def refusal(status: Status) -> Failure:
+    """Return the failure of a pod whose placement a plugin refused with `status`.
+
+    If the plugin rejected the pod, the message counts one rejected node, as in upstream. After an
+    error it is the plugin's message.
+    """
+    if not status.is_rejected:
+        return Failure(status.message, is_error=True)
+    return Failure(f"0/1 nodes are available:{histogram(iter([(status, 1)]))}", (status.plugin,))
