@@ -13,12 +13,14 @@ from typing import Final
 CHUNK_BYTES_MAX: Final = 64 << 10
 
 
-def chunks_of(parts: Iterable[bytes]) -> Iterator[bytes | memoryview]:
-    """Yield the bytes of `parts` in order, at most CHUNK_BYTES_MAX at a time, without copying."""
+def chunks_of(
+    parts: Iterable[bytes], bytes_max: int = CHUNK_BYTES_MAX
+) -> Iterator[bytes | memoryview]:
+    """Yield the bytes of `parts` in order, at most `bytes_max` at a time, without copying."""
     for part in parts:
-        if len(part) <= CHUNK_BYTES_MAX:
+        if len(part) <= bytes_max:
             yield part
             continue
         whole = memoryview(part)
-        for at in range(0, len(part), CHUNK_BYTES_MAX):
-            yield whole[at : at + CHUNK_BYTES_MAX]
+        for at in range(0, len(part), bytes_max):
+            yield whole[at : at + bytes_max]

@@ -27,7 +27,7 @@ from fairlead.apiserver.http.peer_certificate import PEER, peer_of
 HEAD_SECONDS_MAX: Final = 10.0
 HEAD_BYTES_MAX: Final = 64 << 10
 READING_SECONDS_MAX: Final = 30.0
-UNSENT_BYTES_MAX: Final = 64 << 10  # by default uvloop buffers 512 KiB per TLS connection
+UNSENT_BYTES_MAX: Final = 16 << 10  # by default uvloop buffers 512 KiB per TLS connection
 UNREAD_SECONDS_MIN: Final = 1.0
 UNREAD_MAX: Final = 400
 CONNECTIONS_MAX: Final = 4_096
