@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.api.selector import SelectorError, parse_selector
 from fairlead.apiserver.apiextensions.cel.rule import broken_rules
 from fairlead.apiserver.apiextensions.json_path import JsonPath
+from fairlead.apiserver.apiextensions.schema.managed_field_schema import object_schema
 from fairlead.apiserver.apiextensions.schema.pruning import (
     IDENTITY,
     pruned_and_defaulted,
@@ -71,22 +73,28 @@ class ScalePaths:
     selector: JsonPath | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CustomType:
     """The type of one version of a custom resource.
 
-    `fields` is its schema for managedFields and server-side apply. `selectable` contains the fields
-    that field selectors may use. `deprecation` is the warning for users of the version, or "" if
-    the version is not deprecated.
+    `selectable` contains the fields that field selectors may use. `deprecation` is the warning for
+    users of the version, or "" if the version is not deprecated.
     """
 
     schema: Structural
-    fields: Schema
     printer: Printer
     scale: ScalePaths | None = None
     selectable: tuple[str, ...] = ()
     has_status: bool = False
     deprecation: str = ""
+
+    @cached_property
+    def fields(self) -> Schema:
+        """The schema for managedFields and server-side apply.
+
+        It is made when it is first used, because that takes long for a large definition.
+        """
+        return object_schema(self.schema)
 
     @property
     def raw(self) -> Json:

@@ -15,7 +15,6 @@ from typing import Any, Final
 from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.custom_type import CustomType, ScalePaths
 from fairlead.apiserver.apiextensions.json_path import JsonPathError, json_path, plain_path
-from fairlead.apiserver.apiextensions.schema.managed_field_schema import object_schema
 from fairlead.apiserver.apiextensions.schema.structural import structural
 from fairlead.apiserver.kind import Kind, Subresource, subresource, version_order
 from fairlead.apiserver.printers.age import age
@@ -96,7 +95,6 @@ def custom_type(version: Json) -> CustomType:
     subresources = version.get("subresources") or {}
     return CustomType(
         schema=schema,
-        fields=object_schema(schema),
         printer=printer_of(version.get("additionalPrinterColumns") or ()),
         scale=_scale_paths(subresources.get("scale")),
         selectable=tuple(row["jsonPath"] for row in version.get("selectableFields") or ()),
