@@ -34,6 +34,7 @@ from fairlead.apiserver.schema.scalar import TypeMismatchError
 KINDS = sorted(VIEWS)
 TYPED = [kind for kind in KINDS if schema_of(*kind) is not None]
 YAML = "application/yaml"
+TOO_LARGE = 413
 
 
 def is_written(value):
@@ -56,6 +57,9 @@ def test_yaml_is_read_or_refused(text):
         assert is_written(parsed_yaml(text)[0])
     except YamlError as refusal:
         expect_said(refusal)
+    except ApiError as refusal:  # aliases may repeat more values than a body may have
+        if refusal.code != TOO_LARGE:
+            raise
 
 
 @given(json_values())
