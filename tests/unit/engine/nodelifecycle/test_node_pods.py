@@ -1,0 +1,44 @@
+"""The index of pods by node."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Pod
+from fairlead.engine.nodelifecycle.node_pods import NodePods
+
+
+def pod(name, node):
+    metadata = {"namespace": "default", "name": name}
+    return decode_as(Pod, {"metadata": metadata, "spec": {"nodeName": node} if node else {}})
+
+
+A, B, C = pod("a", "node-1"), pod("b", "node-1"), pod("c", "node-2")
+BOUND = {"node-1": {"default/b": B, "default/a": A}, "node-2": {"default/c": C}}
+
+
+@pytest.mark.parametrize("known", [(), (pod("a", "node-2"), pod("d", "node-3"))])
+def test_loaded_pods_are_stored_like_added_pods(known):
+    loaded, added = NodePods(), NodePods()
+    for one in known:
+        loaded.put(one)
+        added.put(one)
+    loaded.load(BOUND)
+    for one in (A, B, C):
+        added.put(one)
+    assert loaded.nodes() == added.nodes()
+    for node in added.nodes():
+        assert loaded.on(node) == added.on(node)
+    assert loaded.get("default/a") is A
+
+
+def test_changes_after_a_load_leave_the_loaded_mapping_alone():
+    index = NodePods()
+    index.load(BOUND)
+    assert index.remove(C) is C
+    assert index.put(pod("a", "")) is A
+    assert (index.nodes(), index.on("node-1"), index.get("default/a")) == (["node-1"], [B], None)
+    assert index.remove(C) is None
+    assert list(BOUND["node-1"]) == ["default/b", "default/a"]
+    assert list(BOUND["node-2"]) == ["default/c"]
