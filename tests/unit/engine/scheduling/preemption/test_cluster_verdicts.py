@@ -117,11 +117,21 @@ class Room:
         self.placed[name] = pod
         self.change(pod)
 
+    def nominate(self, name, spec):
+        """Nominate a small pod of app a to some node."""
+        labels, requests = {"app": "a"}, {"cpu": "100m"}
+        rival = make_pod(name, priority=9, labels=labels, requests=requests, spec=spec)
+        shape = self.cluster.shapes.shape_of(rival)
+        self.nominator.nominate(PodInfo(rival, shape), self.chance.of(NODES))
+
     def pass_time(self, step):
         for _ in range(12):
             gone = self.chance.of(sorted(self.placed))
             self.cluster.apply(ObjectDeleted(self.placed.pop(gone)))
             self.place(f"q{step}-{gone}")
+
+    def needs_room(self, pod):
+        return evaluate(self.served, pod).preemption is not None
 
     def by_trials(self, pod):
         framework, found = self.served.framework, find_nodes_that_fit(self.served.plans, pod)
@@ -153,7 +163,7 @@ def test_victims_without_trials_are_those_of_trials(spec, seed):
         room.place(f"p{number}")
     settled, pods = 0, []
     for step in range(8):
-        cpu, priority = room.chance.of(["3100m", "3300m", "4"]), room.chance.of([3, 9])
+        cpu, priority = room.chance.of(["1300m", "3100m", "4"]), room.chance.of([3, 9])
         waiting = make_pod(
             f"new-{step}",
             priority=priority,
@@ -163,10 +173,12 @@ def test_victims_without_trials_are_those_of_trials(spec, seed):
         )
         pod = PodInfo(waiting, room.cluster.shapes.shape_of(waiting))
         pods.append(pod)
-        for one in (pod, room.chance.of(pods)):
+        for one in filter(room.needs_room, (pod, room.chance.of(pods))):
             assert room.by_search(one) == room.by_trials(one)
         settled += room.settled(pod)
         room.nominator.nominate(pod, room.chance.of(NODES))
+        for number in range(4):
+            room.nominate(f"rival-{step}-{number}", spec)
         room.pass_time(step)
     assert settled
 
