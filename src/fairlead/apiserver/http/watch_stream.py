@@ -16,8 +16,8 @@ from fairlead.apiserver.endpoints.collection.watch import Watch, Watches
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http.chunk import chunks_of
 
-# Less than other responses send at a time: a watch that nobody reads keeps about five times as much
-# in memory until it is closed.
+# Smaller than the chunks of other responses: a watch that nobody reads keeps about five chunks in
+# memory until it is closed.
 CHUNK_BYTES_MAX: Final = 16 << 10
 PAUSE_S_MIN: Final = 0.001
 PAUSE_S_MAX: Final = 0.05

@@ -86,8 +86,8 @@ def value_of(stored: StoredObject) -> Json:
     return _decode(stored) if isinstance(stored, bytes) else stored
 
 
-class _StoredMeta(msgspec.Struct):
-    resourceVersion: str  # noqa: N815 - the API's name
+class _StoredMeta(msgspec.Struct, rename="camel"):
+    resource_version: str
 
 
 class _Stored(msgspec.Struct):
@@ -100,7 +100,7 @@ _meta_of: Final = msgspec.json.Decoder(type=_Stored).decode
 def version_of(stored: StoredObject) -> int:
     """Return the version of a stored object; a text is not decoded as a whole."""
     if isinstance(stored, bytes):
-        return int(_meta_of(stored).metadata.resourceVersion)
+        return int(_meta_of(stored).metadata.resource_version)
     return int(stored["metadata"]["resourceVersion"])
 
 
