@@ -7,13 +7,13 @@ once, because looking up a plugin's methods costs more than calling them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from fairlead.engine.core.status import SUCCESS, Status, error
+from fairlead.engine.core.status import SUCCESS, Code, Status, error
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.fault import PluginFault, describe
 from fairlead.engine.framework.interface import (
@@ -254,6 +254,23 @@ def out_of_range(plugin: Plugin, scores: Scores) -> Status | None:
         return None
     wrong = (scores < 0) | (scores > SCORE_MAX)
     return invalid_score(plugin, int(scores[wrong][0]))
+
+
+def first_rejection(
+    points: Iterable[FilterPoint], state: CycleState, pod: PodInfo, node: NodeInfo
+) -> Status | None:
+    """Return the first rejection of `pod` on `node` by the Filters `points`, None if it fits.
+
+    A Filter that raises rejects the node with an error.
+    """
+    for point in points:
+        try:
+            status = point.one(state, pod, node)
+        except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+            return crashed(point.plugin, cause)
+        if status is not None and status.code is not Code.SUCCESS:
+            return status if status.plugin else status.by(point.name)
+    return None
 
 
 def crashed(plugin: Plugin, cause: Exception) -> Status:

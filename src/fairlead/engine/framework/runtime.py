@@ -30,7 +30,13 @@ from fairlead.engine.framework.interface import (
     ReservePlugin,
 )
 from fairlead.engine.framework.plugin_order import PluginOrder
-from fairlead.engine.framework.points import FilterPoint, crashed, filter_point, score_point
+from fairlead.engine.framework.points import (
+    FilterPoint,
+    crashed,
+    filter_point,
+    first_rejection,
+    score_point,
+)
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.trial import Trial, trial
@@ -194,16 +200,10 @@ class Framework:
         upstream: framework/runtime/framework.go: RunFilterPlugins
         """
         skipped = state.skipped_filters
-        for point in self.filters if points is None else points:
-            if point.name in skipped:
-                continue
-            try:
-                status = point.one(state, pod, node)
-            except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
-                return crashed(point.plugin, cause)
-            if status is not None and status.code is not Code.SUCCESS:
-                return status if status.plugin else status.by(point.name)
-        return None
+        chosen = self.filters if points is None else points
+        if skipped:
+            chosen = [point for point in chosen if point.name not in skipped]
+        return first_rejection(chosen, state, pod, node)
 
     def run_filters_with_nominated(
         self, state: CycleState, pod: PodInfo, node: NodeInfo

@@ -25,6 +25,7 @@ from fairlead.engine.framework.points import (
     FilterPoint,
     ScorePoint,
     crashed,
+    first_rejection,
     invalid_score,
     is_in_range,
 )
@@ -86,15 +87,7 @@ class RowEvaluator:
         self, filters: Sequence[FilterPoint], pod: PodInfo, node: NodeInfo
     ) -> Status | None:
         """Return the first rejection of `pod` on `node`, None if it fits."""
-        state = self._state
-        for point in filters:
-            try:
-                status = point.one(state, pod, node)
-            except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
-                return crashed(point.plugin, cause)
-            if status is not None and status.code is not Code.SUCCESS:
-                return status if status.plugin else status.by(point.name)
-        return None
+        return first_rejection(filters, self._state, pod, node)
 
     def run_filters(
         self, filters: Sequence[FilterPoint], pod: PodInfo, positions: Rows, codes: Codes
