@@ -49,7 +49,10 @@ BODY_SECONDS_MAX: Final = 30.0
 GZIP_BYTES_MIN: Final = 128 << 10  # upstream: responsewriters/writers.go:defaultGzipThresholdBytes
 GZIP_LEVEL: Final = 1
 PARAMETERS_MAX: Final = 256
-PAUSE_S: Final = 0.005  # long enough for requests that have arrived to be read and answered
+# A request that PAUSEs waits as long as its last step took, within these bounds: others get half of
+# the time, which is enough for a TLS handshake and a small request after a long step.
+PAUSE_S_MIN: Final = 0.005
+PAUSE_S_MAX: Final = 0.03
 _MALFORMED: Final = re.compile(";|%(?![0-9A-Fa-f]{2})")
 NO_CACHE: Final = (b"cache-control", b"no-cache, private")
 _WITHOUT_BODY: Final = ("GET", "HEAD")
@@ -173,18 +176,21 @@ class ApiApp:
 
     async def _handled(self, request: Request) -> Response | Watch:
         """Handle a request and call the webhooks for which it waits."""
-        steps = self._handle(request, self._clock())
+        steps, time = self._handle(request, self._clock()), asyncio.get_running_loop().time
+        answer: Any = None  # starts the generator
         try:
-            call = next(steps)
             while True:
+                began_s = time()
+                call = steps.send(answer)
                 if call is PAUSE:
-                    await asyncio.sleep(PAUSE_S)
-                    call = steps.send(WebhookAnswer())
+                    worked_s = time() - began_s
+                    await asyncio.sleep(min(PAUSE_S_MAX, max(PAUSE_S_MIN, worked_s)))
+                    answer = WebhookAnswer()
                 else:
-                    call = steps.send(await call_webhook(call))
+                    answer = await call_webhook(call)
         except StopIteration as end:
-            answer: Response | Watch = end.value
-        return self._audited(request, answer)
+            result: Response | Watch = end.value
+        return self._audited(request, result)
 
     def _audited(self, request: Request, answer: Answer) -> Answer:
         if self._audit is not None:

@@ -254,6 +254,21 @@ def test_others_come_between_the_parts_of_a_large_request(api, config_maps, leng
     assert end.value.value.status == 201
 
 
+@pytest.mark.parametrize(("name", "media_type"), [("a", MERGE), ("a", APPLY), ("new", APPLY)])
+def test_others_come_between_the_parts_of_a_large_patch(api, config_maps, name, media_type):
+    """After the patched object is computed, and before custom resources are served anew."""
+    api.config_map("a")
+    patch = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+    body = json.dumps({**patch, "data": {"k": "v" * 100_000}}).encode()
+    query = (("fieldManager", "m"),)
+    request = Request("PATCH", f"{config_maps}/{name}", query, {"content-type": media_type}, body)
+    steps = api.server.handle.steps(request, api.now)
+    assert [next(steps), next(steps)] == [PAUSE, PAUSE]
+    with pytest.raises(StopIteration) as end:
+        next(steps)
+    assert end.value.value.status == (200 if name == "a" else 201)
+
+
 def test_what_looks_like_values_within_a_text_does_not_count(api, config_maps):
     text = '{"a\\": [' * 20_000 + ',"' * 100_000
     answer = api.post(config_maps, {"metadata": {"name": "a"}, "data": {"a": text}})

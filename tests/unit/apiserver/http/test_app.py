@@ -9,6 +9,7 @@ import json
 import pytest
 from tests.unit.apiserver.conftest import CountedIds
 
+from fairlead.apiserver.admission.suspension import PAUSE
 from fairlead.apiserver.auth.authentication.token import TokenAuthenticator
 from fairlead.apiserver.endpoints.response import renderer
 from fairlead.apiserver.endpoints.response.encoded_objects import EncodedObjects
@@ -420,6 +421,32 @@ def test_what_happens_together_is_sent_together(app, server, monkeypatch):
     client = asyncio.run(busy())
     assert client.body.count(b'"ADDED"') == 50
     assert len(client.sent) < 25
+
+
+@pytest.mark.parametrize(
+    ("worked_s", "paused_s"), [(0, 0.005), (0.02, 0.02), (0.5, 0.03)], ids=["short", "long", "huge"]
+)
+def test_a_large_request_pauses_as_long_as_it_worked(app, monkeypatch, worked_s, paused_s):
+    """Otherwise another client needs one pause for each message of its TLS handshake."""
+    clock_s, pauses_s = [100.0], []
+
+    def steps(request, now):
+        clock_s[0] += worked_s
+        yield PAUSE
+        return Response(200, "application/json", b"{}")
+
+    async def asked():
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "time", lambda: clock_s[0])
+        return await app.handle(Request("GET", CONFIG_MAPS, user=ADMIN))
+
+    async def sleep(seconds):
+        pauses_s.append(seconds)
+
+    app._handle = steps
+    monkeypatch.setattr(app_module.asyncio, "sleep", sleep)
+    assert asyncio.run(asked()).status == 200
+    assert pauses_s == [pytest.approx(paused_s)]
 
 
 def test_an_object_waits_only_for_its_own_version(server):

@@ -11,6 +11,7 @@ from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.endpoints.handlers.patcher import Patcher, patcher_of
 from fairlead.apiserver.endpoints.handlers.rest import (
     in_request_namespace,
+    paused_if_large,
     require_key,
     require_same_uid,
     with_canonical_resource_version,
@@ -45,6 +46,7 @@ def patch(scope: RequestScope) -> WebhookCalls[Response]:
     new = with_request_name(scope, in_request_namespace(scope, patcher.patched(old)))
     new = with_canonical_resource_version(new)
     require_same_uid(kind, old, new)
+    yield from paused_if_large(scope)
     # 5. default, admit, validate and store; then encode what was stored
     stored = yield from store.update.steps(kind, old, new, scope.now, write=write)
     return scope.respond(stored)
@@ -55,6 +57,7 @@ def _create_by_apply(scope: RequestScope, patcher: Patcher, write: Write) -> Web
     new = with_request_name(scope, in_request_namespace(scope, patcher.created()))
     _require_no_uid(scope.kind, new)
     new = without_resource_version(new)
+    yield from paused_if_large(scope)
     stored = yield from scope.deps.store.create.steps(new, scope.now, kind=scope.kind, write=write)
     return scope.respond(stored, 201)
 
