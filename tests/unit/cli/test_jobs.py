@@ -143,6 +143,17 @@ def test_a_group_is_explained(dump, capsys, target):
     assert shown[-1] == "It would start with: 500m cpu more on node n1, for the next member"
 
 
+def test_a_running_group_with_a_pending_member(dump, capsys):
+    group, first, *rest = gang("g", 6)
+    group["spec"]["minMember"] = 1
+    first["spec"]["nodeName"], first["status"] = "n1", {"phase": "Running"}
+    run(["explain", "pod/g-5", "--snapshot", dump(node("n1"), [group, first, *rest])])
+    shown = lines(capsys)
+    assert shown[1].startswith("The group runs, but its next member is blocked: no node can take")
+    assert shown[-1].startswith("The next member would start with: ")
+    assert not [line for line in shown if "may start after" in line or "start is unknown" in line]
+
+
 def test_when_it_may_start(dump, capsys):
     running = gang("g", 3, runs="30m")
     for one in running[1:]:

@@ -130,6 +130,7 @@ def group_explanation_json(explained: ExplainedGroup) -> Json:
         "at": format_timestamp(explained.at),
         "obstacle": found.obstacle.name,
         "why": found.summary or str(found.obstacle),
+        "has_minimum": found.has_minimum,
         "min_member": found.min_member,
         "members": found.members,
         "ready": found.ready,

@@ -100,12 +100,13 @@ def _verdict(name: str, emptied: PlannedDrain | Blocker, refused: list[Blocker])
         pods = counted(len(refused), "pod")
         return f"{name} cannot be drained now: {owners[0]}{more} refuses the eviction of {pods}."
     if isinstance(emptied, Blocker):
-        return f"{name} cannot be drained: {emptied.pod} finds no other node: {emptied.why}."
+        return f"A drain of {name} would leave {emptied.pod} pending: {emptied.why}."
     targets = len({move.target for move in emptied.moves})
     if not emptied.moves:
         return f"{name} can be drained: no pod on it has to move."
     moves, nodes = counted(len(emptied.moves), "pod"), counted(targets, "other node")
-    return f"{name} can be drained: its {moves} find room on {nodes}."
+    find = "finds" if len(emptied.moves) == 1 else "find"
+    return f"{name} can be drained: its {moves} {find} room on {nodes}."
 
 
 def _state(node: Node) -> Iterator[str]:

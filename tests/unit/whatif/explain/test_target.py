@@ -54,7 +54,7 @@ def test_a_node_says_what_could_leave_and_that_its_drain_works(explained, make):
     huge = make.pod("huge", node_name="a", owner="rs", cpu="3")
     nodes = [make.node("a", cpu="8"), make.node("b")]
     answer = explained("node/a", *nodes, replica(make, 1, "a"), bare)
-    assert answer.verdict == "a can be drained: its 1 pod find room on 1 other node."
+    assert answer.verdict == "a can be drained: its 1 pod finds room on 1 other node."
     assert answer.facts["can_be_drained"]
     leaves = {row["pod"]: row["leaves"] for row in rows(answer, "pods")}
     assert leaves == {
@@ -62,7 +62,7 @@ def test_a_node_says_what_could_leave_and_that_its_drain_works(explained, make):
         "default/web-1": "yes, to b",
     }
     answer = explained("node/a", *nodes, *(replica(make, n, "a") for n in range(3)), huge)
-    assert answer.verdict.startswith("a cannot be drained: default/")
+    assert answer.verdict.startswith("A drain of a would leave default/web-1 pending: Insufficient")
     assert not answer.facts["can_be_drained"]
     assert {row["leaves"] for row in rows(answer, "pods")} == {"yes, to b"}  # each one alone
 

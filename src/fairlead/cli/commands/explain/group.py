@@ -21,10 +21,11 @@ def print_group(explained: ExplainedGroup, console: Console) -> None:
     if found.queue is not None:
         _print_queue(console, found.queue)
     _print_nodes(console, found)
-    if found.obstacle is not Obstacle.NOTHING:
+    if found.obstacle is not Obstacle.NOTHING and not found.has_minimum:
         print_line(console, _start(explained))
+    what = "The next member" if found.has_minimum else "It"
     for remedy in found.remedies:
-        print_line(console, f"It would start with: {remedy}")
+        print_line(console, f"{what} would start with: {remedy}")
 
 
 def _members(found: GroupExplanation) -> str:
@@ -43,6 +44,9 @@ def _obstacle(found: GroupExplanation) -> str:
     if found.obstacle is Obstacle.NOTHING:
         return "Not blocked: it runs, or starts with the next session."
     member = f" ({found.member}: {found.summary})" if found.summary else ""
+    if found.has_minimum:
+        group = "runs" if found.ready >= found.min_member else "starts with the next session"
+        return f"The group {group}, but its next member is blocked: {found.obstacle}{member}"
     return f"Blocked: {found.obstacle}{member}"
 
 

@@ -59,21 +59,23 @@ class NodeFact:
 
 @dataclass(frozen=True, slots=True)
 class GroupExplanation:
-    """The state of a group and the obstacle that keeps it from starting.
+    """The state of a group and the obstacle that keeps it, or its next member, from starting.
 
-    `ready` is the number of members that have a node or have succeeded. `promised` is the number of
-    pipelined members. `placeable` is the number of additional members that would fit now. `member`
-    is the first member that could not be placed. `summary` contains the reasons, if no node could
-    take it, and `nodes` the reasons of up to ten nodes, smallest gap first. `starts_at` is the
-    estimated start, None if unknown. `remedies` are changes that would let the group start. `title`
-    is the group's namespace and name, or the name of the pods' controller if the pods have no
-    PodGroup.
+    If `has_minimum` is True, the group has its minimum number of running members, or gets it in the
+    next session, and the obstacle concerns only its other pending members. `ready` is the number of
+    members that have a node or have succeeded. `promised` is the number of pipelined members.
+    `placeable` is the number of additional members that would fit now. `member` is the first member
+    that could not be placed. `summary` contains the reasons, if no node could take it, and `nodes`
+    the reasons of up to ten nodes, smallest gap first. `starts_at` is the estimated start, None if
+    unknown. `remedies` are changes that would let the group start. `title` is the group's namespace
+    and name, or the name of the pods' controller if the pods have no PodGroup.
     """
 
     group: str
     obstacle: Obstacle
     title: str = ""
     queue_name: str = ""
+    has_minimum: bool = False
     min_member: int = 0
     members: int = 0
     ready: int = 0
@@ -161,6 +163,7 @@ def _explain(session: Session, job: JobInfo) -> GroupExplanation:
         obstacle=obstacle,
         title=_title(job),
         queue_name=job.queue,
+        has_minimum=trial.has_minimum,
         min_member=job.min_available,
         members=len(job.tasks),
         ready=trial.ready,
@@ -187,6 +190,7 @@ class _Trial:
     def __init__(self, session: Session, job: JobInfo) -> None:
         self._session = session
         self._job = job
+        self.has_minimum = job.is_ready
         self.ready = job.ready_count
         self.promised = job.waiting_count
         self.placeable = 0
@@ -225,7 +229,9 @@ class _Trial:
                 break
             statement.allocate(task, node)
         self.placeable = len(statement)
-        found = Obstacle.NOTHING if job.is_ready else self._why_not(self.member)
+        self.has_minimum = job.is_ready
+        is_complete = job.is_ready and self.member is None
+        found = Obstacle.NOTHING if is_complete else self._why_not(self.member)
         statement.discard()
         return found
 
@@ -300,7 +306,8 @@ def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, own: QueueUsage |
 
 
 def _room_remedies(job: JobInfo, trial: _Trial) -> list[str]:
-    missing = job.min_available - trial.ready - trial.placeable
+    wanted = len(job.tasks) if trial.has_minimum else job.min_available
+    missing = wanted - trial.ready - trial.promised - trial.placeable
     remedies = [f"room for {_more(missing)} like {trial.member.key}"] if trial.member else []
     nearest = next((fact for fact in trial.nodes if fact.lacking), None)
     if nearest is not None:

@@ -55,6 +55,7 @@ def test_too_little_room(yard):
     found = explain(yard)
     assert found.obstacle is Obstacle.NO_NODE
     assert (found.min_member, found.ready, found.placeable) == (4, 0, 2)
+    assert not found.has_minimum
     assert found.member == "default/g-2"
     assert found.summary == (
         "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu."
@@ -67,6 +68,20 @@ def test_too_little_room(yard):
     assert found.remedies == (
         "room for 2 more members like default/g-2",
         "1500m cpu more on node n1, for the next member",
+    )
+
+
+@pytest.mark.parametrize("node", ["n1", ""], ids=["runs", "starts"])
+def test_a_group_with_its_minimum_but_not_all_members(yard, node):
+    """The pending member may be the one that the user asks about."""
+    yard.put(make_node("n1"), make_group("g", 1), make_task("a", "g", node=node, cpu=3))
+    found = explain(yard.put(make_task("b", "g", cpu=3), make_task("c", "g", cpu=3)))
+    assert (found.obstacle, found.has_minimum) == (Obstacle.NO_NODE, True)
+    assert found.member == "default/b"
+    assert found.summary == "0/1 nodes are available: 1 Insufficient cpu."
+    assert found.remedies == (
+        "room for 2 more members like default/b",
+        "2 cpu more on node n1, for the next member",
     )
 
 
