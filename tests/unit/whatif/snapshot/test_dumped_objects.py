@@ -237,11 +237,20 @@ def test_texts_and_values_are_loaded_alike(tmp_path, steps):
     assert loaded(path, read_texts(objects)) == expected
 
 
-def pods_of_a_workload():
-    """Pods whose texts differ as those of a ReplicaSet do."""
+OWNER = {"apiVersion": "apps/v1", "controller": True, "kind": "ReplicaSet", "name": "web",
+         "uid": "uid-web"}  # fmt: skip
+PREFIX = {"generateName": "web-"}
+RELATIONS = [
+    pytest.param(PREFIX, id="a generateName"),
+    pytest.param({"ownerReferences": [OWNER]}, id="an owner"),
+]
+
+
+def pods_of_a_workload(relation=PREFIX):
+    """Pods whose texts differ as those of a ReplicaSet do; their metadata have `relation`."""
     for number, suffix in enumerate("bcdfghjk"):
         one = pod(f"web-{suffix}")
-        one["metadata"]["generateName"] = "web-"
+        one["metadata"] |= copy.deepcopy(relation)
         one["metadata"]["resourceVersion"] = str(100 + number)
         one["spec"]["nodeName"] = f"n{number}"
         one["spec"]["volumes"].append({"name": f"token-{suffix}", "projected": {}})
@@ -272,10 +281,10 @@ VARIED = st.lists(
 )
 
 
-@given(steps=VARIED)
+@given(steps=VARIED, relation=st.sampled_from([PREFIX, {"ownerReferences": [OWNER]}]))
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_pods_with_the_text_of_another_are_loaded_as_values_are(tmp_path, steps):
-    objects = [*pods_of_a_workload(), node()]
+def test_pods_with_the_text_of_another_are_loaded_as_values_are(tmp_path, steps, relation):
+    objects = [*pods_of_a_workload(relation), node()]
     for what, place, value in steps:
         changed(objects, (what, place, ("x", value) if what == "add" else value))
     path = written(tmp_path, objects)
@@ -291,8 +300,9 @@ def test_pods_with_the_text_of_another_are_loaded_as_values_are(tmp_path, steps)
         assert columns == expected
 
 
-def test_pods_after_the_first_three_share_what_they_do_not_differ_in(tmp_path):
-    path = written(tmp_path, list(pods_of_a_workload()))
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_pods_after_the_first_three_share_what_they_do_not_differ_in(tmp_path, relation):
+    path = written(tmp_path, list(pods_of_a_workload(relation)))
     found = [one.content for one in manifests(read_listings(str(path)))]
     assert [one.template is None for one in found] == [True] * 3 + [False] * 5
     assert found[3].view.status.container_statuses is found[7].view.status.container_statuses

@@ -3,8 +3,8 @@
 The pods of a workload have texts of one `JsonTemplate`. The views and JSON values of these pods are
 made from those of the first pod, and share all parts except the strings in the placeholders:
 
-    1. three pods with one generateName are decoded; the differences between the last two texts
-       make a template
+    1. three pods with one generateName (or without it, with one owner) are decoded; the differences
+       between the last two texts make a template
     2. if a later text does not match, the pod is decoded; if it differs in more strings, these
        strings become placeholders, too
     3. if a workload's pods differ in other ways too often, they are all decoded
@@ -38,7 +38,9 @@ from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.snapshot_load import Text, value_of_text
 
 _NAME_KEY: Final = b'"generateName"'
-_HEAD_BYTES: Final = 8192  # generateName is searched in so many bytes
+_OWNERS_KEY: Final = b'"ownerReferences"'
+_UID_KEY: Final = b'"uid"'
+_HEAD_BYTES: Final = 8192  # these keys are searched in so many bytes
 _DECODED_FIRST: Final = 3  # pods of a workload that are decoded before a template is tried
 # The maximum for one workload, because its pods can differ in more than strings, such as restarts.
 _TEMPLATES_MAX: Final = 4
@@ -109,7 +111,7 @@ class PodTemplate:
 
 @dataclass(slots=True)
 class _Workload:
-    """The templates of the pods with one generateName; the last used template comes first."""
+    """The templates of the pods of one workload; the last used template comes first."""
 
     seen: int = 0
     attempts: int = 0
@@ -132,7 +134,7 @@ class PodTexts:
 
         The views of a template share parts, which must not be changed.
         """
-        workload = self._workloads.get(_generate_name(text))
+        workload = self._workloads.get(_workload_name(text))
         for index, template in enumerate(workload.templates if workload is not None else ()):
             strings = template.texts.strings(text)
             if strings is not None:
@@ -152,7 +154,7 @@ class PodTexts:
             self._learn_stated(text.template)
             return
         data = bytes(text)
-        name = _generate_name(data)
+        name = _workload_name(data)
         if not name:
             return
         workload = self._workloads.setdefault(name, _Workload())
@@ -201,13 +203,20 @@ def _numbers_in(places: Places | None) -> Iterator[int]:
         yield from _numbers_in(below)
 
 
-def _generate_name(text: bytes) -> bytes:
-    """Return the generateName in the text of a pod; b"" if it has none.
+def _workload_name(text: bytes) -> bytes:
+    """Return the generateName in the text of a pod, else the uid of its owner; b"" without both.
 
     It only selects the pods to compare, so a match elsewhere in the text does no harm.
     """
     found = text.find(_NAME_KEY, 0, _HEAD_BYTES)
-    if found < 0:
-        return b""
-    begin = text.find(b'"', found + len(_NAME_KEY)) + 1
+    if found >= 0:
+        return _string_after(text, found + len(_NAME_KEY))
+    owners = text.find(_OWNERS_KEY, 0, _HEAD_BYTES)
+    uid = text.find(_UID_KEY, owners, _HEAD_BYTES) if owners >= 0 else -1
+    return _string_after(text, uid + len(_UID_KEY)) if uid >= 0 else b""
+
+
+def _string_after(text: bytes, position: int) -> bytes:
+    """Return the content of the first string in `text` from `position` on."""
+    begin = text.find(b'"', position) + 1
     return text[begin : text.find(b'"', begin)]
