@@ -15,7 +15,7 @@ from fairlead.apiserver.storage.storage import Storage
 
 KINDS = [find_kind("configmap"), find_kind("secret")]
 STEPS = st.tuples(
-    st.sampled_from(["put", "put", "remove"]),
+    st.sampled_from(["put", "put", "remove", "find"]),
     st.sampled_from(KINDS),
     st.sampled_from("ab"),
     st.sampled_from("xyz"),
@@ -32,6 +32,8 @@ def done(storage, step):
     what, kind, namespace, name, count = step
     if what == "put":
         return storage.put(kind, manifest(kind, namespace, name, count))
+    if what == "find":
+        return storage.find(kind, namespace, name)
     try:
         return storage.remove(kind, namespace, name)
     except KeyError:
@@ -62,6 +64,29 @@ def test_what_is_restored_is_text_beyond_what_is_kept_warm():
     assert list(cold.unsorted(kind)) == [obj for _, obj in objects]
     assert cold.version == 9
     assert [type(value) for value in cold._objects["configmaps"].values()].count(bytes) == 7
+
+
+def test_an_object_that_is_read_again_is_not_decoded_again():
+    kind, storage = KINDS[0], CompactStorage(hot_max=2)
+    for name in "wxyz":
+        storage.put(kind, manifest(kind, "a", name, 1))
+    found = storage.find(kind, "a", "w")
+    assert storage.find(kind, "a", "w") is found
+    assert [type(one) for one in storage._objects["configmaps"].values()] == [
+        dict,
+        bytes,
+        bytes,
+        dict,
+    ]
+
+
+def test_events_do_not_take_the_places_of_other_objects():
+    event, storage = find_kind("event"), CompactStorage(hot_max=2)
+    storage.put(KINDS[0], manifest(KINDS[0], "a", "x", 1))
+    for name in "xyz":
+        storage.put(event, manifest(event, "a", name, 1))
+    assert [type(one) for one in storage._objects["configmaps"].values()] == [dict]
+    assert [type(one) for one in storage._objects["events"].values()].count(bytes) == 2
 
 
 def test_what_is_not_there_cannot_be_removed():
