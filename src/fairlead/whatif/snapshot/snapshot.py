@@ -69,13 +69,20 @@ def read_snapshot(
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Disable garbage collection within the `with` block, because the objects are kept anyway."""
+    """Disable garbage collection within the `with` block, because the objects are kept anyway.
+
+    At the end of the block all objects count as old. Otherwise the next collection of young objects
+    would traverse the whole snapshot.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_enabled:
+            if not gc.get_freeze_count():  # otherwise frozen objects would become collectable
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 
