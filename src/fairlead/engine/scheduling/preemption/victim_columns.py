@@ -3,7 +3,7 @@
 Each node is a column of its pods, sorted by importance and padded:
 
     priority[slot, row]   of the pod; NO_POD if the slot is empty
-    kind[slot, row]       index of the pod's shape in `_kinds`; 0 if the slot is empty
+    kind[slot, row]       index of the pod's shape in `_kinds`; any index if the slot is empty
     start[slot, row]      of the pod; undefined if the slot is empty
 
 A dry run reads the columns of the nodes to evaluate. First it sums up the pods of lower
@@ -76,15 +76,15 @@ class VictimColumns:
     def __init__(self, table: NodeTable) -> None:
         """Start without columns; `refresh` reads `table`."""
         self._table = table
-        self._nodes = self._pods = -1
+        self._nodes = self._pods = 0
         self._kinds_written = 0
         self._allocate(0, 0)
 
     def _allocate(self, slots: int, capacity: int) -> None:
         self._priority: Ints = np.full((slots, capacity), NO_POD, np.int64)
-        self._start: Ints = np.full((slots, capacity), NO_POD, np.int64)
+        self._start: Ints = np.zeros((slots, capacity), np.int64)
         self._kind: npt.NDArray[np.int32] = np.zeros((slots, capacity), np.int32)
-        self._kinds: list[Shape | None] = [None]
+        self._kinds: list[Shape] = []
         self._kind_of: dict[Shape, int] = {}
 
     # --- the columns -----------------------------------------------------------------------
@@ -92,8 +92,7 @@ class VictimColumns:
     def refresh(self) -> bool:
         """Update the columns; return False if they would take too much memory."""
         table = self._table
-        nodes = table.node_log.since(self._nodes) if self._nodes >= 0 else None
-        pods = table.pod_log.since(self._pods) if self._pods >= 0 else None
+        nodes, pods = table.node_log.since(self._nodes), table.pod_log.since(self._pods)
         is_new = nodes is None or pods is None or self._priority.shape[1] != table.capacity
         # Writing all columns again drops the shapes of pods that are gone.
         is_new |= len(self._kinds) > 2 * self._kinds_written + _KINDS_SPARE
@@ -101,16 +100,14 @@ class VictimColumns:
         rows = np.array(sorted(changed), np.int64)
         alive = rows[table.alive[rows]]
         slots = int(table.pod_count[alive].max(initial=0))
-        if max(slots, len(self._priority)) * table.capacity > _ENTRIES_MAX:
-            self._nodes = -1
-            self._allocate(0, 0)
+        if slots * table.capacity > _ENTRIES_MAX:
+            self._allocate(0, 0)  # frees the memory
             return False
         if is_new:
             self._allocate(slots, table.capacity)
         elif slots > len(self._priority):
             self._widen(slots)
         self._priority[:, rows] = NO_POD
-        self._kind[:, rows] = 0
         self._fill(alive)
         if is_new:
             self._kinds_written = len(self._kinds)
@@ -126,11 +123,9 @@ class VictimColumns:
         return lowest
 
     def _widen(self, slots: int) -> None:
-        more = slots - len(self._priority)
-        for name, value in (("_priority", NO_POD), ("_start", NO_POD), ("_kind", 0)):
-            setattr(
-                self, name, np.pad(getattr(self, name), ((0, more), (0, 0)), constant_values=value)
-            )
+        more = (0, slots - len(self._priority)), (0, 0)
+        self._priority = np.pad(self._priority, more, constant_values=NO_POD)
+        self._start, self._kind = np.pad(self._start, more), np.pad(self._kind, more)
 
     def _fill(self, rows: Rows) -> None:
         """Write the pods of the nodes at `rows` into their columns, which must be empty."""
@@ -197,8 +192,7 @@ class VictimColumns:
     def _loads(self, columns: Sequence[int], kind: npt.NDArray[np.int32]) -> list[Ints]:
         """Return the requests of each pod for each resource in `columns`, as [slot, row] arrays."""
         wanted = tuple(columns)
-        nothing = (0,) * len(wanted)
-        amounts = [nothing if one is None else one.amounts_of(wanted) for one in self._kinds]
+        amounts = [one.amounts_of(wanted) for one in self._kinds]
         table = np.array(amounts, np.int64).reshape(len(amounts), len(wanted))
         return [table[:, i].take(kind) for i in range(len(wanted))]
 

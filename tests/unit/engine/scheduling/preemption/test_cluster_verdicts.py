@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from msgspec import structs
 
@@ -13,6 +14,7 @@ from fairlead.engine.core.status import Code
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
+from fairlead.engine.framework.preemption.removal_effect import NO_EFFECT
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.compose import PluginHandle, serve
@@ -24,6 +26,7 @@ from fairlead.engine.scheduling.preemption.victims import select_victims_on_node
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_node, make_pod
+from fairlead.testing.plugin_scene import PluginScene
 from fairlead.testing.random_cluster import Chance
 
 NODES = [f"node-{number:05}" for number in range(40)]
@@ -193,6 +196,49 @@ def test_a_plugin_that_states_no_effect_needs_trials():
     split = found.plan.split
     split.cluster_filters = [replace(one, plugin=object()) for one in split.cluster_filters]
     assert cluster_verdicts(room.served.framework, found) is None
+
+
+def full(name, number, priority, app):
+    """A pod of app `app` that takes two of the four cores of a node."""
+    size, labels = {"cpu": 2}, {"app": app}
+    return make_pod(name, node=NODES[number], priority=priority, labels=labels, requests=size)
+
+
+def test_only_victims_that_a_filter_counts_need_a_trial():
+    """Nodes 0 and 1 have a pod of app a too many, which only node 0 can lose."""
+    scene = PluginScene()
+    for number in range(4):
+        scene.add(make_node(NODES[number], cpu=4, labels={ZONE: f"z{number}"}))
+    scene.add(*csi_nodes(len(NODES), 3), *claimed_volumes("pod", 1, "default"))
+    scene.add(full("lesser-a", 0, 1, "a"), full("b0", 0, 1, "b"))
+    scene.add(full("equal-a", 1, 9, "a"), full("b1", 1, 1, "b"))
+    scene.add(full("b2", 2, 1, "b"), full("c2", 2, 1, "c"), full("b3", 3, 1, "b"))
+    spec = {"topologySpreadConstraints": [spread(ZONE)]} | using("pod-00000")
+    waiting = make_pod("new", priority=9, labels={"app": "a"}, requests={"cpu": 3}, spec=spec)
+    pod = scene.info(waiting)
+    found = find_nodes_that_fit(scene.served.plans, pod)
+    rows = [scene.cluster.table.find(name).row for name in NODES[:4]]
+    verdicts = cluster_verdicts(scene.served.framework, found)
+    assert NO_EFFECT in verdicts.effects  # that of a volume plugin
+    codes, needs_trial = verdicts.judge(pod, found, np.array(rows))
+    assert [bool(code) for code in codes] == [True, True, False, False]
+    assert needs_trial.tolist() == [True, False, False, False]
+
+
+def test_a_nominated_pod_counts_only_while_its_node_is_judged():
+    """The pod nominated to node 0 keeps the preemptor from that node only, not from zone z1."""
+    scene = PluginScene()
+    for number in range(2):
+        scene.add(make_node(NODES[number], cpu=4, labels={ZONE: "z1", HOSTNAME: NODES[number]}))
+        scene.add(full(f"x{number}", number, 1, "x"), full(f"y{number}", number, 1, "x"))
+    for number, app in enumerate("ab"):
+        rival = make_pod(f"rival-{app}", priority=9, labels={"app": app})
+        scene.nominate(rival, NODES[number])
+    spec = terms("podAntiAffinity", ZONE)
+    waiting = make_pod("new", priority=9, requests={"cpu": 3}, spec=spec)
+    search = scene.evaluate(waiting).preemption
+    assert list(search.candidates) == [NODES[1]]
+    assert list(search.rejected) == [NODES[0]]
 
 
 def test_the_column_path_is_used_too(monkeypatch):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import PodDisruptionBudget
-from fairlead.engine.core.status import Status
+from fairlead.engine.core.status import SUCCESS, Code, Status
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.candidate import Candidate, CandidateRule
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.waiting_pods import WaitingPods
@@ -16,13 +18,21 @@ from fairlead.engine.scheduling.compose import PluginHandle, serve
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.preemption import victim_columns
-from fairlead.engine.scheduling.preemption.victim_columns import guarded_rows
-from fairlead.engine.scheduling.preemption.victims import select_victims_on_node
+from fairlead.engine.scheduling.preemption.cluster_verdicts import only_fit
+from fairlead.engine.scheduling.preemption.policy import RULES, PreemptionPolicy
+from fairlead.engine.scheduling.preemption.victim_columns import NO_POD, guarded_rows
+from fairlead.engine.scheduling.preemption.victims import (
+    select_victims_by_resources,
+    select_victims_on_node,
+)
+from fairlead.engine.state import change_log
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_node, make_pod
-from fairlead.testing.random_cluster import Chance
+from fairlead.testing.plugin_scene import PluginScene
+from fairlead.testing.random_cluster import GPU, Chance
 
+FEWEST_VICTIMS = next(rule for rule in RULES if rule.name == "fewest victims")
 NODES = [f"n{number:02}" for number in range(60)]
 
 
@@ -110,6 +120,198 @@ def test_many_nodes_are_evaluated_as_each_is(seed):
             cluster.apply(ObjectChanged(new))
     assert Status in seen
     assert len(seen) > 1
+
+
+class AcceptsAll:
+    """A plugin that decides which pods may be victims."""
+
+    name = "AcceptsAll"
+
+    def is_eligible_victim(self, _pod, _victim):
+        return True
+
+
+# --- columns ---------------------------------------------------------------------------------
+
+
+class Columns:
+    """The columns of a small cluster, and the same results found node by node."""
+
+    def __init__(self, *nodes):
+        self.scene = PluginScene(nodes=nodes)
+        self.table = self.scene.cluster.table
+        self.kept = victim_columns.VictimColumns(self.table)
+
+    def rows(self):
+        return [node.row for node in self.table.nodes()]
+
+    def lowest(self, row):
+        return min((pod.priority for pod in self.table.at(row).pods.values()), default=NO_POD)
+
+    def with_victims(self, pod):
+        return [row for row in self.rows() if self.lowest(row) < pod.priority]
+
+    def together(self, pod):
+        """The costs for `pod` or the refusal on each node with victims; SUCCESS if it fits now."""
+        rows = self.with_victims(pod)
+        result = self.kept.costs(self._fit(pod), pod, np.array(rows, np.int64), RULES)
+        return [
+            tuple(result.costs[:, at]) if result.is_candidate[at] else result.statuses[code]
+            for at, code in enumerate(result.codes)
+        ]
+
+    def one_by_one(self, pod):
+        """The same, as the procedure for one node finds them."""
+        fit, answers = self._fit(pod), []
+        for row in self.with_victims(pod):
+            answer = select_victims_by_resources(fit, pod, self.table.at(row), (), ())
+            if isinstance(answer, Candidate):
+                answers.append(tuple(rule.cost(answer) for rule in RULES))
+            else:
+                answers.append(SUCCESS if answer.code is Code.ERROR else answer)
+        return answers
+
+    def _fit(self, pod):
+        served = self.scene.served
+        return only_fit(served.framework, find_nodes_that_fit(served.plans, pod))
+
+
+def small_pod(chance, name, node):
+    """A pod of some size; many have the same priority and start."""
+    sizes = {"300m": "1Gi", "700m": "2Gi", "1100m": "1Gi", "0": "0"}
+    cpu = chance.of(list(sizes))
+    return make_pod(
+        name,
+        node=node,
+        priority=chance.of([-5, 1, 1, 2, 10]),
+        requests={"cpu": cpu, "memory": sizes[cpu]} | ({GPU: 1} if chance.one_in(4) else {}),
+        status={"startTime": f"2026-01-01T00:00:0{chance.of([0, 0, 7])}Z"},
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("log_length", [6, 1 << 16])
+def test_kept_columns_give_the_costs_of_the_procedure_for_one_node(seed, log_length, monkeypatch):
+    """Given nodes and pods that come and go, also when the table grows and rows are used again.
+
+    The columns have no more slots than a node had pods.
+    """
+    monkeypatch.setattr(change_log, "_LENGTH_MAX", log_length)
+    chance, most = Chance(seed), 0
+    columns, nodes, pods, seen = Columns(), {}, {}, set()
+    for step in range(200):
+        if len(nodes) < 6 or chance.one_in(8):
+            name = f"n{step}"
+            nodes[name] = make_node(
+                name, cpu=4, memory="8Gi", pods=chance.of([0, 3, 9]), devices={GPU: chance.below(3)}
+            )
+            columns.scene.add(nodes[name])
+        elif chance.one_in(12):
+            columns.scene.remove(nodes.pop(chance.of(sorted(nodes))))
+        elif pods and chance.one_in(3):
+            columns.scene.remove(pods.pop(chance.of(sorted(pods))))
+        else:
+            for number in range(chance.below(5)):
+                name = f"{chance.of('abcdef')}{step}-{number}"  # not in the order of their arrival
+                pods[name] = small_pod(chance, name, chance.of(sorted(nodes)))
+                columns.scene.add(pods[name])
+        most = max(most, *(len(node.pods) for node in columns.table.nodes()))
+        if chance.one_in(3):
+            continue
+        assert columns.kept.refresh() is True
+        assert len(columns.kept._priority) <= most
+        lowest = columns.kept.lowest_priorities()
+        assert [lowest[row] for row in columns.rows()] == list(map(columns.lowest, columns.rows()))
+        wanted = {"cpu": chance.of(["1", "3800m", "5"]), "memory": "2Gi"}
+        wanted |= {GPU: 2} if chance.one_in(2) else {}
+        pod = columns.scene.info(make_pod("new", priority=chance.of([2, 9]), requests=wanted))
+        found = columns.together(pod)
+        assert found == columns.one_by_one(pod)
+        seen |= set(found)
+    assert len(seen) > 30
+
+
+def test_of_equally_important_pods_the_first_by_name_is_reprieved_first():
+    """One core is left beside the preemptor: for pod a, or for b and c, which arrived first."""
+    columns = Columns(make_node("n", cpu=4))
+    for name, cpu in (("b", "400m"), ("c", "600m"), ("a", "1")):
+        columns.scene.add(make_pod(name, node="n", requests={"cpu": cpu}))
+    columns.kept.refresh()
+    pod = columns.scene.info(make_pod("new", priority=9, requests={"cpu": 3}))
+    (costs,) = columns.together(pod)
+    assert dict(zip(RULES, costs, strict=True))[FEWEST_VICTIMS] == 2
+    assert [costs] == columns.one_by_one(pod)
+
+
+def test_only_changed_nodes_are_read_again(monkeypatch):
+    """To read all nodes takes as long as hundreds of searches."""
+    read, facts = [], victim_columns._facts
+
+    def recorded(nodes):
+        read.append([node.name for node in nodes])
+        return facts(nodes)
+
+    monkeypatch.setattr(victim_columns, "_facts", recorded)
+    columns = Columns(make_node("a"), make_node("b"), make_node("c"))
+    columns.scene.add(make_pod("p", node="a"), make_pod("q", node="b"))
+    columns.kept.refresh()
+    columns.scene.add(make_pod("r", node="b"), make_pod("s", node="b"))
+    columns.kept.refresh()
+    columns.kept.refresh()
+    assert read == [["a", "b", "c"], ["b"], []]
+
+
+def test_columns_that_would_take_too_much_memory_are_not_kept(monkeypatch):
+    """They are written again as soon as the pods are few enough."""
+    columns = Columns(make_node("n"))
+    monkeypatch.setattr(victim_columns, "_ENTRIES_MAX", 2 * columns.table.capacity)
+    pods = [make_pod(f"p{number}", node="n", requests={"cpu": 2}) for number in range(3)]
+    pod = columns.scene.info(make_pod("new", priority=9, requests={"cpu": 3}))
+    columns.scene.add(*pods[:2])
+    assert columns.kept.refresh() is True
+    columns.scene.add(pods[2])
+    assert columns.kept.refresh() is False
+    assert columns.kept._priority.size == 0
+    columns.scene.remove(pods[0])
+    assert columns.kept.refresh() is True
+    assert columns.together(pod) == columns.one_by_one(pod)
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (PreemptionPolicy(), True),
+        (PreemptionPolicy(rules=RULES[1:]), True),
+        (
+            PreemptionPolicy(rules=(*RULES, CandidateRule("name", lambda to: len(to.node.name)))),
+            False,
+        ),
+        (PreemptionPolicy(order=lambda pod: pod.key), False),
+        (PreemptionPolicy(eligibility=(AcceptsAll(),)), False),
+    ],
+)
+def test_columns_know_only_the_default_order_and_rules(policy, expected):
+    assert victim_columns.can_rate(policy) is expected
+
+
+@pytest.mark.parametrize(("allowed", "expected"), [(-1, True), (0, True), (1, True), (2, False)])
+def test_a_node_is_guarded_if_it_has_more_selected_pods_than_may_go(allowed, expected):
+    """Two pods of n are selected, and none of the nodes beside it."""
+    scene = PluginScene(nodes=[make_node("n"), make_node("other")])
+    guarded = {"app": "guarded"}
+    scene.add(make_pod("a", node="n", labels=guarded), make_pod("b", node="n", labels=guarded))
+    scene.add(make_pod("c", node="n"), make_pod("d", node="other"))
+    scene.add(make_pod("e", namespace="else", node="other", labels=guarded))
+    table = scene.cluster.table
+    found = guarded_rows(table, [budget(allowed)])
+    assert [found[node.row] for node in table.nodes()] == [expected, False]
+
+
+def test_a_node_is_guarded_by_any_of_several_budgets():
+    """The last one allows everything."""
+    scene = PluginScene(nodes=[make_node("n")])
+    scene.add(make_pod("a", node="n", labels={"app": "guarded"}))
+    assert guarded_rows(scene.cluster.table, [budget(0), budget(5)]).any()
 
 
 def test_shapes_of_deleted_pods_are_dropped(monkeypatch):
