@@ -26,7 +26,7 @@ from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.http.listener import Certificate, Listener
 from fairlead.apiserver.registry.api_server import API_SERVER
-from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.store import PodCopying, Store
 from fairlead.apiserver.request import ADMIN
 from fairlead.apiserver.storage.compact_storage import CompactStorage
 from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
@@ -53,7 +53,7 @@ def new_store() -> Store:
         admission=served_admission(ids.new_suffix),
         registry=API_SERVER,
         storage=CompactStorage(),
-        copies_pods=True,
+        copying=PodCopying(),
     )
     store.load(node_manifests(NODES, 1, now), now)
     for manifest in (*bootstrap_objects(), ACCOUNT):

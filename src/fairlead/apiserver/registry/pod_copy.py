@@ -4,7 +4,8 @@ The pods of a workload have equal manifests except for their names. Admission, d
 and managed fields turn equal manifests into equal pods, except for a few strings of each pod:
 
     own strings     metadata.name, uid, creationTimestamp and the times of managedFields;
-                    the random name of the volume with the service account token
+                    the random name of the volume with the service account token;
+                    the value of one annotation that no plugin reads, if the store names one
     shared          everything else
 
 So the first pod goes through all stages of `Store.create`, and later pods are copies with their own
@@ -51,7 +52,8 @@ _UNREAD: Final = frozenset(
     )
 )  # fmt: skip
 _NODES: Final = "system:nodes"
-_NAME, _UID, _TIME, _VOLUME = range(4)  # a copy's own strings
+_NAME, _UID, _TIME, _VOLUME, _OWN = range(5)  # a copy's own strings
+_NOTHING: Final[Mapping[str, Any]] = {}
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
 
@@ -91,9 +93,19 @@ class _Template:
 class PodCopies:
     """Creates pods of one store as copies of templates."""
 
-    def __init__(self, storage: Storage, admission: AdmissionControl, ids: IdSource) -> None:
-        """`ids` generates the uids of copies and the names of their token volumes."""
+    def __init__(
+        self,
+        storage: Storage,
+        admission: AdmissionControl,
+        ids: IdSource,
+        own_annotation: str = "",
+    ) -> None:
+        """`ids` generates the uids of copies and the names of their token volumes.
+
+        Each pod has its own value of the annotation `own_annotation`, if it has the annotation.
+        """
         self._storage = storage
+        self._own = own_annotation
         self._admission = admission
         self._ids = ids
         self._templates: dict[bytes, _Template] = {}
@@ -105,7 +117,7 @@ class PodCopies:
         Returns None if the pod must go through all stages. Raises ApiError if there are too many
         pods or the storage is full.
         """
-        template = self._templates.get(_key(manifest, write)) if self._templates else None
+        template = self._templates.get(self._key(manifest, write)) if self._templates else None
         if template is None or write.dry_run:
             return None
         meta = manifest["metadata"]
@@ -114,7 +126,8 @@ class PodCopies:
             return None
         volume = VOLUME_PREFIX + self._ids.new_suffix() if template.has_volume else ""
         uid = self._ids.new_uid(POD, namespace, name)
-        strings = (name, uid, format_timestamp(now), volume)
+        own = (meta.get("annotations") or _NOTHING).get(self._own, "")
+        strings = (name, uid, format_timestamp(now), volume, own)
         pod = template.copy(strings)
         for text in template.warnings:
             write.warn(text)
@@ -138,13 +151,13 @@ class PodCopies:
         if not self._is_typical(manifest, write, stored):
             return
         volume = _token_volume(manifest, stored)
-        marked = _marked(stored, volume)
+        marked = _marked(stored, volume, self._own)
         if marked is None:
             return
         if len(self._templates) >= TEMPLATES_MAX:
             self._templates.clear()
         copy = substitution(stored, places_in(marked))
-        self._templates[_key(manifest, write)] = _Template(
+        self._templates[self._key(manifest, write)] = _Template(
             copy, bool(volume), recording.warnings, recording.annotations
         )
 
@@ -171,12 +184,18 @@ class PodCopies:
         if self._templates and change.kind.resource not in _UNREAD:
             self._templates.clear()
 
+    def _key(self, manifest: Mapping[str, Any], write: Write) -> bytes:
+        """Return a key of everything that the stages read, except a pod's own strings and objects.
 
-def _key(manifest: Mapping[str, Any], write: Write) -> bytes:
-    """Return a key of everything that the stages read, except the name and stored objects."""
-    meta = manifest.get("metadata")
-    nameless = {**meta, "name": ""} if isinstance(meta, dict) else meta
-    return _encode(({**manifest, "metadata": nameless}, write.manager, write.user))
+        A manifest of another form than a pod's has a key of its own.
+        """
+        meta = manifest.get("metadata")
+        if isinstance(meta, dict):
+            meta = {**meta, "name": ""}
+            annotations = meta.get("annotations")
+            if isinstance(annotations, dict) and isinstance(annotations.get(self._own), str):
+                meta["annotations"] = {**annotations, self._own: ""}
+        return _encode(({**manifest, "metadata": meta}, write.manager, write.user))
 
 
 def _token_volume(manifest: Mapping[str, Any], stored: Json) -> str:
@@ -189,7 +208,7 @@ def _token_volume(manifest: Mapping[str, Any], stored: Json) -> str:
     return ""
 
 
-def _marked(stored: Json, volume: str) -> Json | None:
+def _marked(stored: Json, volume: str, own: str) -> Json | None:
     """Return `stored` with a marker in place of each of the pod's own strings.
 
     Returns None if `stored` already contains text that looks like a marker.
@@ -202,6 +221,8 @@ def _marked(stored: Json, volume: str) -> Json | None:
         "uid": marker(_UID),
         "creationTimestamp": marker(_TIME),
     }
+    if own in meta.get("annotations", _NOTHING):
+        meta["annotations"] = {**meta["annotations"], own: marker(_OWN)}
     if "managedFields" in meta:
         meta["managedFields"] = [{**one, "time": marker(_TIME)} for one in meta["managedFields"]]
     spec = stored["spec"]

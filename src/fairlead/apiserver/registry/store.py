@@ -16,7 +16,8 @@ upstream: apiserver/pkg/registry/generic/registry/store.go, registry/rest/{creat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.codec import without_nulls
 from fairlead.api.json import Json
@@ -61,12 +62,26 @@ from fairlead.apiserver.registry.strategy import PreparationContext, ResourceStr
 from fairlead.apiserver.registry.unpersisted_defaults import UnpersistedDefaults
 from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StoredChange
 
+if TYPE_CHECKING:
+    from fairlead.apiserver.registry.pod_copy import PodCopies
+
 Objects = list[Json]
 Changes = list[StoredChange]
 
 _ADMISSION: Final = minimal_admission()
 # The options with which controllers delete objects.
 IN_BACKGROUND: Final = Deletion(policy="Background")
+
+
+@dataclass(frozen=True, slots=True)
+class PodCopying:
+    """Options for copying pods: the first `after` new pods are not copied.
+
+    Pods are equal even if the values of `own_annotation` differ. No admission plugin may read it.
+    """
+
+    after: int = 0
+    own_annotation: str = ""
 
 
 class Store:
@@ -84,24 +99,21 @@ class Store:
         registry: Registry = SIMULATION,
         log_capacity: int = LOG_CAPACITY,
         storage: Storage | None = None,
-        copies_pods: bool = False,
+        copying: PodCopying | None = None,
     ) -> None:
         """`ids` generates uids and names. The plugins in `admission` run in the given order.
 
-        If `storage` is given, `log_capacity` is ignored. With `copies_pods`, a pod is created as a
-        copy of an equal pod, which is faster (see `PodCopies`).
+        If `storage` is given, `log_capacity` is ignored. With `copying`, a pod is created as a copy
+        of an equal pod, which is faster (see `PodCopies`).
         """
         self.storage = Storage(log_capacity) if storage is None else storage
         self.ids = ids
         self.registry = registry
         self.admission = AdmissionControl(admission, self.storage, self.completed)
         self._unpersisted = UnpersistedDefaults()
+        self._copying = copying
         self._copies: PodCopies | None = None
-        if copies_pods:
-            # Simulations copy no pods, and start sooner without the module.
-            from fairlead.apiserver.registry.pod_copy import PodCopies  # noqa: PLC0415
-
-            self._copies = PodCopies(self.storage, self.admission, ids)
+        self._pods_created = 0
 
     @property
     def version(self) -> int:
@@ -159,8 +171,8 @@ class Store:
         nulls are kept. Raises ApiError 409 if the name is taken, 422 or 400 if the object is
         invalid, 403 if admission refuses it, and 500 if it has a resourceVersion.
         """
-        copies = self._copies
-        if copies is None or not _is_pod(manifest):
+        copies = self._pod_copies() if _is_pod(manifest) else None
+        if copies is None:
             return (yield from self._create(manifest, now, kind, write))
         # A pod that equals an earlier pod skips all stages.
         copy = copies.create(manifest, now, write)
@@ -170,6 +182,20 @@ class Store:
         stored = yield from self._create(manifest, now, kind, recording.write)
         copies.learn(manifest, recording, stored)
         return stored
+
+    def _pod_copies(self) -> PodCopies | None:
+        """Return the copies of pods for a new pod; None if it must go through all stages."""
+        copying = self._copying
+        if self._copies is None and copying is not None:
+            self._pods_created += 1
+            if self._pods_created > copying.after:
+                # Most simulations create few pods, and start sooner without the module.
+                from fairlead.apiserver.registry.pod_copy import PodCopies  # noqa: PLC0415
+
+                self._copies = PodCopies(
+                    self.storage, self.admission, self.ids, copying.own_annotation
+                )
+        return self._copies
 
     def _create(
         self, manifest: Mapping[str, Any], now: int, kind: Kind | None, write: Write

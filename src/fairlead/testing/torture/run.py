@@ -22,7 +22,7 @@ from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.api_server import API_SERVER
-from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.store import PodCopying, Store
 from fairlead.apiserver.storage.compact_storage import CompactStorage
 from fairlead.apiserver.storage.storage import StoredChange, encode, value_of
 from fairlead.engine.core.command import Issued
@@ -151,7 +151,7 @@ class _Run:
             admission=admission,
             registry=API_SERVER,
             storage=storage,
-            copies_pods=True,
+            copying=PodCopying(),
         )
         self._store.subscribe(self._see)
 

@@ -30,7 +30,7 @@ from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.kind import LEASE, SERVICE_ACCOUNT, kind_of
 from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.snapshot_load import DumpedObject
-from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.store import PodCopying, Store
 from fairlead.apiserver.request import User
 from fairlead.apiserver.storage.compact_storage import CompactStorage
 from fairlead.apiserver.storage.storage import Storage, StoredChange
@@ -232,7 +232,7 @@ def _store(options: LocalOptions, ids: RandomIds) -> Store:
         admission=(*plugins, PodCountLimit(options.pods_max)),
         registry=API_SERVER,
         storage=storage,
-        copies_pods=True,
+        copying=PodCopying(),
     )
 
 

@@ -29,7 +29,7 @@ from fairlead.apiserver.kind import CONFIG_MAP, NODE, Kind
 from fairlead.apiserver.registry import api_server
 from fairlead.apiserver.registry.admission_control import judges_users
 from fairlead.apiserver.registry.snapshot_load import DumpedObject
-from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.store import PodCopying, Store
 from fairlead.apiserver.request import ADMIN
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
@@ -53,6 +53,7 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.workloads.annotation import REPLACES
 from fairlead.worlds.component_identity import sender_of
 from fairlead.worlds.driver import CommandSource, Driver
 from fairlead.worlds.extender.extender_caller import ExtenderCaller, NoExtenders, has_bound
@@ -64,6 +65,7 @@ from fairlead.worlds.simulation.event_list import EventList
 
 Act = Callable[[Store, Instant], None]
 _ENCODER = msgspec.json.Encoder(order="deterministic")
+_COPYING: Final = PodCopying(after=20, own_annotation=REPLACES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +121,9 @@ class SimulatedWorld:
             group_priorities=group_priorities,
         )
         # No containers run, and dumps may lack images.
-        self.store = Store(ids, admission=self.admission.plugins, storage=DeferredStorage())
+        self.store = Store(
+            ids, admission=self.admission.plugins, storage=DeferredStorage(), copying=_COPYING
+        )
         self.events = EventList(events_max)
         self.last_change = start
         self.extenders: ExtenderCaller = NoExtenders()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +18,7 @@ from fairlead.apiserver.negotiation.serializer import encode
 from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.apiserver.registry.pod_copy import PodCopies
-from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.store import PodCopying, Store
 from fairlead.apiserver.request import User
 from fairlead.worlds.seeded_ids import SeededIds
 
@@ -33,6 +36,7 @@ def pod(name, spec=None, **meta):
     return {**made, "metadata": {"name": name, "namespace": "default", **meta}}
 
 
+OWN = "example.com/own"
 OWNER = {"apiVersion": "v1", "kind": "ReplicaSet", "name": "o", "uid": "u", "controller": True}
 # Manifests whose pods differ, and one that is refused.
 PODS = {
@@ -44,6 +48,7 @@ PODS = {
     "with its own token": lambda name: pod(name, {"automountServiceAccountToken": False}),
     "without containers": lambda name: pod(name, {"containers": []}),
     "of a missing class": lambda name: pod(name, {"priorityClassName": "high"}),
+    "of its own": lambda name: pod(name, annotations={"a": "b", OWN: f"for {name}"}),
     "with a message": lambda name: pod(name, annotations={"a": "\x7f0 web"}),
 }
 NAMES = ("a", "b", "c", "d", "with.dot", "Wrong_")
@@ -72,10 +77,10 @@ EVENTS = {
 class Server:
     """A store as a local cluster has it, which writes down what it answers."""
 
-    def __init__(self, *, copies_pods):
+    def __init__(self, copying=None):
         ids = SeededIds(0)
         admission = (*served_admission(ids.new_suffix), PodCountLimit(4))
-        self.store = Store(ids, admission=admission, registry=API_SERVER, copies_pods=copies_pods)
+        self.store = Store(ids, admission=admission, registry=API_SERVER, copying=copying)
         self.now = SECOND
         for one in (manifest("Namespace", "default"), manifest("Node", "n1"), ACCOUNT):
             self.store.create(one, self.now)
@@ -110,13 +115,14 @@ STEPS = st.tuples(
 @given(st.lists(STEPS, max_size=14))
 def test_copies_are_what_all_stages_make(steps):
     """Whatever is created, by whom, and whatever admission reads meanwhile."""
-    copying, plain = Server(copies_pods=True), Server(copies_pods=False)
+    copying, plain = Server(PodCopying(own_annotation=OWN)), Server()
     for step in steps:
         assert copying.answer(step) == plain.answer(step)
 
 
-def test_second_pod_of_a_workload_is_a_copy(monkeypatch):
-    """Otherwise the comparison above would prove nothing."""
+@pytest.fixture
+def copied(monkeypatch):
+    """The results of `PodCopies.create`."""
     copied = []
     create = PodCopies.create
 
@@ -125,7 +131,12 @@ def test_second_pod_of_a_workload_is_a_copy(monkeypatch):
         return copied[-1]
 
     monkeypatch.setattr(PodCopies, "create", noted)
-    server = Server(copies_pods=True)
+    return copied
+
+
+def test_second_pod_of_a_workload_is_a_copy(copied):
+    """Otherwise the comparison above would prove nothing."""
+    server = Server(PodCopying())
     for name in "abc":
         server.answer(("owned", name, ""))
     assert [one is not None for one in copied] == [False, True, True]
@@ -134,9 +145,23 @@ def test_second_pod_of_a_workload_is_a_copy(monkeypatch):
     assert copied[-1] is None
 
 
+def test_pods_with_their_own_values_of_one_annotation_are_copies(copied):
+    server = Server(PodCopying(own_annotation=OWN))
+    pods = [json.loads(server.answer(("of its own", name, "")))[0] for name in "ab"]
+    assert [one is not None for one in copied] == [False, True]
+    assert [one["metadata"]["annotations"][OWN] for one in pods] == ["for a", "for b"]
+
+
+def test_the_first_pods_are_not_copied(copied):
+    server = Server(PodCopying(after=2))
+    for name in "abcd":
+        server.answer(("owned", name, ""))
+    assert [one is not None for one in copied] == [False, True]
+
+
 def test_copy_has_no_warning_about_the_name_of_the_first_pod():
     """A name with a dot causes a warning, because it is the pod's hostname."""
-    copying, plain = Server(copies_pods=True), Server(copies_pods=False)
+    copying, plain = Server(PodCopying(own_annotation=OWN)), Server()
     for name in ("a.b", "c", "d"):
         step = ("owned", name, "")
         assert copying.answer(step) == plain.answer(step)

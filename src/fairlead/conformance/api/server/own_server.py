@@ -24,7 +24,7 @@ from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.endpoints.post_start_hook.reconcile_delay import ReconcileDelay
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.registry.api_server import API_SERVER
-from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.store import PodCopying, Store
 from fairlead.apiserver.request import AUTHENTICATED, SYSTEM_MASTERS, User
 from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
 from fairlead.conformance.api.server.delayed_quotas import DelayedQuotas
@@ -92,7 +92,7 @@ class OwnServer:
         quotas = DelayedQuotas(self._clock, slowness * _QUOTA_DELAY)
         plugins = served_admission(ids.new_suffix, authorities=_AUTHORITIES)
         admission = [quotas if isinstance(one, ResourceQuota) else one for one in plugins]
-        self.store = Store(ids, admission=admission, registry=API_SERVER, copies_pods=True)
+        self.store = Store(ids, admission=admission, registry=API_SERVER, copying=PodCopying())
         self.store.subscribe(quotas.note)
         self.store.storage.restore((), self.versions_before)
         rights = Rbac(self.store.storage, (NodeAuthorizer(self.store.storage),))
