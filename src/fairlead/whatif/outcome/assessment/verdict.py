@@ -230,16 +230,31 @@ def _briefly_unavailable(effect: Effect) -> str | None:
 
 
 def _without_ready_pod(found: Sequence[WorkloadEffect]) -> str | None:
+    """Return a sentence with two of the workloads `found`; those without a ready pod longest first.
+
+    A workload that recovers is not said to be without a ready pod to the end: `deploy/a has no
+    ready pod to the end, and 2 more workloads for up to 31s.`
+    """
     if not found:
         return None
     rows = sorted(found, key=_gap, reverse=True)
-    lasted = rows[0].readiness.lowest_for
-    up_to = "" if len(rows) == 1 else "up to "
-    how_long = "to the end" if lasted is None else f"for {up_to}{for_readers(lasted)}"
+    endless = sum(one.readiness.lowest_for is None for one in rows)
+    named, others = (rows[:endless], rows[endless:]) if endless else (rows, [])
     reasons = _glossed(", ".join(rows[0].reasons)) if len(rows) == 1 else ""
     why = f": {reasons}" if reasons else ""
-    verb = "has" if len(rows) == 1 else "have"
-    return f"{_names([str(one.workload) for one in rows])} {verb} no ready pod {how_long}{why}."
+    verb = "has" if len(named) == 1 else "have"
+    rest = f", and {_counted(len(others), 'more workload')} {_how_long(others)}" if others else ""
+    names = _names([str(one.workload) for one in named])
+    return f"{names} {verb} no ready pod {_how_long(named)}{rest}{why}."
+
+
+def _how_long(rows: Sequence[WorkloadEffect]) -> str:
+    """Return the time without a ready pod; the first of `rows` has the longest."""
+    lasted = rows[0].readiness.lowest_for
+    if lasted is None:
+        return "to the end"
+    up_to = "" if len(rows) == 1 else "up to "
+    return f"for {up_to}{for_readers(lasted)}"
 
 
 def _gap(one: WorkloadEffect) -> tuple[bool, DurationNs]:

@@ -252,13 +252,14 @@ def test_a_job_without_ready_pods_is_no_outage():
     assert first.kind is OutcomeKind.BRIEFLY_UNAVAILABLE
 
 
-def test_the_longest_outage_is_named_first():
+def test_only_outages_that_last_are_said_to_last_to_the_end():
+    """`b` has no ready pod to the end; `a` and `c` recover after one and ten minutes."""
     names = [WorkloadRef("Deployment", "ns", name) for name in "abc"]
     times = dict(zip(names, (60, None, 600), strict=True))
     changed = outcome(
         HERE, workloads={ref: ready(1, 0, 0, lasted) for ref, lasted in times.items()}
     )
-    sentence = "deploy/ns/b, deploy/ns/c and 1 more have no ready pod to the end."
+    sentence = "deploy/ns/b has no ready pod to the end, and 2 more workloads for up to 10m00s."
     assert verdict_of(effect_of(outcome(HERE), changed)).first.sentence == sentence
 
 
