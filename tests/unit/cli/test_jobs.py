@@ -140,7 +140,7 @@ def test_a_group_is_explained(dump, capsys, target):
     assert "a           1  4.5 cpu   nothing    4.5 cpu     0.00  no" in shown
     assert "n1    Insufficient cpu            500m cpu" in shown
     assert "n2    node(s) were unschedulable" in shown
-    assert shown[-1] == "It would start with: 500m cpu more on node n1, for the next member"
+    assert shown[-1] == "It would start with: 500m cpu more on node n1"
 
 
 def test_a_running_group_with_a_pending_member(dump, capsys):

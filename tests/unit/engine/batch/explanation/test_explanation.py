@@ -65,9 +65,14 @@ def test_too_little_room(yard):
         ("n2", {"cpu": 500}),
         ("n3", {}),
     ]
+    assert found.remedies == ("room for 2 more members like default/g-2",)
+
+
+def test_too_little_room_for_the_last_member(yard):
+    found = explain(yard.put(make_node("n1"), make_gang("g", 3, cpu="1500m")))
     assert found.remedies == (
-        "room for 2 more members like default/g-2",
-        "1500m cpu more on node n1, for the next member",
+        "room for 1 more member like default/g-2",
+        "500m cpu more on node n1",
     )
 
 
