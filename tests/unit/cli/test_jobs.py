@@ -85,6 +85,21 @@ def test_a_what_if_shows_queues_before_and_after(busy, dump, capsys):
     assert words(shown[at + 3]) == "b 1 1 cpu nothing 0.00 1 cpu 1.00 4 cpu"
 
 
+def test_a_queue_may_deserve_a_part_of_a_device(dump, capsys):
+    """Of two GPUs, the queue with two thirds of the weight deserves 1.333, not 1."""
+    gpus = {"cpu": "8", "memory": "8Gi", "pods": "110", "nvidia.com/gpu": "2"}
+    one = {**node("n1"), "status": {"allocatable": gpus, "capacity": gpus}}
+    gangs = [gang(f"g-{name}", 2, name, cpu="1") for name in "ab"]
+    for pod in [one for group in gangs for one in group[1:]]:
+        resources = pod["spec"]["containers"][0]["resources"]
+        resources["requests"]["nvidia.com/gpu"] = "1"
+        resources["limits"] = {"nvidia.com/gpu": "1"}
+    run(["explain", "podgroup/g-a", "--snapshot", dump(one, queue("a", 2), queue("b", 1), *gangs)])
+    shown = lines(capsys)
+    at = shown.index("its queue")
+    assert words(shown[at + 2]).startswith("a 2 2 cpu, 1.333 gpu nothing 2 cpu, 2 gpu")
+
+
 def test_and_which_groups_wait_and_until_when(busy, capsys):
     assert run(["whatif", busy, "--no-report"]) == 0
     shown = lines(capsys)

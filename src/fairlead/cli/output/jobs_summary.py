@@ -13,6 +13,7 @@ from fairlead.cli.output.console.terminal import print_table
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import QueueStood
 from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.deserved_amount import deserved_amounts
 from fairlead.whatif.outcome.jobs import JobsOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
 
@@ -51,7 +52,7 @@ def _queue_row(name: str, jobs: JobsOutcome, without: JobsOutcome | None) -> tup
     return (
         name,
         str(known.weight),
-        amounts_text({r: round(a) for r, a in known.deserved.items()}),
+        amounts_text(deserved_amounts(known.deserved)),
         *earlier,
         _allocated(after),
         _share(after),
@@ -67,7 +68,7 @@ def _share(queue: QueueStood | None) -> str:
     return "" if queue is None else f"{queue.share:.2f}"
 
 
-def amounts_text(amounts: Mapping[str, int]) -> str:
+def amounts_text(amounts: Mapping[str, float]) -> str:
     """Return a text such as `4 cpu, 8.0Gi memory`, without amounts of 0.
 
     A resource name is shortened to the part after its last `/`.

@@ -26,6 +26,7 @@ from fairlead.whatif.configuration.batch.batch_file import read_batch_config
 from fairlead.whatif.configuration.batch.options import SINGLE_PODS, BatchOptions
 from fairlead.whatif.explain.pod import SOURCE
 from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.outcome.deserved_amount import deserved_amounts
 from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
@@ -151,7 +152,7 @@ def _queue(queue: QueueUsage) -> Json:
     return {
         "queue": queue.name,
         "weight": queue.weight,
-        "deserved": {name: round(amount) for name, amount in queue.deserved.items()},
+        "deserved": deserved_amounts(queue.deserved),
         "allocated": dict(queue.allocated),
         "requested": dict(queue.request),
         "share": round(queue.share, 6),

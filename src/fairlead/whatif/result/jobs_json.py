@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fairlead.api.json import Json
 from fairlead.engine.core.instant import Instant, seconds, to_seconds
 from fairlead.engine.core.reporter import QueueStood
+from fairlead.whatif.outcome.deserved_amount import deserved_amounts
 from fairlead.whatif.outcome.jobs import GangWaits, JobsOutcome
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def _queue(queue: QueueStood) -> Json:
     return {
         "queue": queue.queue,
         "weight": queue.weight,
-        "deserved": {name: round(amount) for name, amount in queue.deserved.items()},
+        "deserved": deserved_amounts(queue.deserved),
         "allocated": dict(queue.allocated),
         "requested": dict(queue.request),
         "share": round(queue.share, 6),

@@ -11,6 +11,7 @@ from fairlead.engine.batch.explanation.explanation import GroupExplanation, Obst
 from fairlead.engine.batch.queue_usage import QueueUsage
 from fairlead.whatif.explain.group import ExplainedGroup
 from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.deserved_amount import deserved_amounts
 
 
 def print_group(explained: ExplainedGroup, console: Console) -> None:
@@ -54,7 +55,7 @@ def _print_queue(console: Console, queue: QueueUsage) -> None:
     cells = (
         queue.name,
         str(queue.weight),
-        amounts_text({name: round(amount) for name, amount in queue.deserved.items()}),
+        amounts_text(deserved_amounts(queue.deserved)),
         amounts_text(queue.allocated),
         amounts_text(queue.request),
         f"{queue.share:.2f}",

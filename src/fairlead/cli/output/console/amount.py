@@ -9,7 +9,7 @@ from fairlead.whatif.outcome.run_outcome import unit_of
 _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
-def amount_text(resource: str, amount: int) -> str:
+def amount_text(resource: str, amount: float) -> str:
     """Return `amount` as text with about three digits; cpu is in millicores, a size in bytes."""
     match unit_of(resource):
         case "milli":
@@ -25,7 +25,7 @@ def percent_text(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f}%" if whole else ""
 
 
-def _binary(amount: int) -> str:
+def _binary(amount: float) -> str:
     power, value = 0, float(amount)
     while value >= 1024 and power < len(_BINARY) - 1:
         value /= 1024
