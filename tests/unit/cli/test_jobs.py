@@ -169,6 +169,12 @@ def test_a_running_group_with_a_pending_member(dump, capsys):
     assert not [line for line in shown if "may start after" in line or "start is unknown" in line]
 
 
+def test_a_group_with_too_few_members(dump, capsys):
+    group, *pods = gang("g", 3)
+    run(["explain", "podgroup/g", "--snapshot", dump(node("n1"), group, pods[:2])])
+    assert lines(capsys)[0] == "default/g: needs 3 members and has 2, 0 on nodes"
+
+
 def test_when_it_may_start(dump, capsys):
     running = gang("g", 3, runs="30m")
     for one in running[1:]:

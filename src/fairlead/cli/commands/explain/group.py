@@ -30,10 +30,10 @@ def print_group(explained: ExplainedGroup, console: Console) -> None:
 
 
 def _members(found: GroupExplanation) -> str:
-    parts = [
-        f"needs {found.min_member} of its {found.members} members",
-        f"{found.ready} on nodes",
-    ]
+    needs = f"needs {found.min_member} of its {found.members} members"
+    if found.min_member > found.members:
+        needs = f"needs {found.min_member} members and has {found.members}"
+    parts = [needs, f"{found.ready} on nodes"]
     if found.promised:
         parts.append(f"{found.promised} pipelined")
     if found.placeable:
