@@ -63,7 +63,7 @@ class WorkloadReadiness:
 
     `wanted` pods should be ready at the end. `before` were ready at the start, `lowest` at the
     worst moment and `at_end` at the end. `lowest_for` is the time for which only `lowest` pods were
-    ready, None if this lasts until the end.
+    ready, None if this lasts until the end. If it happens several times, `lowest_for` is the sum.
     """
 
     wanted: int

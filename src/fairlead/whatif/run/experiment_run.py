@@ -381,7 +381,8 @@ class ExperimentRun:
         nodes = self._end_state.nodes()
         pods = self._end_state.pods(nodes)
         undrained = tuple(recorder.undrained())
-        workloads = self._readiness({one.pod.workload for one in undrained}, since, until)
+        blocked = {one.pod.workload for one in undrained}
+        workloads = self._readiness(blocked, since, until, settled=settled)
         return RunOutcome(
             started_at=since,
             ended_at=until,
@@ -444,13 +445,13 @@ class ExperimentRun:
         return rest_of(transitions, self._start, self._experiment.quiet, settled=settled)
 
     def _readiness(
-        self, undrained: set[WorkloadRef], since: Instant, until: Instant
+        self, undrained: set[WorkloadRef], since: Instant, until: Instant, *, settled: bool
     ) -> dict[WorkloadRef, WorkloadReadiness]:
         """Return the readiness of the workloads that changed, and of the `undrained` workloads."""
         recorder, pods = self._recorder.workloads, list(self._recorder.existing_pods())
         wanted = wanted_pods(self._world.store, pods, recorder.touched(since) | undrained)
-        is_end_alone = self._experiment.compares_packings
-        return dict(recorder.readiness(pods, wanted, until + 1 if is_end_alone else since, until))
+        begin = until + 1 if self._experiment.compares_packings else since
+        return dict(recorder.readiness(pods, wanted, begin, until, settled=settled))
 
     def _notes(self) -> Iterator[str]:
         """Yield notes: missing objects, stated loads that are missing, ignored rules and webhooks.

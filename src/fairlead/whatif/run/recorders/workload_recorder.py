@@ -98,16 +98,23 @@ class WorkloadRecorder:
     # --- result ---------------------------------------------------------------------------
 
     def readiness(
-        self, pods: Iterable[Pod], wanted: Mapping[WorkloadRef, int], since: Instant, until: Instant
+        self,
+        pods: Iterable[Pod],
+        wanted: Mapping[WorkloadRef, int],
+        since: Instant,
+        until: Instant,
+        *,
+        settled: bool = True,
     ) -> Iterator[tuple[WorkloadRef, WorkloadReadiness]]:
         """Yield the readiness of each workload in `wanted` from `since` to `until`.
 
-        `pods` are the pods that exist at the end.
+        `pods` are the pods that exist at the end. `settled` is False if changes continue after it.
         """
         deltas = self._deltas()
         at_end = self._ready_pods(pods, wanted)
         for ref in sorted(wanted):
-            yield ref, _readiness(deltas[ref], at_end[ref], wanted[ref], since, until)
+            found = _readiness(deltas[ref], at_end[ref], wanted[ref], since, until, settled=settled)
+            yield ref, found
 
     def touched(self, since: Instant) -> set[WorkloadRef]:
         """Return the workloads with a transition at or after `since`."""
@@ -136,11 +143,19 @@ class WorkloadRecorder:
 
 
 def _readiness(
-    deltas: list[tuple[Instant, int]], at_end: int, wanted: int, since: Instant, until: Instant
+    deltas: list[tuple[Instant, int]],
+    at_end: int,
+    wanted: int,
+    since: Instant,
+    until: Instant,
+    *,
+    settled: bool,
 ) -> WorkloadReadiness:
     """Return the readiness from `since` on; changes at one instant are added up.
 
     Example: 3 ready at the end, deltas (5 s, -1), (9 s, +1): 3 from 0 s, 2 from 5 s, 3 from 9 s.
+    If the number falls to its lowest once more in the last instant of a run that has not settled,
+    the low number does not last to the end: the run merely ends there.
     """
     before = at_end - sum(change for at, change in deltas if at >= since)
     counts = {since: before}
@@ -154,11 +169,14 @@ def _readiness(
     lasted = sum(
         instants[n + 1] - at for n, (at, ready) in enumerate(counts.items()) if ready == lowest
     )
+    fell_at_end = [*counts.values()][-2:-1] > [lowest] and instants[-2] == instants[-1]
+    is_cut_off = fell_at_end and lasted > 0 and not settled
+    is_to_end = at_end == lowest < wanted and not is_cut_off
     return WorkloadReadiness(
         wanted=wanted,
         before=before,
         lowest=lowest,
-        lowest_for=None if at_end == lowest < wanted else lasted,
+        lowest_for=None if is_to_end else lasted,
         at_end=at_end,
     )
 
