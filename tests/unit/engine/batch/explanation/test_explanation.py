@@ -86,7 +86,7 @@ def test_a_group_with_its_minimum_but_not_all_members(yard, node):
     assert found.summary == "0/1 nodes are available: 1 Insufficient cpu."
     assert found.remedies == (
         "room for 2 more members like default/b",
-        "2 cpu more on node n1, for the next member",
+        "2 cpu more on node n1",
     )
 
 
