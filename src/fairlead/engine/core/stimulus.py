@@ -9,12 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 
 from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.pods.facts import (
+    Replicas,
+    is_terminal,
+    is_terminating,
+    neighbouring_replicas,
+)
 
 if TYPE_CHECKING:
     from fairlead.api.objects import ApiObject
@@ -34,7 +40,7 @@ class ObjectDeleted(Struct, frozen=True):
 
 
 class ObjectsLoaded(Struct, frozen=True, dict=True):
-    """All objects at the start, from a snapshot or a first list.
+    """All objects at the start, from a snapshot or a first list; no two have the same key.
 
     The objects are in the order in which they would have arrived one by one. The properties are
     computed once for all controllers that use them.
@@ -43,27 +49,60 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
     objects: Sequence[ApiObject]
 
     @cached_property
+    def alike(self) -> Sequence[Replicas | ApiObject]:
+        """The objects in their order; neighbouring pods that are replicas are together.
+
+        What is equal for replicas needs to be computed for only one of them.
+        """
+        found: list[Replicas | ApiObject] = []
+        for are_pods, group in groupby(self.objects, key=_is_pod):
+            neighbours = list(group)
+            found += (
+                neighbouring_replicas(cast("list[Pod]", neighbours)) if are_pods else neighbours
+            )
+        return found
+
+    @cached_property
+    def replicas(self) -> Sequence[Replicas]:
+        """The pods in their order, neighbouring replicas together."""
+        return [some for some in self.alike if isinstance(some, Replicas)]
+
+    @cached_property
     def pods(self) -> Sequence[Pod]:
         """The pods among the objects, in their order."""
-        return [one for one in self.objects if isinstance(one, Pod)]
+        return [pod for replicas in self.replicas for pod in replicas]
+
+    @cached_property
+    def others(self) -> Sequence[ApiObject]:
+        """The objects that are not pods, in their order."""
+        return [one for one in self.alike if not isinstance(one, Replicas)]
+
+    @cached_property
+    def bound(self) -> Mapping[str, Pod]:
+        """The pods that have a node, by their key, in their order."""
+        return {pod.key: pod for pods in self.replicas if pods[0].spec.node_name for pod in pods}
 
     @cached_property
     def bound_pods(self) -> Mapping[str, Mapping[str, Pod]]:
         """The pods that have a node: by the name of the node, then by their key, in their order."""
         found: dict[str, dict[str, Pod]] = {}
-        for pod in self.pods:
+        for key, pod in self.bound.items():
             node = pod.spec.node_name
-            if node:
-                there = found.get(node)
-                if there is None:
-                    there = found[node] = {}
-                there[pod.key] = pod
+            there = found.get(node)
+            if there is None:
+                there = found[node] = {}
+            there[key] = pod
         return found
 
     @cached_property
     def ending_pods(self) -> Sequence[Pod]:
         """The pods that have finished or are being deleted, in their order."""
-        return [pod for pod in self.pods if is_terminal(pod) or is_terminating(pod)]
+        ending = (one for one in self.replicas if is_terminal(one[0]) or is_terminating(one[0]))
+        return [pod for replicas in ending for pod in replicas]
+
+
+def _is_pod(one: ApiObject) -> bool:
+    return isinstance(one, Pod)
 
 
 class FailureReason(StrEnum):

@@ -118,9 +118,9 @@ class Kubelets:
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
         """Load leases, then nodes, which continue their existing leases, and pods last."""
         commands: list[Command] = []
-        for lease in (one for one in loaded.objects if isinstance(one, Lease)):
+        for lease in (one for one in loaded.others if isinstance(one, Lease)):
             self._heartbeats.see_lease(lease)
-        for node in (one for one in loaded.objects if isinstance(one, Node)):
+        for node in (one for one in loaded.others if isinstance(one, Node)):
             commands += self._see_node(node, now)
         for pod in self._workers.load_settled(loaded, now):
             asked_at = deletion_requested_at(pod) if is_terminating(pod) else now

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import condition, is_static, is_terminal, is_terminating
+from fairlead.api.pods.facts import Replicas, condition, is_static, is_terminal, is_terminating
 from fairlead.api.pods.usage import usage_problem
 from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import Instant, seconds
@@ -117,13 +117,19 @@ class PodWorkers:
         if not self.config.tends_pods or self._workers or self._settled:
             return loaded.pods
         self._loaded_at, self._loaded = now, dict(loaded.bound_pods)
-        others = []
-        for pod in loaded.pods:
-            if pod.spec.node_name and is_settled(pod, self.config):
-                self._settled[pod.key] = pod
-            else:
-                others.append(pod)
+        self._settled = dict(loaded.bound)
+        others = [pod for replicas in loaded.replicas for pod in self._unsettled(replicas)]
+        for pod in others:
+            self._settled.pop(pod.key, None)
         return others
+
+    def _unsettled(self, replicas: Replicas) -> Sequence[Pod]:
+        """Return the pods of `replicas` that are not settled or have no node."""
+        if not replicas[0].spec.node_name:
+            return replicas
+        if self.config.run_durations is not None:  # may differ
+            return [pod for pod in replicas if not is_settled(pod, self.config)]
+        return () if is_settled(replicas[0], self.config) else replicas
 
     def _find(self, key: str) -> _PodWorker | None:
         """Return the worker of the pod with the key `key`, None if it has none."""

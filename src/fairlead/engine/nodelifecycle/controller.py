@@ -140,11 +140,9 @@ class NodeLifecycle:
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
         """Load a snapshot. Its pods are not marked as not ready, because no pass has run yet."""
         commands: list[Command] = []
-        self._shared.pods.load(loaded.bound_pods)
-        for one in loaded.objects:
+        self._shared.pods.load(loaded)
+        for one in loaded.others:
             match one:
-                case Pod():
-                    pass
                 case Lease():
                     self._see_lease(one, now)
                 case Node():

@@ -6,25 +6,26 @@ from collections.abc import Mapping
 
 from fairlead.api.objects import Pod
 from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.stimulus import ObjectsLoaded
 
 
 class NodePods:
     """All bound pods, by node. Includes finished pods, and pods whose node does not exist."""
 
     def __init__(self) -> None:
-        self._by_node: dict[str, dict[str, Pod]] = {}
+        self._by_node: dict[str, Mapping[str, Pod]] = {}
         self._known: dict[str, Pod] = {}
+        self._own: dict[str, dict[str, Pod]] = {}  # values of `_by_node` that are not shared
 
-    def load(self, bound: Mapping[str, Mapping[str, Pod]]) -> None:
-        """Store the pods that were loaded at the start: `bound_pods` of `ObjectsLoaded`."""
+    def load(self, loaded: ObjectsLoaded) -> None:
+        """Store the pods that were loaded at the start."""
         if self._known:
-            for there in bound.values():
-                for pod in there.values():
-                    self.put(pod)
+            for pod in loaded.bound.values():
+                self.put(pod)
             return
-        self._by_node = {node: dict(there) for node, there in bound.items()}
-        for there in bound.values():
-            self._known.update(there)
+        # Other indexes share the pods of each node; they are copied when one of them changes.
+        self._by_node = dict(loaded.bound_pods)
+        self._known = dict(loaded.bound)
 
     def put(self, pod: Pod) -> Pod | None:
         """Store a new version of `pod` if it is bound; return its previous bound version.
@@ -37,7 +38,7 @@ class NodePods:
             self._take_off(before)
         if node:
             self._known[key] = pod
-            self._by_node.setdefault(node, {})[key] = pod
+            self._pods_of(node)[key] = pod
         return before
 
     def remove(self, pod: Pod) -> Pod | None:
@@ -49,10 +50,17 @@ class NodePods:
 
     def _take_off(self, pod: Pod) -> None:
         del self._known[pod.key]
-        there = self._by_node[pod.spec.node_name]
+        there = self._pods_of(pod.spec.node_name)
         del there[pod.key]
         if not there:
-            del self._by_node[pod.spec.node_name]
+            del self._by_node[pod.spec.node_name], self._own[pod.spec.node_name]
+
+    def _pods_of(self, node: str) -> dict[str, Pod]:
+        """Return the pods on `node`, to be changed."""
+        own = self._own.get(node)
+        if own is None:
+            own = self._by_node[node] = self._own[node] = dict(self._by_node.get(node, {}))
+        return own
 
     def get(self, key: str) -> Pod | None:
         """Return the pod with the key `key`; None if it is not bound to a node."""

@@ -106,10 +106,10 @@ class PodGarbageCollector:
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> None:
         """Load objects: nodes before pods, so that no node of a pod seems to be missing."""
-        for one in loaded.objects:
+        for one in loaded.others:
             if isinstance(one, Node):
                 self._see(one, now)
-        self._pods.load(loaded.bound_pods)
+        self._pods.load(loaded)
         for pod in loaded.ending_pods:
             self._see_pod(pod, now)
         for node in loaded.bound_pods:

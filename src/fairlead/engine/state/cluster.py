@@ -14,7 +14,6 @@ controllers that react to them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import groupby
 
 from msgspec import Struct
 
@@ -27,7 +26,7 @@ from fairlead.api.objects import (
     PodGroup,
     ResourceSlice,
 )
-from fairlead.api.pods.facts import is_terminal
+from fairlead.api.pods.facts import Replicas, is_terminal
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.state.devices.device_allocations import DeviceLedger
@@ -113,14 +112,8 @@ class Cluster:
                 self._put(changed)
             case ObjectDeleted(object=gone):
                 self._remove(gone)
-            case ObjectsLoaded(objects=objects):
-                by_kind = groupby(sorted(objects, key=_nodes_first), key=_is_pod)
-                for is_pod, group in by_kind:
-                    if is_pod:
-                        self._load_pods(group)
-                    else:
-                        for loaded in group:
-                            self._put(loaded)
+            case ObjectsLoaded():
+                self._load(stimulus)
             case _:
                 pass
 
@@ -187,24 +180,40 @@ class Cluster:
             self.pod_groups.put_member(new, is_scheduled=bool(self.node_of(new)))
         self.changes.append(PodChange(old, new))
 
-    def _load_pods(self, pods: Iterable[ApiObject]) -> None:
-        """Put all `pods`; the columns of each node are written only once."""
+    def _load(self, loaded: ObjectsLoaded) -> None:
+        """Put all objects, nodes first; the columns of each node are written only once."""
         placed: list[tuple[NodeInfo, PodInfo]] = []
-        for pod in pods:
-            assert isinstance(pod, Pod)
-            meta, node = pod.metadata, pod.spec.node_name
-            info = self.table.find(node) if node else None
+        for some in sorted(loaded.alike, key=_nodes_first):
+            if isinstance(some, Replicas):
+                self._load_replicas(some, placed)
+            else:
+                self._add_placed(placed)
+                self._put(some)
+        self._add_placed(placed)
+
+    def _add_placed(self, placed: list[tuple[NodeInfo, PodInfo]]) -> None:
+        """Add the pods of `placed` to their nodes, and clear it."""
+        if placed:
+            self.table.add_pods(placed)
+            placed.clear()
+
+    def _load_replicas(self, replicas: Replicas, placed: list[tuple[NodeInfo, PodInfo]]) -> None:
+        """Put the pods `replicas`; append those on nodes to `placed`, to be added later."""
+        like, shape = replicas[0], None
+        is_unusual = like.spec.scheduling_group is not None or is_terminal(like)
+        for pod in replicas:
+            meta, spec = pod.metadata, pod.spec
+            info = self.table.find(spec.node_name) if spec.node_name else None
             key = f"{meta.namespace}/{meta.name}"
-            is_unusual = self._assumed or pod.spec.scheduling_group is not None
-            if info is None or is_unusual or is_terminal(pod) or key in self.pods:
-                self.table.add_pods(placed)  # this pod may replace one of them
-                placed.clear()
+            if info is None or is_unusual or self._assumed or key in self.pods:
+                self._add_placed(placed)  # this pod may replace one of them
                 self._put_pod(pod)
                 continue
-            new = self.pods[key] = PodInfo(pod, self.shapes.shape_of(pod))
+            if shape is None or spec.affinity is not like.spec.affinity:
+                like, shape = pod, self.shapes.shape_of(pod)
+            new = self.pods[key] = PodInfo(pod, shape)
             placed.append((info, new))
             self.changes.append(PodChange(None, new))
-        self.table.add_pods(placed)
 
     def _shape_of(self, pod: Pod, old: PodInfo | None) -> Shape:
         if old is not None and is_same_shape(old.pod, pod):
@@ -315,11 +324,7 @@ class Cluster:
         return self.related.budgets()
 
 
-def _is_pod(loaded: ApiObject) -> bool:
-    return isinstance(loaded, Pod)
-
-
-def _nodes_first(loaded: ApiObject) -> int:
+def _nodes_first(loaded: Replicas | ApiObject) -> int:
     return 0 if isinstance(loaded, Node) else 1
 
 

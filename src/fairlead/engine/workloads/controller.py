@@ -20,6 +20,7 @@ from fairlead.api.objects import (
     PriorityClass,
     ReplicaSet,
 )
+from fairlead.api.pods.facts import Replicas
 from fairlead.engine.core.command import (
     Command,
     CreateObject,
@@ -250,9 +251,9 @@ class Workloads:
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
         """Store all objects, then run all rules in the order in which owners were first seen."""
-        others = [one for one in loaded.objects if not isinstance(one, Pod)]
-        self._load_pods(others, loaded.pods)
-        commands = _missing_priority_classes(others, loaded.pods)
+        others = loaded.others
+        self._load_pods(others, loaded.replicas)
+        commands = _missing_priority_classes(others, loaded.replicas)
         commands += self._learn_owners(others)
         commands += self._rollouts.load(now)
         for key in list(self._pod_sets.sets):
@@ -260,7 +261,7 @@ class Workloads:
             commands += self._pod_sets.reconcile(key, None, now)
         return commands
 
-    def _load_pods(self, others: Sequence[ApiObject], pods: Sequence[Pod]) -> None:
+    def _load_pods(self, others: Sequence[ApiObject], pods: Sequence[Replicas]) -> None:
         """Store nodes, pods and revisions, and index the pods by their owner references."""
         for one in others:
             if is_owner(one):
@@ -341,7 +342,9 @@ class Workloads:
         return []
 
 
-def _missing_priority_classes(others: Sequence[ApiObject], pods: Sequence[Pod]) -> list[Command]:
+def _missing_priority_classes(
+    others: Sequence[ApiObject], pods: Sequence[Replicas]
+) -> list[Command]:
     """Return creations of the priority classes that pods use and the snapshot lacks."""
     known = (one for one in others if isinstance(one, PriorityClass))
     return [CreateObject(manifest) for manifest in missing_classes(pods, known)]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Unstructured
+from fairlead.api.pods.facts import Replicas
 from fairlead.engine.core.command import Command, ObjectRef, UpdateQuotaStatus
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest
@@ -51,8 +52,9 @@ class ResourceQuotas:
                 self._see(one, is_gone=False)
             case ObjectDeleted(one):
                 self._see(one, is_gone=True)
-            case ObjectsLoaded(objects):
-                for one in objects:
+            case ObjectsLoaded():
+                for some in stimulus.alike:
+                    one = some[0] if isinstance(some, Replicas) else some
                     self._see(one, is_gone=False)
             case CommandFailed(UpdateQuotaStatus(target), reason):
                 if reason is not FailureReason.NOT_FOUND:

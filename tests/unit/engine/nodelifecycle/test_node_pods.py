@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Pod
+from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.nodelifecycle.node_pods import NodePods
 
 
@@ -15,7 +16,7 @@ def pod(name, node):
 
 
 A, B, C = pod("a", "node-1"), pod("b", "node-1"), pod("c", "node-2")
-BOUND = {"node-1": {"default/b": B, "default/a": A}, "node-2": {"default/c": C}}
+LOADED = ObjectsLoaded((B, A, C))
 
 
 @pytest.mark.parametrize("known", [(), (pod("a", "node-2"), pod("d", "node-3"))])
@@ -24,7 +25,7 @@ def test_loaded_pods_are_stored_like_added_pods(known):
     for one in known:
         loaded.put(one)
         added.put(one)
-    loaded.load(BOUND)
+    loaded.load(LOADED)
     for one in (A, B, C):
         added.put(one)
     assert loaded.nodes() == added.nodes()
@@ -35,10 +36,10 @@ def test_loaded_pods_are_stored_like_added_pods(known):
 
 def test_changes_after_a_load_leave_the_loaded_mapping_alone():
     index = NodePods()
-    index.load(BOUND)
+    index.load(LOADED)
     assert index.remove(C) is C
     assert index.put(pod("a", "")) is A
     assert (index.nodes(), index.on("node-1"), index.get("default/a")) == (["node-1"], [B], None)
     assert index.remove(C) is None
-    assert list(BOUND["node-1"]) == ["default/b", "default/a"]
-    assert list(BOUND["node-2"]) == ["default/c"]
+    assert list(LOADED.bound_pods["node-1"]) == ["default/b", "default/a"]
+    assert list(LOADED.bound_pods["node-2"]) == ["default/c"]

@@ -150,8 +150,8 @@ class TaintEviction:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
-        self._pods.load(loaded.bound_pods)
-        nodes = (one for one in loaded.objects if isinstance(one, Node))
+        self._pods.load(loaded)
+        nodes = (one for one in loaded.others if isinstance(one, Node))
         commands = [c for node in nodes for c in self._see_node(node, now)]
         self._is_taking_over = False
         return commands

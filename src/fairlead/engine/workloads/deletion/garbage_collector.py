@@ -24,12 +24,13 @@ addUnblockedOwnersToDeleteQueue; patch.go:unblockOwnerReferencesStrategicMergePa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from fairlead.api.codec import as_json
 from fairlead.api.objects import ApiObject, ObjectMeta, OwnerReference, Pod, Unstructured
+from fairlead.api.pods.facts import Replicas
 from fairlead.engine.core.command import Command, DeleteObject, LookUpOwners, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
@@ -184,8 +185,8 @@ class GarbageCollector:
                 return self._see(one)
             case ObjectDeleted(one):
                 return self._forget(one)
-            case ObjectsLoaded(objects):
-                return self._load(objects)
+            case ObjectsLoaded():
+                return self._load(stimulus)
             case OwnersLookedUp(command, absent):
                 self._sent.pop((LookUpOwners, command.target.uid), None)
                 return self._collect(command.target, absent) if absent else []
@@ -194,40 +195,40 @@ class GarbageCollector:
 
     # --- observations --------------------------------------------------------------------------
 
-    def _load(self, objects: Iterable[ApiObject]) -> list[Command]:
+    def _load(self, loaded: ObjectsLoaded) -> list[Command]:
         """Index all objects first, then handle deletions in progress.
 
         Most objects have one owner. They are only listed by their owner, and indexed as soon as one
         of the owner's dependents is concerned, all in the order in which they were loaded.
         """
-        ending = []
+        ending: list[ApiObject] = []
         indexed: set[str] = set()  # keys of owners with dependents that are not only listed
-        for one in objects:
-            meta = one.metadata
-            if self._is_listed_only(one):
+        for some in loaded.alike:
+            alike: Sequence[ApiObject] = some if isinstance(some, Replicas) else (some,)
+            meta = alike[0].metadata
+            if self._are_listed_only(alike):
                 key = meta.owner_references[0].uid or _owner_keys(meta)[0]
                 if key not in indexed:
-                    self._loaded[meta.uid] = key
-                    self._loaded_of.setdefault(key, []).append(one)
+                    self._loaded |= {one.metadata.uid: key for one in alike}
+                    self._loaded_of.setdefault(key, []).extend(alike)
                     continue
             for key in _owner_keys(meta):
                 indexed.add(key)
                 self._file_loaded(key)
-            self._file(one)
+            for one in alike:
+                self._file(one)
             if meta.deletion_timestamp and meta.finalizers:
-                ending.append(one)
+                ending += alike
         return [command for one in ending for command in self._end(one)]
 
-    def _is_listed_only(self, one: ApiObject) -> bool:
-        """Return whether a loaded object need not be indexed yet."""
-        meta = one.metadata
-        return (
-            len(meta.owner_references) == 1
-            and not meta.deletion_timestamp
-            and not self.looks_up_owners
-            and meta.uid not in self._loaded
-            and meta.uid not in self._by_uid
-        )
+    def _are_listed_only(self, alike: Sequence[ApiObject]) -> bool:
+        """Return whether loaded objects need not be indexed yet."""
+        meta = alike[0].metadata
+        if len(meta.owner_references) != 1 or meta.deletion_timestamp or self.looks_up_owners:
+            return False
+        uids = {one.metadata.uid for one in alike}
+        is_new = self._loaded.keys().isdisjoint(uids) and self._by_uid.keys().isdisjoint(uids)
+        return is_new and len(uids) == len(alike)
 
     def _file_loaded(self, owner: str) -> None:
         """Index the loaded dependents of the owner with the key `owner`."""

@@ -89,8 +89,8 @@ class NamespaceDeletion:
                 self._see(namespace, now)
             case ObjectDeleted(Namespace() as namespace):
                 return self._forget(namespace)
-            case ObjectsLoaded(objects):
-                for one in objects:
+            case ObjectsLoaded():
+                for one in stimulus.others:
                     if isinstance(one, Namespace):
                         self._see(one, now)
             case CollectionDeleted():

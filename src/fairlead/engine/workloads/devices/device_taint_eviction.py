@@ -28,7 +28,7 @@ from typing import ClassVar, Final
 from msgspec.structs import replace
 
 from fairlead.api.objects import ApiObject, DeviceTaintRule, Pod, ResourceClaim, ResourceSlice
-from fairlead.api.pods.facts import is_terminating
+from fairlead.api.pods.facts import Replicas, is_terminating
 from fairlead.engine.core.command import (
     Command,
     Condition,
@@ -113,8 +113,13 @@ class DeviceTaintEviction:
                 return self._evaluate(self._see(one, now), now)
             case ObjectDeleted(one):
                 return self._evaluate(self._forget(one), now)
-            case ObjectsLoaded(objects):
-                uids = {uid: None for one in objects for uid in self._see(one, now)}
+            case ObjectsLoaded():
+                uids: dict[str, None] = {}
+                for some in stimulus.alike:
+                    if not isinstance(some, Replicas):
+                        uids |= dict.fromkeys(self._see(some, now))
+                    elif some[0].spec.resource_claims:
+                        uids |= {uid: None for pod in some for uid in self._see(pod, now)}
                 return self._evaluate(uids, now)
             case CommandSucceeded(DeleteObject(target)) if target.uid in self._evicting:
                 self._succeed(target, now)

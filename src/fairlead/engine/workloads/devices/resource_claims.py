@@ -28,7 +28,7 @@ from fairlead.api.objects import (
     ResourceClaim,
     ResourceClaimTemplate,
 )
-from fairlead.api.pods.facts import is_terminal
+from fairlead.api.pods.facts import Replicas, is_terminal
 from fairlead.engine.core.command import (
     Command,
     CreateObject,
@@ -82,8 +82,8 @@ class ResourceClaims:
                 return self._react(one) if self._see(one) else []
             case ObjectDeleted(one):
                 return self._forget(one)
-            case ObjectsLoaded(objects):
-                return self._load(objects)
+            case ObjectsLoaded():
+                return self._load(stimulus)
             case CommandFailed(CreateObject() as command):
                 self._not_made(command)
                 return []
@@ -106,8 +106,13 @@ class ResourceClaims:
 
     # --- known objects ---------------------------------------------------------------------
 
-    def _load(self, objects: Sequence[ApiObject]) -> list[Command]:
-        concerned = [one for one in objects if self._see(one)]
+    def _load(self, loaded: ObjectsLoaded) -> list[Command]:
+        concerned: list[ApiObject] = []
+        for some in loaded.alike:
+            if not isinstance(some, Replicas):
+                concerned += (some,) if self._see(some) else ()
+            elif _may_use_claims(some[0]):
+                concerned += (pod for pod in some if self._see(pod))
         return [command for one in concerned for command in self._react(one)]
 
     def _see(self, one: ApiObject) -> bool:

@@ -5,11 +5,13 @@ Each method that stores or removes a pod returns the states of the affected budg
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from msgspec import Struct
 
 from fairlead.api.objects import Pod, PodDisruptionBudget
+from fairlead.api.pods.facts import Replicas
 from fairlead.api.selector import selector_matches
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.disruption.budget import DisruptionBudget, Member
@@ -42,8 +44,8 @@ class BudgetState:
         return selector_matches(self.budget.view.spec.selector, labels)
 
 
-class _SelectedPod(Struct, gc=False):
-    """A pod with the names of the budgets that select it."""
+class _SelectedPod(Struct, frozen=True, gc=False):
+    """A pod with the names of the budgets that select it; replicas may share one object."""
 
     labels: Labels
     member: Member
@@ -74,6 +76,20 @@ class NamespaceBudgets:
                 changed.append(self.states[one])
         return changed
 
+    def load_pods(self, replicas: Replicas) -> None:
+        """Store pods of this namespace, as `see_pod` does for each of them."""
+        names = [pod.metadata.name for pod in replicas]
+        if not self._pods.keys().isdisjoint(names):
+            for pod in replicas:
+                self.see_pod(pod)
+            return
+        labels, member = replicas[0].metadata.labels, Member.of(replicas[0])
+        selected = _SelectedPod(labels, member, self._budgets_of(labels))
+        self._pods |= dict.fromkeys(names, selected)
+        for budget in selected.budgets:
+            for name in names:
+                self.states[budget].budget.put(name, member)
+
     def forget_pod(self, name: str) -> list[BudgetState]:
         """Remove the pod `name`; return the states of the budgets that selected it."""
         gone = self._pods.pop(name, None)
@@ -97,8 +113,9 @@ class NamespaceBudgets:
         """Remove the budget `name`."""
         self.states.pop(name, None)
         self._by_labels.clear()
-        for pod in self._pods.values():
-            pod.budgets = tuple(one for one in pod.budgets if one != name)
+        for key, pod in self._pods.items():
+            if name in pod.budgets:
+                self._pods[key] = _with_budgets(pod, (one for one in pod.budgets if one != name))
 
     def _select(
         self, name: str, labels: Labels, known: _SelectedPod | None
@@ -133,10 +150,15 @@ class NamespaceBudgets:
         """Select the pods of a budget that is new or has a new selector."""
         self._by_labels.clear()
         for name, pod in self._pods.items():
-            pod.budgets = tuple(one for one in pod.budgets if one != budget_name)
+            budgets = [one for one in pod.budgets if one != budget_name]
             if state.selects(pod.labels):
                 state.budget.put(name, pod.member)
-                pod.budgets += (budget_name,)
+                budgets.append(budget_name)
+            self._pods[name] = _with_budgets(pod, budgets)
+
+
+def _with_budgets(pod: _SelectedPod, budgets: Iterable[str]) -> _SelectedPod:
+    return _SelectedPod(pod.labels, pod.member, tuple(budgets))
 
 
 def _is_rewritten(before: PodDisruptionBudget, after: PodDisruptionBudget) -> bool:

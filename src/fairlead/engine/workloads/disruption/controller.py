@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Pod, PodDisruptionBudget
-from fairlead.api.pods.facts import condition, is_terminal, is_terminating
+from fairlead.api.pods.facts import Replicas, condition, is_terminal, is_terminating
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -91,8 +91,8 @@ class Disruption:
                 return self._sync_all(self._see(one), now)
             case ObjectDeleted(one):
                 return self._sync_all(self._forget(one), now)
-            case ObjectsLoaded(objects):
-                return self._load(objects, now)
+            case ObjectsLoaded():
+                return self._load(stimulus, now)
             case CommandSucceeded(PatchStatus(target)) if target.kind == KIND:
                 return self._see_success(target, now)
             case CommandFailed(PatchStatus(target), reason, _) if target.kind == KIND:
@@ -146,10 +146,13 @@ class Disruption:
             case _:
                 return ()
 
-    def _load(self, objects: Iterable[ApiObject], now: Instant) -> list[Command]:
+    def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
         """Store all objects before any budget is synced; the loaded status counts as written."""
-        for one in objects:
-            self._see(one)
+        for some in loaded.alike:
+            if isinstance(some, Replicas):
+                self._load_replicas(some)
+            else:
+                self._see(some)
         commands: list[Command] = []
         for budgets in self._namespaces.values():
             for state in budgets.states.values():
@@ -157,6 +160,13 @@ class Disruption:
                 state.expected = state.budget.view.status.expected_pods
                 commands += self._sync(state, now)
         return commands
+
+    def _load_replicas(self, replicas: Replicas) -> None:
+        if condition(replicas[0], DISRUPTION_TARGET) is not None:
+            for pod in replicas:
+                self._stale.see(pod)
+        self._scales.load_pods(replicas)
+        self._namespace(replicas[0].metadata.namespace).load_pods(replicas)
 
     def _see_success(self, target: ObjectRef, now: Instant) -> list[Command]:
         state = self._namespace(target.namespace).states.get(target.name)

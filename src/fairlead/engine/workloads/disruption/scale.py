@@ -25,7 +25,7 @@ from fairlead.api.objects import (
     ReplicationController,
     StatefulSet,
 )
-from fairlead.api.pods.facts import controller_of
+from fairlead.api.pods.facts import Replicas, controller_of
 from fairlead.engine.workloads.deployment.rollout import is_implied_replica_set
 from fairlead.engine.workloads.disruption.budget import BudgetError
 from fairlead.engine.workloads.pod_control.pod_set import PodState, pod_state
@@ -84,6 +84,21 @@ class Scales:
             pods.active.pop(name, None)
         elif name not in pods.active:
             pods.active[name] = None
+            pods.peak = max(pods.peak, len(pods.active))
+
+    def load_pods(self, replicas: Replicas) -> None:
+        """Count pods, as `see_pod` does for each of them."""
+        owner = controller_of(replicas[0].metadata)
+        if owner is None:
+            return
+        key = replicas[0].metadata.namespace, owner
+        pods = self._pods.get(key)
+        if pods is None:
+            pods = self._pods[key] = _ControllerPods(replicas[0])
+        for pod in replicas:
+            pods.active.pop(pod.metadata.name, None)
+        if pod_state(replicas[0]) is PodState.ACTIVE:
+            pods.active.update((pod.metadata.name, None) for pod in replicas)
             pods.peak = max(pods.peak, len(pods.active))
 
     def forget_pod(self, pod: Pod) -> None:

@@ -156,7 +156,7 @@ class Drain:
         """Load pods before nodes, because a drain may be requested in the snapshot."""
         for node, pods in loaded.bound_pods.items():
             self._pods.setdefault(node, {}).update(pods)
-        nodes = (one for one in loaded.objects if isinstance(one, Node))
+        nodes = (one for one in loaded.others if isinstance(one, Node))
         return [command for one in nodes for command in self._see_node(one)]
 
     def _see(self, one: ApiObject) -> list[Command]:

@@ -110,8 +110,8 @@ class RollingDrains:
                 return self._see(node, now)
             case ObjectDeleted(Node() as node):
                 return self._leave(node.metadata.name)
-            case ObjectsLoaded(objects):
-                return self._load(objects, now)
+            case ObjectsLoaded():
+                return self._load(stimulus.others, now)
             case CommandFailed(PatchObject() as patch, reason) if self._is_needed(patch):
                 if reason is not FailureReason.NOT_FOUND:
                     self._retries.add(now + RETRY_AFTER, patch)

@@ -15,6 +15,7 @@ from functools import partial
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, HorizontalPodAutoscaler, LabelSelector, Pod
+from fairlead.api.pods.facts import Replicas
 from fairlead.api.selector import selector_matches
 from fairlead.engine.core.command import Command, PatchObject, RecordEvent
 from fairlead.engine.core.instant import Instant
@@ -155,9 +156,12 @@ class HorizontalPodAutoscalers:
                 self._see(one, now)
             case ObjectDeleted(one):
                 self._forget(one, now)
-            case ObjectsLoaded(objects):
-                for one in objects:
-                    self._see(one, now)
+            case ObjectsLoaded():
+                for some in stimulus.alike:
+                    if isinstance(some, Replicas):
+                        self._load_replicas(some, now)
+                    else:
+                        self._see(some, now)
             case CommandSucceeded(PatchObject() as command):
                 return self._answered(command, None)
             case CommandFailed(PatchObject() as command, _, message):
@@ -224,6 +228,16 @@ class HorizontalPodAutoscalers:
             one = namespace.autoscalers[name]
             one.pods[meta.name] = pod
             self._wake(one, now)
+
+    def _load_replicas(self, replicas: Replicas, now: Instant) -> None:
+        """Store pods, as `_see_pod` does for each of them."""
+        namespace = self._namespace(replicas[0].metadata.namespace)
+        if namespace.autoscalers:
+            for pod in replicas:
+                self._see_pod(pod, now)
+            return
+        namespace.pods |= {pod.metadata.name: pod for pod in replicas}
+        namespace.by_labels = None
 
     def _forget_pod(self, pod: Pod, now: Instant) -> None:
         namespace = self._namespace(pod.metadata.namespace)

@@ -15,11 +15,11 @@ flushUncountedAndRemoveFinalizers, syncJobBatchPeriod, syncOrphanPod
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from fairlead.api.objects import ApiObject, Job, Pod
+from fairlead.api.objects import Job, Pod
 from fairlead.api.pods.facts import controller_of
 from fairlead.engine.core.command import Command, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -131,8 +131,8 @@ class JobOrphans:
                 self._forget(pod)
             case CommandFailed(PatchObject(target)) if target.uid in self._orphans:
                 self._retries.add(now + RETRY_AFTER, target.uid)
-            case ObjectsLoaded(objects):
-                return self._load(objects)
+            case ObjectsLoaded():
+                return self._load(stimulus)
             case _:
                 pass
         return []
@@ -146,14 +146,12 @@ class JobOrphans:
         due = dict.fromkeys(self._retries.pop_due(now))
         return [released(self._orphans[uid]) for uid in due if uid in self._orphans]
 
-    def _load(self, objects: Iterable[ApiObject]) -> list[Command]:
-        pods = []
-        for one in objects:
+    def _load(self, loaded: ObjectsLoaded) -> list[Command]:
+        for one in loaded.others:
             if isinstance(one, Job):
                 self._jobs[one.metadata.uid] = None
-            elif isinstance(one, Pod):
-                pods.append(one)
-        return [command for pod in pods for command in self._see(pod)]
+        held = (pods for pods in loaded.replicas if is_held(pods[0]))
+        return [command for pods in held for pod in pods for command in self._see(pod)]
 
     def _see(self, pod: Pod) -> list[Command]:
         self._forget(pod)
@@ -191,9 +189,9 @@ class EndedJobPods:
         match stimulus:
             case ObjectChanged(Pod() as pod) if _is_held_after_end(pod):
                 return [released(pod)]
-            case ObjectsLoaded(objects):
-                pods = (one for one in objects if isinstance(one, Pod))
-                return [released(pod) for pod in pods if _is_held_after_end(pod)]
+            case ObjectsLoaded():
+                ended = (pods for pods in stimulus.replicas if _is_held_after_end(pods[0]))
+                return [released(pod) for pods in ended for pod in pods]
             case _:
                 return []
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from fairlead.api.objects import ObjectMeta, OwnerReference, Pod
-from fairlead.api.pods.facts import controller_of, is_static
+from fairlead.api.objects import OwnerReference, Pod
+from fairlead.api.pods.facts import Replicas, controller_of, is_static
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import FailureReason
@@ -103,7 +103,7 @@ class PodSets:
         pods, rule = self.sets[key], self.rules[key]
         if isinstance(rule, UnknownOwnerRule) and not rule.keeps_names:
             return
-        for pod in pods.pods.values():
+        for pod in pods.pods.values() if pods.terminating else ():
             if pod_state(pod) is PodState.TERMINATING and rule.needs_replacement(
                 pod, PodState.TERMINATING
             ):
@@ -122,23 +122,13 @@ class PodSets:
 
     # --- pods ----------------------------------------------------------------------------------
 
-    def load_pods(self, pods: Iterable[Pod]) -> None:
-        """Store `pods` without running a rule."""
-        like: ObjectMeta | None = None
-        found: PodSet | None = None
-        for pod in pods:
-            meta = pod.metadata
-            # Most pods are loaded next to a pod with the same owner.
-            if (
-                like is None
-                or like.owner_references is not meta.owner_references
-                or like.annotations is not meta.annotations
-                or like.namespace != meta.namespace
-            ):
-                like, found = meta, self._set_of(pod)
+    def load_pods(self, loaded: Iterable[Replicas]) -> None:
+        """Store pods without running a rule."""
+        for replicas in loaded:
+            found = self._set_of(replicas[0])
             if found is not None:
-                self._set_keys[pod.key] = found.key
-                found.load(pod, self.rules[found.key].slot_of(pod))
+                self._set_keys |= {pod.key: found.key for pod in replicas}
+                found.load(replicas, self.rules[found.key].slot_of)
 
     def see(self, pod: Pod, now: Instant) -> list[Command]:
         """Store the newest version of `pod`; if its state has changed, run its owner's rule."""

@@ -23,6 +23,7 @@ from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.facts import default_of
 from fairlead.api.json import Json
 from fairlead.api.objects import OwnerReference, Pod, PodSpec, PriorityClass
+from fairlead.api.pods.facts import Replicas
 from fairlead.api.well_known_label import REGION, ZONE
 from fairlead.engine.workloads.annotation import REPLACES
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, Replacement
@@ -275,18 +276,19 @@ def class_name(spec: PodSpec) -> str:
     return f"{STAND_IN_PREFIX}{sign}{abs(spec.priority)}{policy}"
 
 
-def missing_classes(pods: Iterable[Pod], known: Iterable[PriorityClass]) -> list[Json]:
-    """Return manifests of the classes that `pods` need and `known` lacks, sorted by name.
+def missing_classes(loaded: Iterable[Replicas], known: Iterable[PriorityClass]) -> list[Json]:
+    """Return manifests of the classes that `loaded` pods need and `known` lacks, sorted by name.
 
     If pods of one class have different priorities, the priority of the newest pod is used, because
     it was admitted last.
     """
     present = {one.metadata.name for one in known}
     latest: dict[str, Pod] = {}
-    for pod in pods:
-        name = class_name(pod.spec)
-        if name and name not in present and _states_class_value(name, pod.spec):
-            latest[name] = max(latest.get(name, pod), pod, key=_age)
+    for replicas in loaded:
+        spec = replicas[0].spec
+        name = class_name(spec)
+        if name and name not in present and _states_class_value(name, spec):
+            latest[name] = max(latest.get(name, replicas[0]), *replicas, key=_age)
     return [_manifest(name, latest[name].spec) for name in sorted(latest)]
 
 

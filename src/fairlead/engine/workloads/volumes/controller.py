@@ -177,10 +177,12 @@ class Volumes:
         If the dump may be incomplete, create the missing claims, and do not sync volumes that were
         bound to a missing claim.
         """
-        objects: list[ApiObject] = [one for one in loaded.objects if not isinstance(one, Pod)]
+        objects = [*loaded.others]
         for one in objects:
             self._see(one)
-        objects.extend(one for one in loaded.pods if any(map(is_claimed, one.spec.volumes)))
+        for pods in loaded.replicas:
+            if any(map(is_claimed, pods[0].spec.volumes)):
+                objects += pods
         commands: list[Command] = []
         if not self._is_complete:
             commands += self._creator.missing_claims(objects)

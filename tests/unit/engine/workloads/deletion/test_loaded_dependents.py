@@ -21,7 +21,7 @@ NAMES = ("a", "b", "c", "d", "e")
 class Eager(GarbageCollector):
     """Indexes all loaded objects at once."""
 
-    def _is_listed_only(self, one):
+    def _are_listed_only(self, alike):
         return False
 
 

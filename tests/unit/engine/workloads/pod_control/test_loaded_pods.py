@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fairlead.api.objects import OwnerReference
-from fairlead.api.pods.facts import MIRROR_ANNOTATION
+from fairlead.api.pods.facts import MIRROR_ANNOTATION, Replicas, neighbouring_replicas
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.environment import simulated_environment
 from fairlead.engine.workloads.pod_control.pod_sets import PodSets
@@ -52,9 +52,9 @@ def pod_sets():
 @given(st.lists(pods, max_size=8))
 def test_pods_are_loaded_as_they_are_observed(found):
     at_once, one_by_one = pod_sets(), pod_sets()
-    at_once.load_pods(found)
+    at_once.load_pods(neighbouring_replicas(found))
     for pod in found:
-        one_by_one.load_pods([pod])
+        one_by_one.load_pods([Replicas((pod,))])
     assert at_once.sets == one_by_one.sets
     for key, pods_of in at_once.sets.items():
         plain = type(pods_of)(key=key, namespace=pods_of.namespace, owner=pods_of.owner)

@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import neighbouring_replicas
 from fairlead.engine.workloads.pod_control.pod_template import class_name, missing_classes
 
 
@@ -41,11 +42,11 @@ def test_class_name(spec, name):
     ],
 )
 def test_what_no_user_could_have_created_is_not_made_up(spec):
-    assert missing_classes([pod(**spec)], []) == []
+    assert missing_classes(neighbouring_replicas([pod(**spec)]), []) == []
 
 
 def test_the_newest_pod_saw_the_class_last():
     old = pod(priority=1, priorityClassName="x")
     new = pod("2026-02-01T00:00:00Z", priority=2, priorityClassName="x")
     for pods in ([old, new], [new, old]):
-        assert [one["value"] for one in missing_classes(pods, [])] == [2]
+        assert [one["value"] for one in missing_classes(neighbouring_replicas(pods), [])] == [2]
