@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from fairlead.api.objects import ApiObject, Pod, PodGroup
-from fairlead.api.pods.facts import is_terminating
+from fairlead.api.pods.facts import Replicas, is_terminating
 from fairlead.api.pods.requests import pod_requests
 from fairlead.engine.batch.info.group import group_info, group_name
 from fairlead.engine.batch.info.queue import DEFAULT_QUEUE
@@ -82,9 +82,13 @@ class GangRecorder:
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
         """Record changes of pods and groups."""
         match stimulus:
-            case ObjectsLoaded(objects):
-                for one in objects:
-                    self._record(one, now)
+            case ObjectsLoaded():
+                for some in stimulus.alike:
+                    if not isinstance(some, Replicas):
+                        self._record(some, now)
+                    elif group_name(some[0]):
+                        for pod in some:
+                            self._record(pod, now)
             case ObjectChanged(changed):
                 self._record(changed, now)
             case ObjectDeleted(Pod() as gone):

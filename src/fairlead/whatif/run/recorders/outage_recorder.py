@@ -11,7 +11,7 @@ replacements are called the incarnations of one pod.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from fairlead.api.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviour
@@ -91,8 +91,10 @@ class OutageRecorder:
     _is_serving: dict[str, bool] = field(default_factory=dict)
     _zone_of: dict[str, str] = field(default_factory=dict)
     _counts: dict[str, dict[NodeState, int]] = field(default_factory=dict)
+    # {node: uids of the pods on it}; without the pods of nodes in `_loaded`, see `_uids_on`
     _on_node: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
-    _keys: dict[str, str] = field(default_factory=dict)  # {uid: pod key}, including deleted pods
+    _loaded: dict[str, Mapping[str, Pod]] = field(default_factory=dict)
+    _gone: dict[str, str] = field(default_factory=dict)  # {uid of a deleted pod: pod key}
     # {pod key: uids}, of existing pods; None until a node fails, because most runs never need it
     _by_key: dict[str, dict[str, None]] | None = None
     _tally: dict[AffectedPodState, int] = field(
@@ -136,7 +138,9 @@ class OutageRecorder:
         return self.now < latest + self.config.pod_eviction_timeout + seconds(unready / rate)
 
     def _record_eviction(self, record: PodEvicted) -> None:
-        affected = self.affected.get(self._keys.get(record.pod.uid, ""))
+        uid = record.pod.uid
+        key = original_key(self.pods[uid]) if uid in self.pods else self._gone.get(uid, "")
+        affected = self.affected.get(key)
         if affected is None or record.node not in self.failed_nodes:
             return
         self.failed_nodes[record.node].evictions.append(record.at)
@@ -152,13 +156,24 @@ class OutageRecorder:
         """Record a stimulus before the controllers handle it."""
         self.now = now
         match stimulus:
-            case ObjectsLoaded(objects):
-                for loaded in objects:
-                    self._record(loaded)
+            case ObjectsLoaded():
+                self._load(stimulus)
             case ObjectChanged(changed):
                 self._record(changed)
             case ObjectDeleted(gone):
                 self._forget(gone)
+
+    def _load(self, loaded: ObjectsLoaded) -> None:
+        """Record all objects, nodes before pods."""
+        for one in loaded.others:
+            self._record(one)
+        for pod in loaded.pods:
+            # Pods of healthy nodes only need to be found again.
+            if self.affected or not self._is_serving.get(pod.spec.node_name, True):
+                self._record_pod(pod)
+            else:
+                self.pods[pod.metadata.uid] = pod
+        self._loaded = dict(loaded.bound_pods)
 
     def _record(self, changed: ApiObject) -> None:
         match changed:
@@ -209,7 +224,15 @@ class OutageRecorder:
 
     def pods_on(self, node: str) -> list[Pod]:
         """Return the existing pods on `node`, in the order of their binding."""
-        return [self.pods[uid] for uid in self._on_node.get(node, ())]
+        return [self.pods[uid] for uid in self._uids_on(node)]
+
+    def _uids_on(self, node: str) -> dict[str, None]:
+        """Return the uids of the pods on `node`, which are indexed now if they were loaded."""
+        loaded = self._loaded.pop(node, None)
+        if loaded is not None:
+            uids = {pod.metadata.uid: None for pod in loaded.values()}
+            self._on_node[node] = uids | self._on_node.get(node, {})
+        return self._on_node.get(node, {})
 
     def zone(self, node: str) -> str:
         """Return the key of the zone of `node`; "" if the node was deleted."""
@@ -230,7 +253,7 @@ class OutageRecorder:
             failed.unready_at = self.now
         if state is NodeState.TAINTED and failed.tainted_at is None:
             failed.tainted_at = self.now
-        for uid in self._on_node.get(name, ()):
+        for uid in self._uids_on(name):
             self._mark_affected(self.pods[uid])
 
     def _move(self, name: str, zone: str, state: NodeState | None) -> None:
@@ -268,7 +291,6 @@ class OutageRecorder:
         before = self.pods.get(uid)
         key = original_key(pod)
         if before is None or before.spec.node_name != node:
-            self._keys[uid] = key
             if self._by_key is not None:
                 self._by_key.setdefault(key, {})[uid] = None
             if node:
@@ -291,7 +313,8 @@ class OutageRecorder:
     def _drop(self, pod: Pod) -> None:
         uid = pod.metadata.uid
         self.pods.pop(uid, None)
-        self._on_node.get(pod.spec.node_name, {}).pop(uid, None)
+        self._gone[uid] = original_key(pod)
+        self._uids_on(pod.spec.node_name).pop(uid, None)
         if self._by_key is None:
             return
         incarnations = self._by_key.get(original_key(pod), {})
@@ -364,9 +387,7 @@ class OutageRecorder:
         return best, ""
 
     def _keys_on(self, node: str) -> Iterator[str]:
-        yield from dict.fromkeys(
-            original_key(self.pods[uid]) for uid in self._on_node.get(node, ())
-        )
+        yield from dict.fromkeys(original_key(self.pods[uid]) for uid in self._uids_on(node))
 
     def _sample_pods(self) -> None:
         """Add a sample if states of pods have changed; replace a sample of the same instant."""

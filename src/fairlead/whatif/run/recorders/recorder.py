@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, PriorityClass
 from fairlead.api.pods.facts import (
+    Replicas,
     is_daemon_pod,
     is_static,
     is_terminal,
@@ -247,8 +248,8 @@ class Recorder:
         self._observe_workloads(stimulus)
         self._observe_outage(stimulus, now)
         match stimulus:
-            case ObjectsLoaded(objects):
-                self._load(objects)
+            case ObjectsLoaded():
+                self._load(stimulus)
             case ObjectChanged(changed):
                 self._record(changed)
             case ObjectDeleted(gone):
@@ -276,18 +277,16 @@ class Recorder:
         self.history.place(one.metadata.uid, "" if is_terminal(one) else node, self.now)
         return True
 
-    def _load(self, objects: Iterable[ApiObject]) -> None:
+    def _load(self, loaded: ObjectsLoaded) -> None:
         """Record the objects of a snapshot, and one sample of each priority."""
         self.counts.begin_load()
         self.history.is_loading = True
-        for loaded in objects:
-            if isinstance(loaded, Pod):
-                self._load_pod(loaded)
+        for some in loaded.alike:
+            if isinstance(some, Replicas):
+                self._load_replicas(some)
             else:
-                self._record(loaded)
+                self._record(some)
         self.history.is_loading = False
-        for initial in self._tracks.values():
-            initial.is_initial = True
         self.counts.end_load(self.now)
 
     def _observe_outage(self, stimulus: Stimulus, now: Instant) -> None:
@@ -355,7 +354,9 @@ class Recorder:
             self._leave(known)
             if known is not None:
                 self.history.place(known.pod.metadata.uid, "", self.now)
-            track = self._tracks[key] = PodTrack(pod, pending_since=self._created(pod))
+            track = self._tracks[key] = PodTrack(
+                pod, pending_since=self._created(pod), is_initial=self.history.is_loading
+            )
             self._known[pod.metadata.uid] = track
             self._changed.add(key)
         self._enter(track, state_of(pod))
@@ -364,21 +365,29 @@ class Recorder:
         if track.started_at is None and pod.status.phase == "Running":
             track.started_at = self.now
 
-    def _load_pod(self, pod: Pod) -> None:
-        """Record a pod of a snapshot, as `_record_pod` does, but faster."""
-        meta, node = pod.metadata, pod.spec.node_name
-        key = f"{meta.namespace}/{meta.name}"
-        if key in self._tracks or meta.uid in self._known or is_terminal(pod):
-            self._record_pod(pod)
-            return
-        state = state_of(pod)
-        started_at = self.now if pod.status.phase == "Running" else None
-        track = PodTrack(pod, state, "", self._created(pod), started_at)
-        self._tracks[key] = self._known[meta.uid] = track
+    def _load_replicas(self, replicas: Replicas) -> None:
+        """Record pods of a snapshot, as `_record_pod` does, but faster."""
+        first, added = replicas[0], len(self._known)
+        state, facts = state_of(first), OwnerFacts(first)
+        started_at = self.now if first.status.phase == "Running" else None
+        end: PodEnd | None = None
+        for pod in replicas:
+            meta = pod.metadata
+            key = f"{meta.namespace}/{meta.name}"
+            if is_terminal(first) or key in self._tracks or meta.uid in self._known:
+                self._record_pod(pod)
+                continue
+            track = PodTrack(pod, state, "", self._created(pod), started_at, is_initial=True)
+            self._tracks[key] = self._known[meta.uid] = track
+            if end is not None:
+                track.end = track.end_like(end)
+            elif facts.has_owner_of(pod):
+                end = track.end = track.new_end(requests_of_pod(pod), facts)
+            if pod.spec.node_name:
+                self.history.place(meta.uid, pod.spec.node_name, self.now)
         if state != OVER:
-            self.counts.shift(pod_priority(pod), state, +1, self.now)
-        if node:
-            self.history.place(meta.uid, node, self.now)
+            added = len(self._known) - added
+            self.counts.shift(pod_priority(first), state, added, self.now)
 
     def _forget_pod(self, pod: Pod) -> None:
         track = self._tracks.get(pod.key)
