@@ -8,6 +8,9 @@ that case, the verdict of the leading Filters, which depend only on the node and
 cached. If they reject a node together with its nominated pods, no later Filter is asked. The pod's
 own nominated node is evaluated every time, because the pod's own nomination does not count.
 
+If NodeResourcesFit is the only Filter that depends on pods, a verdict is computed from sums.
+Otherwise the nominated pods are added to the node hypothetically.
+
 Example: 400 pods are nominated to 400 full nodes. A pod with anti-affinity to pods of its own
 workload is rejected by NodeResourcesFit on all of them. The next such pod evaluates only the nodes
 whose pods or nominations have changed.
@@ -24,7 +27,9 @@ import numpy.typing as npt
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.plan.plan_cache import PlanCache, looks_beyond_the_node
 from fairlead.engine.framework.plan.shape_plan import ShapePlan
+from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -58,10 +63,10 @@ class NominatedVerdicts:
         for name in self._changed(plans):
             self._dirty[name] = None
         own = plans.framework.nominator.node_of(pod.uid)
-        for name in list(self._dirty):
-            if name != own:
-                del self._dirty[name]
-                self._evaluate(plans, pod, state, name)
+        names = [name for name in self._dirty if name != own]
+        for name in names:
+            del self._dirty[name]
+        _evaluate_all(plans, pod, self.plan, state, names, self.codes)
 
     def _changed(self, plans: PlanCache) -> Iterable[str]:
         nominator, table = plans.framework.nominator, self.plan.table
@@ -83,28 +88,21 @@ class NominatedVerdicts:
     def _name_at(self, row: int) -> str:
         return self.plan.table.at(row).name
 
-    def _evaluate(self, plans: PlanCache, pod: PodInfo, state: CycleState, name: str) -> None:
-        node = self.plan.table.find(name)
-        at = self.plan.position(node.row) if node is not None else None
-        if node is None or at is None:
-            return
-        code = judge(plans, pod, self.plan, state, name)
-        self.codes[at] = _NO_NOMINATION if code is None else code
 
-
-def judge(
-    plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, name: str
-) -> int | None:
-    """Return the verdict code of the node `name` for `pod`.
-
-    Returns None if the node does not exist, or if no competing pod is nominated to it.
-    """
-    node = plan.table.find(name)
-    framework = plans.framework
-    if node is None or not framework.nominator.competing_pods_on(name, pod):
+def only_fit(framework: Framework, plan: ShapePlan, state: CycleState) -> NodeResourcesFit | None:
+    """Return NodeResourcesFit if no other Filter that runs in this cycle depends on pods."""
+    skipped = state.skipped_filters
+    if any(point.name not in skipped for point in plan.split.cluster_filters):
         return None
-    status = framework.run_filters_with_nominated(state, pod, node)
-    return 0 if status is None else plan.code(status)
+    return None if framework.moved_pod_trackers(state) else only_row_filter(plan)
+
+
+def only_row_filter(plan: ShapePlan) -> NodeResourcesFit | None:
+    """Return NodeResourcesFit if it is the only cached Filter that depends on pods of the node."""
+    if len(plan.row_filters) != 1:
+        return None
+    plugin = plan.row_filters[0].plugin
+    return plugin if type(plugin) is NodeResourcesFit else None
 
 
 def with_nominated_verdicts(
@@ -145,12 +143,26 @@ def _evaluate_all(
     nominated: Codes,
 ) -> None:
     """Write the verdicts on the nodes `names` into `nominated`."""
+    framework = plans.framework
+    fit = only_fit(framework, plan, state)
     for name in names:
         node = plan.table.find(name)
         at = plan.position(node.row) if node is not None else None
-        if at is not None:
-            code = judge(plans, pod, plan, state, name)
-            nominated[at] = _NO_NOMINATION if code is None else code
+        if node is None or at is None:
+            continue
+        rivals = framework.nominator.competing_pods_on(name, pod)
+        if not rivals:
+            nominated[at] = _NO_NOMINATION
+        elif fit is None:
+            status = framework.run_filters_with_nominated(state, pod, node)
+            nominated[at] = 0 if status is None else plan.code(status)
+        elif plan.static.codes[at]:
+            nominated[at] = plan.codes[at]  # pods do not change the verdict of a NODE plugin
+        else:
+            # The nominated pods only take room: without them, the pod fits as well.
+            there = node.pods
+            status = fit.filter_beside([p for p in rivals if p.id not in there], pod, node)
+            nominated[at] = 0 if status is None else plan.code(status)
 
 
 def _leading_verdicts(

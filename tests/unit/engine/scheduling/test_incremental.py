@@ -28,7 +28,7 @@ from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.extender.consultation import settle
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
-from fairlead.engine.scheduling.preemption.cluster_verdicts import only_fit
+from fairlead.engine.scheduling.nominated_pods import only_fit
 from fairlead.engine.scheduling.preemption.policy import RULES
 from fairlead.engine.scheduling.preemption.victim_columns import VictimColumns, guarded_rows
 from fairlead.engine.scheduling.preemption.victims import (
@@ -223,7 +223,7 @@ class Life:
         """Victims by arithmetic are the victims of a trial, on every node."""
         framework, nominator = self.served.framework, self.nominator
         found = find_nodes_that_fit(self.served.plans, pod)
-        fit = None if found.rejected else only_fit(framework, found)
+        fit = None if found.rejected else only_fit(framework, found.plan, found.state)
         if fit is None:
             return
         budgets, table = self.cluster.budgets(), self.cluster.table

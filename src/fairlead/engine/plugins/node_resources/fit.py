@@ -152,6 +152,16 @@ class NodeResourcesFit:
         fits: Mask = np.logical_and.reduce(wanted <= free)
         return fits
 
+    def filter_beside(
+        self, others: Sequence[PodInfo], pod: PodInfo, node: NodeInfo
+    ) -> Status | None:
+        """Return the verdict of `filter` as if the pods `others` were on `node` as well."""
+        columns, spare = self.spare_after((), others, pod, node)
+        crowded = len(node.pods) + len(others) + 1 > node.allowed_pods
+        if not crowded and min(spare, default=0) >= 0:
+            return None
+        return self.rejection_after(columns, spare, pod, node, crowded=crowded)
+
     def spare_after(
         self, gone: Iterable[PodInfo], come: Iterable[PodInfo], pod: PodInfo, node: NodeInfo
     ) -> tuple[tuple[int, ...], list[int]]:

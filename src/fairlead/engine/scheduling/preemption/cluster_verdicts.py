@@ -27,6 +27,7 @@ from fairlead.engine.framework.points import FilterPoint
 from fairlead.engine.framework.preemption.removal_effect import RemovalEffect, RemovalEffectPlugin
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
+from fairlead.engine.scheduling.nominated_pods import only_row_filter
 from fairlead.engine.state.fork import fork
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
@@ -129,7 +130,7 @@ def cluster_verdicts(framework: Framework, found: Feasibility) -> ClusterVerdict
     That is the case if a plugin does not state the effect of removals, or if a Filter besides
     NodeResourcesFit depends on the pods of a node.
     """
-    fit, skipped = _only_row_filter(found), found.state.skipped_filters
+    fit, skipped = only_row_filter(found.plan), found.state.skipped_filters
     points = [one for one in found.plan.split.cluster_filters if one.name not in skipped]
     effects: list[RemovalEffect] = []
     for point in points:
@@ -141,19 +142,3 @@ def cluster_verdicts(framework: Framework, found: Feasibility) -> ClusterVerdict
     if fit is None or any(one not in plugins for one in framework.moved_pod_trackers(found.state)):
         return None
     return ClusterVerdicts(framework, fit, points, effects)
-
-
-def only_fit(framework: Framework, found: Feasibility) -> NodeResourcesFit | None:
-    """Return NodeResourcesFit if no other Filter that runs in this cycle depends on pods."""
-    skipped = found.state.skipped_filters
-    if any(point.name not in skipped for point in found.plan.split.cluster_filters):
-        return None
-    return None if framework.moved_pod_trackers(found.state) else _only_row_filter(found)
-
-
-def _only_row_filter(found: Feasibility) -> NodeResourcesFit | None:
-    """Return NodeResourcesFit if it is the only cached Filter that depends on pods of the node."""
-    if len(found.plan.row_filters) != 1:
-        return None
-    plugin = found.plan.row_filters[0].plugin
-    return plugin if type(plugin) is NodeResourcesFit else None

@@ -47,12 +47,12 @@ from fairlead.engine.framework.plan.shape_plan import ShapePlan
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
+from fairlead.engine.scheduling.nominated_pods import only_fit
 from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
 from fairlead.engine.scheduling.preemption.cluster_verdicts import (
     ClusterVerdicts,
     Codes,
     cluster_verdicts,
-    only_fit,
 )
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.engine.scheduling.preemption.victim_columns import (
@@ -194,7 +194,7 @@ class DryRuns:
         framework = self._plans.framework
         table = framework.cluster.table
         columns = self._current(pod, found, table)
-        fit = only_fit(framework, found)
+        fit = only_fit(framework, found.plan, found.state)
         verdicts = None
         if fit is None and not self._policy.eligibility:
             verdicts = cluster_verdicts(framework, found)
