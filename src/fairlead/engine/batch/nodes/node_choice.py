@@ -10,6 +10,7 @@ upstream: pkg/scheduler/util/scheduler_helper.go
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -20,7 +21,6 @@ from fairlead.engine.framework.feasibility import Feasibility, filter_nodes
 from fairlead.engine.framework.interface import Mask, Rows, Scores
 from fairlead.engine.framework.plan.plan_cache import PlanCache
 from fairlead.engine.framework.plan.shape_plan import ShapePlan
-from fairlead.engine.framework.plan.static_scores import NOT_FEASIBLE
 from fairlead.engine.framework.points import ScorePoint
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.state.node_info import NodeInfo
@@ -77,17 +77,15 @@ class NodeChoice:
         if not len(best):
             return None
         chosen = int(best[tie_break.pick(len(best))])
-        return self._table.at(int(found.plan.rows[chosen]))
+        return self._table.at(found.plan.row(chosen))
 
-    def _best(self, pod: PodInfo, found: Feasibility) -> Rows:
+    def _best(self, pod: PodInfo, found: Feasibility) -> Rows | array[int]:
+        """Return the plan positions of the best nodes, ascending; empty if none is feasible."""
         if found.rejected is not None:
             return np.zeros(0, np.int64)
         plan, asked = found.plan, _asked(found.plan, pod)
-        if not asked and not plan.static.live and found.is_cached:
-            highest = plan.total.max() if len(plan.total) else NOT_FEASIBLE
-            if highest == NOT_FEASIBLE:
-                return np.zeros(0, np.int64)
-            return np.flatnonzero(plan.total == highest)
+        if not asked and not plan.static.live and found.is_cached and plan.count_feasible():
+            return plan.best_positions()
         positions = found.positions()
         if not len(positions):
             return positions

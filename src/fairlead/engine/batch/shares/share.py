@@ -26,8 +26,11 @@ def dominant_share(held: Sequence[int], total: Total) -> float:
 
     Columns that `held` lacks count as 0.
     """
-    known = len(held)
-    return max((share(held[c] if c < known else 0, whole) for c, whole in total), default=0.0)
+    highest, known = 0.0, len(held)
+    for column, whole in total:
+        if column < known and held[column]:
+            highest = max(highest, share(held[column], whole))
+    return highest
 
 
 def cluster_total(room: Room, rules: BatchRules) -> Total:
