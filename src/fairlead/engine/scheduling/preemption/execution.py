@@ -60,13 +60,21 @@ class PreemptionExecution:
     erred: bool = False
     _outstanding: dict[str, Command] = field(default_factory=dict)
     _phase: int = 0
+    _phases: tuple[tuple[PodInfo, ...], ...] = field(init=False)
+    _victim_of: dict[str, PodInfo] = field(init=False)  # keyed by uid
+
+    def __post_init__(self) -> None:
+        """Divide the pods into phases."""
+        one_by_one = tuple((pod,) for pod in self.lower_nominated)
+        self._phases = (*one_by_one, self.victims[:-1], self.victims[-1:])
+        self._victim_of = {victim.uid: victim for victim in self.victims}
 
     @property
     def is_done(self) -> bool:
         """Whether all outcomes have been received and no command remains to be sent."""
         if self._outstanding:
             return False
-        return self.failed or self._phase > len(self._phases())
+        return self.failed or self._phase > len(self._phases)
 
     def holds_back(self, pods: Mapping[str, PodInfo]) -> bool:
         """Return whether the preemptor must wait, until the last victim is terminating or gone.
@@ -75,7 +83,7 @@ class PreemptionExecution:
 
         upstream: executor.go: IsPodRunningPreemption
         """
-        if self._phase < len(self._phases()):
+        if self._phase < len(self._phases):
             return True
         last = pods.get(self.victims[-1].key)
         return last is not None and last.id == self.victims[-1].id and not last.terminating
@@ -107,22 +115,18 @@ class PreemptionExecution:
 
     def _go_on(self, command: PatchStatus | DeleteObject, uid: str) -> list[Command]:
         """Return the command after `command` for the victim `uid`: its deletion or its event."""
-        victim = next(v for v in self.victims if v.uid == uid)
+        victim = self._victim_of[uid]
         if isinstance(command, PatchStatus):
             self._outstanding[uid] = self._delete(victim)
             return [self._outstanding[uid]]
         del self._outstanding[uid]
         return [self._event(victim), *self._advance()]
 
-    def _phases(self) -> tuple[tuple[PodInfo, ...], ...]:
-        one_by_one = tuple((pod,) for pod in self.lower_nominated)
-        return (*one_by_one, self.victims[:-1], self.victims[-1:])
-
     def _advance(self) -> list[Command]:
         """Return the commands of the next phases, up to the first phase that waits for outcomes."""
         commands: list[Command] = []
         while not self._outstanding and not self.is_done:
-            pods = self._phases()[self._phase] if self._phase < len(self._phases()) else ()
+            pods = self._phases[self._phase] if self._phase < len(self._phases) else ()
             clearing = self._phase < len(self.lower_nominated)
             self._phase += 1
             for pod in pods:
