@@ -20,6 +20,8 @@ Decided = TypeVar("Decided")
 class PendingDecision(Generic[Decided]):
     """Runs the `consultation` of one cycle; `decision` is None until the cycle has decided."""
 
+    __slots__ = ("_answers", "_asked", "_consultation", "decision")
+
     def __init__(self, consultation: Consultation[Decided]) -> None:
         """Store `consultation`; `begin` starts it."""
         self._consultation = consultation

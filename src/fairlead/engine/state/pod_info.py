@@ -23,6 +23,7 @@ class PodInfo:
     """
 
     __slots__ = (
+        "_ref",
         "id",
         "key",
         "labels",
@@ -51,12 +52,15 @@ class PodInfo:
         self.terminating = meta.deletion_timestamp != ""
         start = pod.status.start_time
         self.start: Instant = parse_timestamp(start) if start else NEVER_STARTED
+        self._ref: ObjectRef | None = None  # several commands and records of a cycle share it
 
     @property
     def ref(self) -> ObjectRef:
         """The pod's identity, for commands and events."""
-        meta = self.pod.metadata
-        return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
+        if self._ref is None:
+            meta = self.pod.metadata
+            self._ref = ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
+        return self._ref
 
     def __repr__(self) -> str:
         """Return a short text for the messages of failing tests."""

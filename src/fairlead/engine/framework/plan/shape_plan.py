@@ -292,7 +292,7 @@ class ShapePlan:
         if self.static.codes[position]:
             return
         evaluator = self._evaluator
-        node = self.table.at(self.row(position))
+        node = self.table.at(position if self.node_names is None else int(self.rows[position]))
         status = evaluator.filter_one(self.row_filters, pod, node)
         if status is not None:
             self.codes[position] = self.code(status)

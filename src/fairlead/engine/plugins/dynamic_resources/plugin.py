@@ -139,6 +139,9 @@ class _PreFilterRan:
     """Marks in the CycleState that PreFilter has run."""
 
 
+_PRE_FILTER_RAN: Final = _PreFilterRan()
+
+
 class _Claims:
     """One pod's claims in one scheduling cycle.
 
@@ -242,7 +245,7 @@ class DynamicResources:
         A pod needs devices if it has claims, or extended resources to which a DeviceClass is
         mapped.
         """
-        state.write(_PreFilterRan())
+        state.write(_PRE_FILTER_RAN)
         extended = extended_requests(pod, self._table.resources, self._ledger.extended)
         if extended is None and not pod.shape.spec.resource_claims:
             return SKIP

@@ -116,8 +116,11 @@ class InterPodAffinity:
 
         After SKIP, this plugin does not evaluate nominated pods either.
         """
+        is_repelled = self._pod_index.repelling > 0
+        if not is_repelled and pod.shape.spec.affinity is None:
+            return SKIP  # by far the most frequent case
         own, existing = self._own_terms(pod), self._none
-        if self._pod_index.repelling:
+        if is_repelled:
             existing = self._repelling.meaning(self._pod_index.pod_class_of(pod))
         if not own.is_required and not existing.pods():
             return SKIP

@@ -184,9 +184,11 @@ def _total(parts: list[float]) -> float:
 
 
 def _balance(cpu: float, memory: float) -> int:
-    cpu = min(cpu, 1.0)
-    memory = min(memory, 1.0)
-    return int((1 - abs((cpu - memory) / 2)) * 100)
+    # Conditions are three times as fast as `min` and `abs`.
+    cpu = 1.0 if cpu > 1.0 else cpu  # noqa: FURB136
+    memory = 1.0 if memory > 1.0 else memory  # noqa: FURB136
+    spread = cpu - memory if cpu > memory else memory - cpu
+    return int((1 - spread / 2) * 100)
 
 
 def _fractions(used: Scores, offered: Floats) -> Floats:

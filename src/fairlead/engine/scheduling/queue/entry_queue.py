@@ -48,27 +48,25 @@ class EntryQueue:
         """Return the first pod, None if there is none."""
         in_order, heap = self._in_order, self._heap
         while in_order or heap:
-            is_in_order = _is_in_order(in_order, heap)
-            _, token, queued = in_order[0] if is_in_order else heap[0]
+            # The heap is almost always empty.
+            entries = in_order if not heap or (in_order and in_order[0] < heap[0]) else heap
+            _, token, queued = entries[0]
             if queued.token == token and queued.place is self._place:
                 return queued
-            self._drop(is_in_order=is_in_order)
+            self._drop()
         return None
 
     def pop(self) -> QueuedPod | None:
         """Remove and return the first pod, None if there is none."""
         queued = self.first()
         if queued is not None:
-            self._drop(is_in_order=_is_in_order(self._in_order, self._heap))
+            self._drop()
         return queued
 
-    def _drop(self, *, is_in_order: bool) -> None:
-        if is_in_order:
-            self._in_order.popleft()
+    def _drop(self) -> None:
+        """Remove the first of all entries, at least one."""
+        in_order, heap = self._in_order, self._heap
+        if not heap or (in_order and in_order[0] < heap[0]):
+            in_order.popleft()
         else:
-            heapq.heappop(self._heap)
-
-
-def _is_in_order(in_order: deque[Entry], heap: list[Entry]) -> bool:
-    """Return whether the first of all entries, at least one, is that of `in_order`."""
-    return not heap or (bool(in_order) and in_order[0] < heap[0])
+            heapq.heappop(heap)
