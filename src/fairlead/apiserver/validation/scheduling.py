@@ -1,7 +1,7 @@
 """Validates PriorityClasses, and the Queues and PodGroups of batch schedulers.
 
 Upstream defines these Queues and PodGroups as custom resources, whose schemas refuse malformed
-amounts.
+amounts. Negative and too large counts are refused too.
 
 upstream: pkg/apis/scheduling/validation/validation.go,
 volcano: config/crd/volcano/bases/scheduling.volcano.sh_queues.yaml, _podgroups.yaml
@@ -17,7 +17,13 @@ from fairlead.api.objects import PodGroup, PriorityClass, Queue, ResourceList
 from fairlead.apiserver.kind import PRIORITY_CLASS
 from fairlead.apiserver.validation.core.pod.spec import INT32_MAX, PREEMPTION_POLICIES
 from fairlead.apiserver.validation.core.resource import NOT_A_QUANTITY, quantity_or_none
-from fairlead.apiserver.validation.meta.field import Causes, forbidden, invalid, not_supported
+from fairlead.apiserver.validation.meta.field import (
+    NOT_NEGATIVE,
+    Causes,
+    forbidden,
+    invalid,
+    not_supported,
+)
 
 USER_PRIORITY_MAX: Final = 1_000_000_000
 SYSTEM_PREFIX: Final = "system-"
@@ -112,6 +118,7 @@ def _check_system_class(obj: PriorityClass) -> Causes:
 def check_queue(queue: Queue) -> Causes:
     """Yield the errors of a Queue of kube-batch or Volcano."""
     spec = queue.spec
+    yield from _check_count("spec.weight", spec.weight or 0)
     yield from _check_amounts("spec.capability", spec.capability)
     yield from _check_amounts("spec.deserved", spec.deserved)
     yield from _check_amounts("spec.guarantee.resource", spec.guarantee.resource)
@@ -119,10 +126,20 @@ def check_queue(queue: Queue) -> Causes:
 
 def check_pod_group(group: PodGroup) -> Causes:
     """Yield the errors of a PodGroup of kube-batch or Volcano."""
+    yield from _check_count("spec.minMember", group.spec.min_member)
     yield from _check_amounts("spec.minResources", group.spec.min_resources or {})
+
+
+def _check_count(field: str, count: int) -> Causes:
+    """Yield the error of `count`, which upstream stores as an int32."""
+    if not 0 <= count <= INT32_MAX:
+        yield invalid(field, count, f"must be between 0 and {INT32_MAX}, inclusive")
 
 
 def _check_amounts(field: str, resources: ResourceList) -> Causes:
     for name, text in resources.items():
-        if quantity_or_none(text) is None:
+        quantity = quantity_or_none(text)
+        if quantity is None:
             yield invalid(f"{field}[{name}]", str(text), NOT_A_QUANTITY)
+        elif quantity.nano < 0:
+            yield invalid(f"{field}[{name}]", str(text), NOT_NEGATIVE)

@@ -25,6 +25,7 @@ from fairlead.api.quantity import (
 from fairlead.api.resource_name import is_extended_resource, is_native_resource
 from fairlead.apiserver.defaulting.pod_resources import is_supported
 from fairlead.apiserver.validation.meta.field import (
+    NOT_NEGATIVE,
     Causes,
     forbidden,
     invalid,
@@ -61,7 +62,7 @@ def check_quantity(field: str, resource: str, text: QuantityText) -> Causes:
     if quantity is None:
         yield invalid(field, str(text), NOT_A_QUANTITY)
     elif quantity.nano < 0:
-        yield invalid(field, canonical(quantity), "must be greater than or equal to 0")
+        yield invalid(field, canonical(quantity), NOT_NEGATIVE)
     elif quantity.nano % NANOS_PER_UNIT and _is_integral(resource):
         yield invalid(field, canonical(quantity), "must be an integer")
 

@@ -13,7 +13,7 @@ from fairlead.api.json import Json
 from fairlead.api.quantity import NANOS_PER_UNIT, canonical, parse_quantity
 from fairlead.apiserver.validation.core.resource import check_resource_name
 from fairlead.apiserver.validation.meta.change_text import internal_of
-from fairlead.apiserver.validation.meta.field import Causes, invalid, required
+from fairlead.apiserver.validation.meta.field import NOT_NEGATIVE, Causes, invalid, required
 from fairlead.apiserver.validation.meta.format import IMMUTABLE
 
 SCOPES: Final = (
@@ -76,7 +76,7 @@ def check_amount(field: str, name: str, text: str) -> Causes:
     """Yield the errors of an amount of a quota resource."""
     quantity = parse_quantity(text)
     if quantity.nano < 0:
-        yield invalid(field, canonical(quantity), "must be greater than or equal to 0")
+        yield invalid(field, canonical(quantity), NOT_NEGATIVE)
     counted = name in _COUNTED or name.startswith("count/") or _is_extended(name)
     if counted and quantity.nano % NANOS_PER_UNIT:
         yield invalid(field, canonical(quantity), "must be an integer")

@@ -16,6 +16,7 @@ Causes = Iterable[Cause]
 
 CHARACTERS_MAX: Final = 4 << 20  # Somewhat more than a request may contain.
 CAUSE_CHARACTERS_MIN: Final = 100
+NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 
 
 def bounded(causes: Causes) -> Iterator[Cause]:
@@ -61,7 +62,7 @@ def forbidden(field: str, why: str) -> Cause:
 def non_negative(field: str, value: int) -> Causes:
     """Yield an error if `value` is negative."""
     if value < 0:
-        yield invalid(field, value, "must be greater than or equal to 0")
+        yield invalid(field, value, NOT_NEGATIVE)
 
 
 def repeated_indexes(items: Iterable[Any]) -> frozenset[int]:
