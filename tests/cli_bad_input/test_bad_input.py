@@ -54,6 +54,11 @@ clusters: [{name: a, cluster: {server: %s}}]
 """
 CLASS = "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: %s}\nvalue: %s\n"
 VOLCANO = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: "
+AUTOSCALER = """apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: h, namespace: shop}
+spec: {scaleTargetRef: {kind: Deployment, name: web}, %s}
+"""
 QUEUE = VOLCANO + "Queue\nmetadata: {name: q}\nspec: "
 GROUP = VOLCANO + "PodGroup\nmetadata: {name: g, namespace: shop}\nspec: "
 NATIVE_GROUP = """\
@@ -333,6 +338,16 @@ CASES = [
              "Deployment shop/web: spec.replicas"),
     snapshot("bad taint", NODE + "spec: {taints: [{key: a, effect: Nope}]}\n",
              "Node n1: ", "taints[0].effect", "Nope"),
+    snapshot("an unknown condition status", NODE.replace(
+        "status: {", "status: {conditions: [{type: Ready, status: Perhaps}], "),
+             'Node n1: status.conditions[0].status: Unsupported value: "Perhaps"'),
+    snapshot("an unknown phase", documents(NODE, POD + "status: {phase: Dancing}\n"),
+             'Pod shop/web: status.phase: Unsupported value: "Dancing"'),
+    snapshot("an autoscaler without room",
+             documents(NODE, AUTOSCALER % "minReplicas: 9, maxReplicas: 3"),
+             "HorizontalPodAutoscaler shop/h: spec.maxReplicas: Invalid value: 3", "minReplicas"),
+    snapshot("an autoscaler without a maximum", documents(NODE, AUTOSCALER % "minReplicas: 9"),
+             "HorizontalPodAutoscaler shop/h: spec.maxReplicas: Required value"),
     snapshot("a queue of lots", documents(NODE, QUEUE + "{capability: {cpu: lots}}\n"),
              "Queue q: spec.capability[cpu]: Invalid value"),
     snapshot("a queue with less than nothing",

@@ -14,6 +14,8 @@ from fairlead.api.objects import (
     ApiObject,
     DaemonSet,
     Deployment,
+    HorizontalPodAutoscaler,
+    HorizontalPodAutoscalerSpec,
     Job,
     Node,
     PersistentVolume,
@@ -46,6 +48,7 @@ from fairlead.apiserver.validation.core.pod.spec import (
     check_scheduled_pod,
 )
 from fairlead.apiserver.validation.core.resource import check_quantities
+from fairlead.apiserver.validation.meta.field import invalid, non_negative, required
 from fairlead.apiserver.validation.pod_group import (
     check_scheduled_gang_workload,
     check_scheduled_pod_group,
@@ -84,14 +87,26 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from _check_stored_amounts(obj, view)
 
 
+def _check_replica_bounds(spec: HorizontalPodAutoscalerSpec) -> Iterator[Cause]:
+    """Yield the errors of the bounds within which a HorizontalPodAutoscaler acts."""
+    yield from non_negative("spec.minReplicas", spec.min_replicas)
+    if spec.max_replicas < 1:
+        yield required("spec.maxReplicas", "must be set and greater than 0")
+    elif spec.max_replicas < spec.min_replicas:
+        why = "must be greater than or equal to `minReplicas`"
+        yield invalid("spec.maxReplicas", spec.max_replicas, why)
+
+
 def _check_stored_amounts(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors of wrong types and malformed amounts in kinds without other rules."""
+    """Yield the errors of types, amounts and bounds in kinds without other rules."""
     match view:
         case PersistentVolume():
             yield from check_quantities("spec.capacity", view.spec.capacity)
         case PersistentVolumeClaim():
             requests = view.spec.resources.requests
             yield from check_quantities("spec.resources.requests", requests)
+        case HorizontalPodAutoscaler():
+            yield from _check_replica_bounds(view.spec)
         case Unstructured(api_version=WORKLOAD.api_version, kind=WORKLOAD.kind):
             yield from check_scheduled_gang_workload(obj)
         case Unstructured(api_version="v1", kind="LimitRange"):

@@ -25,6 +25,7 @@ from fairlead.apiserver.validation.meta.field import (
 )
 from fairlead.apiserver.validation.meta.ip import check_cidr
 
+CONDITION_STATUSES: Final = ("False", "True", "Unknown")
 UNIQUE: Final = "taints must be unique by key and effect pair"
 
 
@@ -62,6 +63,10 @@ def check_scheduled_node(node: Node) -> Causes:
         seen[taint.key, taint.effect] = None
     yield from check_quantities("status.capacity", node.status.capacity, child=".{}")
     yield from check_quantities("status.allocatable", node.status.allocatable, child=".{}")
+    for index, found in enumerate(node.status.conditions):
+        if found.status and found.status not in CONDITION_STATUSES:
+            field = f"status.conditions[{index}].status"
+            yield not_supported(field, found.status, CONDITION_STATUSES)
 
 
 def _check_pod_ranges(ranges: list[str]) -> Causes:

@@ -63,6 +63,7 @@ from fairlead.apiserver.validation.meta.object_meta import (
 )
 
 INT32_MAX: Final = 2**31 - 1
+PHASES: Final = values_of("core.v1.PodStatus", "phase")
 PREEMPTION_POLICIES: Final = values_of("core.v1.PodSpec", "preemptionPolicy")
 TAINT_EFFECTS: Final = values_of("core.v1.Taint", "effect")
 _RESTART_POLICIES: Final = values_of("core.v1.PodSpec", "restartPolicy")
@@ -114,6 +115,9 @@ def check_new_pod(pod: Json, view: Pod) -> Causes:
 def check_scheduled_pod(pod: Pod) -> Causes:
     """Yield the errors in the fields of a stored pod that the scheduler reads."""
     yield from check_scheduled_spec("spec", pod.spec)
+    phase = pod.status.phase
+    if phase and phase not in PHASES:
+        yield not_supported("status.phase", phase, PHASES)
     yield from check_timestamp("status.startTime", pod.status.start_time)
 
 

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fairlead.api.facts import values_of
 from fairlead.api.json import Json
+from fairlead.apiserver.validation.core.pod.spec import PHASES
 from fairlead.apiserver.validation.meta.field import Causes, forbidden, invalid, not_supported
 from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
 from fairlead.apiserver.validation.meta.object_meta import check_timestamp
 
-PHASES: Final = values_of("core.v1.PodStatus", "phase")
 CHECKED_FIELDS: Final = frozenset({"phase", "nominatedNodeName", "startTime"})
 ALREADY_BOUND: Final = "may not be set on pods that are already bound to a node"
 
