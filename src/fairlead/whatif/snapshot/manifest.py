@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
@@ -233,7 +234,7 @@ def manifests_to_apply(
 ) -> list[tuple[Manifest, Json]]:
     """Return (object, value as written in the file, with nulls) for all objects in `documents`.
 
-    Raises InputError.
+    Raises InputError, also for a kind that its API group does not have, as kubectl apply does.
     """
     whole = [
         one
@@ -241,8 +242,22 @@ def manifests_to_apply(
         for one in ([document] if document.listing is None else document.parsed())
     ]
     found = manifests(whole, namespace)
+    for manifest in found:
+        _require_known_kind(manifest)
     written = [value for one in whole for _, value in _opened(one.source, one.value)]
     return list(zip(found, written, strict=True))
+
+
+def _require_known_kind(manifest: Manifest) -> None:
+    """Raise InputError for a kind that a group of Kubernetes' own API does not have."""
+    group, kind = manifest.kind.group, manifest.kind.kind
+    kinds = [one.kind for one in KINDS if one.group == group and not one.is_custom]
+    if not kinds or kind in kinds:
+        return  # the kind may belong to a custom resource
+    near = get_close_matches(kind, kinds, 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    problem = f"{manifest.value['apiVersion']} has no kind {kind}{hint}"
+    raise manifest.refuse(problem, field="kind")
 
 
 def refuse_duplicates(found: Iterable[Manifest]) -> None:
