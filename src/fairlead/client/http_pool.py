@@ -1,11 +1,11 @@
-"""HttpPool: connections to one server that are kept open for short requests with a body.
+"""HttpPool: connections to one server that are kept open for its requests.
 
 A request uses the idle connection that was used last. If no connection is idle, a new connection is
 opened, up to a maximum. `send` waits for the response. `begin`, which needs an idle connection,
 passes the response to a function, so that no task is needed for each request. A binding costs less
 than a third of its cost with a general HTTP client, which matters when thousands of bindings are
-sent. Proxies, redirects, compression and streams are not supported: RestClient uses aiohttp for
-such requests.
+sent. Proxies and streams are not supported: RestClient uses HttpSession for such requests.
+Redirects are not followed.
 
 upstream: net/http/transport.go
 """
@@ -18,36 +18,22 @@ import socket
 import ssl
 from asyncio import AbstractEventLoop
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 from urllib.parse import quote, urlsplit
 
-import httptools
 from aiohappyeyeballs import start_connection
+
+from fairlead.client.http_connection import (
+    HttpConnection,
+    HttpResponse,
+    OnEnd,
+    UnreachableError,
+)
 
 FALLBACK_DELAY_S: Final = 0.3  # upstream: net/dial.go: fallbackDelay
 _PLAIN_TARGET: Final = re.compile(r"[A-Za-z0-9\-._~/:?&=%+]*")
 # Methods whose effect is the same once or twice.
-IDEMPOTENT: Final = ("PUT", "DELETE")
-
-
-class UnreachableError(Exception):
-    """The server did not respond; the text is the reason."""
-
-
-@dataclass(slots=True)
-class HttpResponse:
-    """A response; `date` and `retry_after` are the Date and Retry-After headers, "" if absent."""
-
-    status: int = 0
-    date: str = ""
-    retry_after: str = ""
-    body: bytes = b""
-
-
-# Called with the response to a request, or with an UnreachableError or TimeoutError.
-OnEnd = Callable[[HttpResponse | Exception], None]
+IDEMPOTENT: Final = ("GET", "PUT", "DELETE")
 
 
 class HttpPool:
@@ -59,26 +45,30 @@ class HttpPool:
         *,
         connections_max: int,
         connect_seconds_max: float,
+        read_seconds_max: float,
         tls_server_name: str = "",
         bytes_max: int | None = None,
     ) -> None:
         """Prepare the pool.
 
-        A response with a body longer than `bytes_max` counts as a failed connection.
+        A request without a limit of time fails if no byte of its response arrives for
+        `read_seconds_max`. A response with a body longer than `bytes_max` counts as a failed
+        connection.
         """
         parts = urlsplit(server)
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
         self._tls_server_name = tls_server_name or self._host
         self._connect_seconds_max = connect_seconds_max
+        self._read_seconds_max = read_seconds_max
         self._bytes_max = bytes_max
         self._prefix = parts.path.rstrip("/")
         self._authority = parts.netloc.rpartition("@")[2]
         self._connections_max = connections_max
         self._in_flight = 0
         self._waiting: deque[asyncio.Future[None]] = deque()  # requests that wait for a connection
-        self._idle: list[_Connection] = []
-        self._busy: set[_Connection] = set()
+        self._idle: list[HttpConnection] = []
+        self._busy: set[HttpConnection] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = 0.0  # at or before the first deadline in _busy, in the loop's time
         self._tls: ssl.SSLContext | None = None
@@ -102,19 +92,20 @@ class HttpPool:
         method: str,
         target: str,
         head: bytes,
-        body: bytes,
+        body: bytes | None,
         *,
         tls: ssl.SSLContext | None,
-        seconds_max: float,
+        seconds_max: float | None,
     ) -> HttpResponse:
         """Send a request for `target`, a path with its query, and return the response.
 
-        If the server has closed an idle connection, a PUT or DELETE is repeated on another
-        connection. Raises UnreachableError or TimeoutError.
+        The request fails after `seconds_max`; None sets no limit. If the server has closed an idle
+        connection, a GET, PUT or DELETE is repeated on another connection. Raises UnreachableError
+        or TimeoutError.
         """
         request = self.encode(method, target, head, body)
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds_max
+        deadline = None if seconds_max is None else loop.time() + seconds_max
         await self._acquire(loop, deadline)
         try:
             while True:
@@ -154,16 +145,17 @@ class HttpPool:
         self._start(connection, loop, request, loop.time() + seconds_max, end)
         return True
 
-    def encode(self, method: str, target: str, head: bytes, body: bytes) -> bytes:
+    def encode(self, method: str, target: str, head: bytes, body: bytes | None) -> bytes:
         """Return the bytes of a request; `head` is the result of the method `head`."""
         if not _PLAIN_TARGET.fullmatch(target):
             target = quote(target, safe="/:?&=%+~!$'()*,;@")
-        start = f"{method} {self._prefix}{target} HTTP/1.1\r\nContent-Length: {len(body)}\r\n"
-        return b"".join((start.encode("ascii"), head, b"\r\n", body))
+        length = "" if body is None else f"Content-Length: {len(body)}\r\n"
+        start = f"{method} {self._prefix}{target} HTTP/1.1\r\n{length}"
+        return b"".join((start.encode("ascii"), head, b"\r\n", body or b""))
 
     # --- how many requests are in flight ---------------------------------------------------
 
-    async def _acquire(self, loop: AbstractEventLoop, deadline: float) -> None:
+    async def _acquire(self, loop: AbstractEventLoop, deadline: float | None) -> None:
         """Wait until fewer requests than the maximum are in flight. Raises TimeoutError."""
         while self._in_flight >= self._connections_max:
             turn = loop.create_future()
@@ -190,7 +182,7 @@ class HttpPool:
 
     # --- connections -----------------------------------------------------------------------
 
-    def _take_idle(self, tls: ssl.SSLContext | None) -> _Connection | None:
+    def _take_idle(self, tls: ssl.SSLContext | None) -> HttpConnection | None:
         """Return the idle connection that was used last; None if there is none."""
         if tls is not self._tls:  # another client certificate
             self._close_idle()
@@ -202,10 +194,12 @@ class HttpPool:
         return None
 
     async def _open(
-        self, loop: AbstractEventLoop, tls: ssl.SSLContext | None, deadline: float
-    ) -> _Connection:
+        self, loop: AbstractEventLoop, tls: ssl.SSLContext | None, deadline: float | None
+    ) -> HttpConnection:
         """Open a connection, trying IPv4 and IPv6 addresses in parallel."""
-        end = min(deadline, loop.time() + self._connect_seconds_max)
+        end = loop.time() + self._connect_seconds_max
+        if deadline is not None:
+            end = min(end, deadline)
         try:
             async with asyncio.timeout_at(end):
                 addresses = await loop.getaddrinfo(
@@ -216,7 +210,7 @@ class HttpPool:
                 )
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
                 _, connection = await loop.create_connection(
-                    lambda: _Connection(self._bytes_max),
+                    lambda: HttpConnection(self._bytes_max, self._read_seconds_max, loop.time),
                     sock=opened,
                     ssl=tls,
                     server_hostname=self._tls_server_name if tls is not None else None,
@@ -233,7 +227,11 @@ class HttpPool:
         return connection
 
     async def _exchange(
-        self, connection: _Connection, loop: AbstractEventLoop, request: bytes, deadline: float
+        self,
+        connection: HttpConnection,
+        loop: AbstractEventLoop,
+        request: bytes,
+        deadline: float | None,
     ) -> HttpResponse:
         ended: asyncio.Future[HttpResponse] = loop.create_future()
 
@@ -256,20 +254,19 @@ class HttpPool:
 
     def _start(
         self,
-        connection: _Connection,
+        connection: HttpConnection,
         loop: AbstractEventLoop,
         request: bytes,
-        deadline: float,
+        deadline: float | None,
         on_end: OnEnd,
     ) -> None:
-        """Send a request, which fails at `deadline`."""
+        """Send a request, which fails at `deadline`, or if no bytes arrive for too long."""
         self._busy.add(connection)
-        connection.deadline = deadline
-        if self._timer is None or deadline < self._timer_due:
-            self._set_timer(loop, deadline)
-        connection.send(request, on_end)
+        connection.send(request, on_end, deadline)
+        if self._timer is None or connection.deadline < self._timer_due:
+            self._set_timer(loop, connection.deadline)
 
-    def _return(self, connection: _Connection) -> None:
+    def _return(self, connection: HttpConnection) -> None:
         """Keep the connection of an ended request for the next request, or close it."""
         self._busy.discard(connection)
         if self._is_closed or connection.is_closed or connection.tls is not self._tls:
@@ -303,129 +300,3 @@ class HttpPool:
         for connection in self._idle:
             connection.abort()
         self._idle.clear()
-
-
-class _Connection(asyncio.Protocol):
-    """One connection, which has at most one request in flight."""
-
-    def __init__(self, bytes_max: int | None) -> None:
-        """Start without a transport."""
-        self.is_closed = False
-        self.has_answered = False  # whether bytes of the response in progress have arrived
-        self.tls: ssl.SSLContext | None = None
-        self._bytes_max = bytes_max
-        self._transport: asyncio.Transport | None = None
-        self.deadline = 0.0  # of the request in flight, in the loop's time
-        self._on_end: OnEnd | None = None  # None: no request is in flight
-        self._parser = httptools.HttpResponseParser(self)
-        self._response = HttpResponse()
-        self._complete: HttpResponse | None = None
-        self._chunks: list[bytes] = []
-        self._size = 0
-        self._has_end = False  # whether the response states where its body ends
-
-    def send(self, request: bytes, on_end: OnEnd) -> None:
-        """Send a request; `on_end` receives the response or an exception."""
-        assert self._transport is not None
-        self._on_end = on_end
-        self.has_answered = False
-        # A connection that closes before it answers must not pass the response before once more.
-        self._response = HttpResponse()
-        self._chunks = []
-        self._has_end = False
-        self._transport.write(request)
-
-    def fail(self, cause: Exception) -> None:
-        """Fail the request in flight with the exception `cause`, and close the connection."""
-        on_end, self._on_end = self._on_end, None
-        self.abort()
-        if on_end is not None:
-            on_end(cause)
-
-    def abort(self) -> None:
-        """Close the connection immediately."""
-        self.is_closed = True
-        if self._transport is not None:
-            self._transport.abort()
-
-    # --- asyncio.Protocol ------------------------------------------------------------------
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's has no common class
-
-    def data_received(self, data: bytes) -> None:
-        """Parse bytes of a response; unexpected bytes without a request close the connection."""
-        if self._on_end is None:
-            self.abort()
-            return
-        self.has_answered = True
-        try:
-            self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as cause:
-            if self._complete is None:
-                problem = f"the connection failed: the answer is not HTTP ({cause})"
-                self.fail(UnreachableError(problem))
-            self.abort()
-        self._deliver()
-
-    def connection_lost(self, cause: Exception | None) -> None:
-        """Complete a response that ends with the connection, or fail the request."""
-        self.is_closed = True
-        if self._on_end is None:
-            return
-        if self._response.status >= 200 and not self._has_end and cause is None:
-            self.on_message_complete()
-            self._deliver()
-        else:
-            text = str(cause or "the server closed it")
-            self.fail(UnreachableError(f"the connection failed: {text}"))
-
-    def _deliver(self) -> None:
-        """Pass a complete response to `on_end`, which may already send the next request."""
-        response, self._complete = self._complete, None
-        on_end = self._on_end
-        if response is not None and on_end is not None:
-            self._on_end = None
-            on_end(response)
-
-    # --- httptools -------------------------------------------------------------------------
-
-    def on_message_begin(self) -> None:
-        """Start to collect a response; a second response to one request closes the connection."""
-        if self._complete is not None:
-            self.abort()
-        self._response = HttpResponse()
-        self._chunks, self._size, self._has_end = [], 0, False
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Store the headers that HttpResponse contains."""
-        match name.lower():
-            case b"content-length" | b"transfer-encoding":
-                self._has_end = True
-            case b"date":
-                self._response.date = value.decode("latin-1")
-            case b"retry-after":
-                self._response.retry_after = value.decode("latin-1")
-
-    def on_headers_complete(self) -> None:
-        """Store the HTTP status."""
-        self._response.status = self._parser.get_status_code()
-
-    def on_body(self, body: bytes) -> None:
-        """Store a part of the body; fail the request if the body is too long."""
-        self._chunks.append(body)
-        self._size += len(body)
-        if self._bytes_max is not None and self._size > self._bytes_max:
-            problem = f"the answer has more than {self._bytes_max >> 20} MiB"
-            self.fail(UnreachableError(f"the connection failed: {problem}"))
-
-    def on_message_complete(self) -> None:
-        """Keep the complete response for `_deliver`; ignore a 1xx response."""
-        response = self._response
-        if response.status < 200 or self._on_end is None or self._complete is not None:
-            return
-        response.body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
-        self._chunks = []
-        if not self._parser.should_keep_alive():
-            self.abort()
-        self._complete = response

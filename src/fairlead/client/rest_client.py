@@ -11,26 +11,28 @@ upstream: client-go/rest/{request,with_retry}.go
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
+import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Final, Self
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
+from typing import TYPE_CHECKING, Final, Self
+from urllib.parse import quote, urlencode, urlsplit
 
-import aiohttp
 import msgspec
-from aiohttp_socks import ProxyConnector, ProxyError
 from msgspec import Struct
-from yarl import URL
 
 from fairlead import __version__
 from fairlead.client.connection import ConnectionConfig, tls_context
 from fairlead.client.credentials import Credentials
 from fairlead.client.error import RequestError
-from fairlead.client.http_pool import IDEMPOTENT, HttpPool, HttpResponse, UnreachableError
+from fairlead.client.http_connection import HttpResponse, UnreachableError
+from fairlead.client.http_pool import IDEMPOTENT, HttpPool
+
+if TYPE_CHECKING:
+    from fairlead.client.http_session import HttpSession
 
 CONNECTIONS_MAX: Final = 16
 TRIES_MAX: Final = 10  # upstream: rest/request.go:NewRequest
@@ -45,10 +47,7 @@ _FEW_LINES: Final = 16
 LINE_BYTES_MAX: Final = 64 << 20
 _UNAUTHORIZED: Final = 401
 _OVERLOADED: Final = (429, 503)
-_FAILURES: Final = (
-    *(aiohttp.ClientError, ProxyError, TimeoutError, OSError, UnreachableError),
-    EOFError,  # a SOCKS proxy closed the connection during the handshake
-)
+_FAILURES: Final = (UnreachableError, TimeoutError, OSError)
 _TEXT_MAX: Final = 200
 
 
@@ -128,9 +127,9 @@ class RestClient:
         self._tls: ssl.SSLContext | None = None
         self._certificate = ("", "")
         self._proxy = config.proxy_url or _system_proxy(config.server)
-        self._session: aiohttp.ClientSession | None = None
+        self._session: HttpSession | None = None  # made with the first request that needs it
         self._pool = None if self._proxy else self._new_pool()
-        # by content type, the headers of writes, as pairs and as bytes
+        # by content type, the headers of requests, as pairs and as bytes
         self._heads: dict[str, tuple[list[tuple[str, str]], bytes]] = {}
 
     def _new_pool(self) -> HttpPool:
@@ -138,20 +137,13 @@ class RestClient:
             self.config.server,
             connections_max=self._connections_max,
             connect_seconds_max=CONNECT_SECONDS_MAX,
+            read_seconds_max=self._read_seconds_max,
             tls_server_name=self.config.tls_server_name,
             bytes_max=self._bytes_max,
         )
 
     async def __aenter__(self) -> Self:
-        """Open the HTTP session; return the client."""
-        timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=CONNECT_SECONDS_MAX, sock_read=self._read_seconds_max
-        )
-        self._session = aiohttp.ClientSession(
-            connector=self._connector(),
-            timeout=timeout,
-            headers={"User-Agent": USER_AGENT, "Accept": "application/json"},
-        )
+        """Return the client."""
         return self
 
     async def __aexit__(
@@ -163,23 +155,27 @@ class RestClient:
         """Close all connections."""
         if self._pool is not None:
             self._pool.close()
+            await asyncio.sleep(0)  # aborted transports are closed in the next round of the loop
         if self._session is not None:
             await self._session.close()
 
-    def _connector(self) -> aiohttp.TCPConnector:
-        if not self._is_socks:
-            return aiohttp.TCPConnector(limit=self._connections_max)
-        # The proxy resolves the names of servers, as with Go's net/http.
-        url = self._proxy.replace("socks5h:", "socks5:", 1)
-        return ProxyConnector.from_url(url, limit=self._connections_max, rdns=True)
+    def _open_session(self) -> HttpSession:
+        if self._session is None:
+            from fairlead.client.http_session import HttpSession  # noqa: PLC0415 - loads aiohttp
 
-    @property
-    def _is_socks(self) -> bool:
-        return self._proxy.startswith(("socks5:", "socks5h:"))
+            timeout = CONNECT_SECONDS_MAX, self._read_seconds_max
+            self._session = HttpSession(
+                self.config,
+                self._proxy,
+                connections_max=self._connections_max,
+                seconds_max=timeout,
+                bytes_max=self._bytes_max,
+            )
+        return self._session
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
         """Return the body of a GET. Raises RequestError, ConnectionConfigError."""
-        return await self._request("GET", path, query, None)
+        return await self._request(ApiRequest("GET", path, query=query))
 
     async def post(self, path: str, body: bytes) -> bytes:
         """Return the body of the response to a POST of JSON.
@@ -187,7 +183,7 @@ class RestClient:
         After a connection failure the request is not repeated, because it may have been performed.
         Raises RequestError, ConnectionConfigError.
         """
-        return await self._request("POST", path, None, body)
+        return await self._request(ApiRequest("POST", path, body))
 
     async def exchange(self, request: ApiRequest, seconds_max: float) -> ApiAnswer:
         """Send a request once and return its response.
@@ -207,7 +203,7 @@ class RestClient:
         is_renewed = False
         while True:
             try:
-                response = await self._response(request, seconds_max)
+                response = await self._send(request, seconds_max)
             except _FAILURES as cause:
                 return ApiAnswer(0, message=self._unreachable(cause).message)
             if response.status == _UNAUTHORIZED and not is_renewed and self._credentials.renew():
@@ -237,7 +233,7 @@ class RestClient:
                 self.date = response.date or self.date
                 on_answer(self._answer(response))
 
-        head = self._write_head(pool, request.content_type)
+        head = self._head(pool, request)
         sent = pool.encode(request.method, request.path, head, request.body)
         return pool.begin(sent, tls=self._tls_context(), seconds_max=seconds_max, on_end=end)
 
@@ -250,32 +246,47 @@ class RestClient:
         seconds = float(pause) if pause.isdecimal() else 0.0
         return ApiAnswer(status, body, seconds, refusal.reason, refusal.message)
 
-    async def _response(self, request: ApiRequest, seconds_max: float) -> HttpResponse:
-        """Send a request once: by the pool if it has a body but no query, else by aiohttp."""
-        if request.body is None or request.query or self._pool is None:
+    async def _send(self, request: ApiRequest, seconds_max: float | None = None) -> HttpResponse:
+        """Send a request once and return its response.
+
+        Without `seconds_max`, the request fails if no byte arrives for the client's
+        `read_seconds_max`. Raises UnreachableError, TimeoutError, ConnectionConfigError.
+        """
+        target, tls, pool = _target(request.path, request.query), self._tls_context(), self._pool
+        if pool is not None:
+            response = await pool.send(
+                request.method,
+                target,
+                self._head(pool, request),
+                request.body,
+                tls=tls,
+                seconds_max=seconds_max,
+            )
+        else:
+            content_type = "" if request.body is None else request.content_type
             async with asyncio.timeout(seconds_max):
-                return await self._send(
-                    request.method, request.path, request.query, request.body, request.content_type
+                response = await self._open_session().send(
+                    request.method, target, self._headers(content_type), request.body, tls
                 )
-        response = await self._pool.send(
-            request.method,
-            request.path,
-            self._write_head(self._pool, request.content_type),
-            request.body,
-            tls=self._tls_context(),
-            seconds_max=seconds_max,
-        )
         self.date = response.date or self.date
         return response
 
-    def _write_head(self, pool: HttpPool, content_type: str) -> bytes:
+    def _head(self, pool: HttpPool, request: ApiRequest) -> bytes:
         headers = self._credentials.headers()
+        content_type = "" if request.body is None else request.content_type
         known = self._heads.get(content_type)
         if known is None or known[0] is not headers:
-            common = [("User-Agent", USER_AGENT), ("Accept", "application/json")]
-            lines = pool.head([*common, *headers, ("Content-Type", content_type)])
-            known = self._heads[content_type] = headers, lines
+            lines = self._headers(content_type)
+            if not content_type:  # a read; upstream: net/http/transport.go: requestedGzip
+                lines.append(("Accept-Encoding", "gzip"))
+            known = self._heads[content_type] = headers, pool.head(lines)
         return known[1]
+
+    def _headers(self, content_type: str = "") -> list[tuple[str, str]]:
+        """Return the headers of a request whose body has the type `content_type`, "" for none."""
+        common = [("User-Agent", USER_AGENT), ("Accept", "application/json")]
+        more = [("Content-Type", content_type)] if content_type else []
+        return [*common, *self._credentials.headers(), *more]
 
     async def stream(
         self, path: str, query: Mapping[str, str], seconds_max: float
@@ -285,14 +296,13 @@ class RestClient:
         An incomplete last line is dropped. Raises RequestError if the request is refused, the
         connection breaks or the time is over. Raises ConnectionConfigError.
         """
-        assert self._session is not None, "use `async with`"
-        rest = b""
+        rest, target = b"", _target(path, query)
         try:
             async with (
                 asyncio.timeout(seconds_max),
-                self._session.request("GET", self.config.server + path, **self._options(query)) as (
-                    response
-                ),
+                self._open_session().open(
+                    "GET", target, self._headers(), self._tls_context()
+                ) as response,
             ):
                 if response.status >= 300:
                     if response.status == _UNAUTHORIZED:
@@ -309,26 +319,14 @@ class RestClient:
         except _FAILURES as cause:
             raise self._unreachable(cause) from None
 
-    def _options(self, query: Mapping[str, str] | None, content_type: str = "") -> dict[str, Any]:
-        more = [("Content-Type", content_type)] if content_type else []
-        return {
-            "params": query,
-            "headers": [*self._credentials.headers(), *more],
-            "ssl": self._tls_context() or False,
-            "server_hostname": self.config.tls_server_name or None,
-            "proxy": None if self._is_socks else self._proxy or None,
-            "allow_redirects": False,
-        }
-
-    async def _request(
-        self, method: str, path: str, query: Mapping[str, str] | None, content: bytes | None
-    ) -> bytes:
+    async def _request(self, request: ApiRequest) -> bytes:
         is_renewed = False
         for number in range(1, TRIES_MAX + 1):
             try:
-                response = await self._send(method, path, query, content)
+                response = await self._send(request)
             except _FAILURES as cause:
-                may_repeat = method == "GET" and _is_transient(cause)
+                is_transient = isinstance(cause, UnreachableError) and cause.is_transient
+                may_repeat = request.method == "GET" and is_transient
                 if number == TRIES_MAX or not may_repeat:
                     raise self._unreachable(cause) from None
                 await asyncio.sleep(_pause_s("", number))
@@ -345,34 +343,6 @@ class RestClient:
                 continue
             raise self._refused(status, body)
         raise AssertionError("the last try returns or raises")
-
-    async def _send(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None,
-        content: bytes | None,
-        content_type: str = "application/json",
-    ) -> HttpResponse:
-        assert self._session is not None, "use `async with`"
-        options = self._options(query, "" if content is None else content_type)
-        # Paths consist of names, which need no encoding; checking that takes a tenth of a request.
-        url = URL(self.config.server + path, encoded=True)
-        async with self._session.request(method, url, data=content, **options) as response:
-            self.date = response.headers.get("Date", self.date)
-            retry_after = response.headers.get("Retry-After", "")
-            return HttpResponse(response.status, self.date, retry_after, await self._body(response))
-
-    async def _body(self, response: aiohttp.ClientResponse) -> bytes:
-        if self._bytes_max is None:
-            return await response.read()
-        body = bytearray()
-        async for chunk in response.content.iter_any():
-            body += chunk
-            if len(body) > self._bytes_max:
-                problem = f"the answer has more than {self._bytes_max >> 20} MiB"
-                raise aiohttp.ClientPayloadError(problem)
-        return bytes(body)
 
     def _tls_context(self) -> ssl.SSLContext | None:
         certificate = self._credentials.certificate()
@@ -392,26 +362,14 @@ class RestClient:
 
     def _unreachable(self, cause: Exception) -> RequestError:
         match cause:
-            case aiohttp.ClientConnectorCertificateError():
-                text = f"the server's certificate is not trusted: {cause.certificate_error}"
-            case aiohttp.ClientConnectorError():
-                text = f"cannot connect: {cause.strerror or cause}"
             case UnreachableError():
                 text = str(cause)
             case TimeoutError():
                 text = "the server did not answer in time"
-            case EOFError():
-                text = "the proxy closed the connection"
             case _:
                 shown = str(cause)[:_TEXT_MAX] or type(cause).__name__  # may quote the request
                 text = f"the connection failed: {shown}"
         return RequestError(self.config.server, 0, "", " ".join(text.split()))
-
-
-def _is_transient(cause: Exception) -> bool:
-    """Return whether another try may succeed, because an established connection was closed."""
-    # upstream: client-go/rest/with_retry.go: retries of connection resets
-    return isinstance(cause, aiohttp.ServerDisconnectedError | ConnectionResetError)
 
 
 def _pause_s(retry_after: str, number: int) -> float:
@@ -420,12 +378,19 @@ def _pause_s(retry_after: str, number: int) -> float:
     return min(asked, RETRY_SECONDS_MAX)
 
 
+def _target(path: str, query: Mapping[str, str] | None) -> str:
+    return f"{path}?{urlencode(query, quote_via=quote)}" if query else path
+
+
 def _system_proxy(server: str) -> str:
     """Return the URL of the environment's proxy for `server`, "" if there is none."""
     parts = urlsplit(server)
-    if not parts.hostname or proxy_bypass(parts.hostname):
-        return ""
     # upstream: golang.org/x/net/http/httpproxy: never for this machine
-    if parts.hostname == "localhost" or parts.hostname.startswith("127."):
+    if not parts.hostname or parts.hostname == "localhost" or parts.hostname.startswith("127."):
         return ""
-    return getproxies().get(parts.scheme, "")
+    has_settings = sys.platform in ("darwin", "win32")  # outside of the environment
+    if not has_settings and not any(name.lower().endswith("_proxy") for name in os.environ):
+        return ""
+    from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415 - loads http.client
+
+    return "" if proxy_bypass(parts.hostname) else getproxies().get(parts.scheme, "")

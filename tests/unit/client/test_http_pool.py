@@ -1,16 +1,22 @@
-"""Writes over kept connections; the server is a scripted one that sees raw bytes."""
+"""Requests over kept connections; the server is a scripted one that sees raw bytes."""
 
 from __future__ import annotations
 
 import asyncio
+import gzip
+import subprocess
+import sys
 
 import pytest
 
+from fairlead.client import http_connection, rest_client
 from fairlead.client.connection import ConnectionConfig
+from fairlead.client.error import RequestError
 from fairlead.client.rest_client import ApiRequest, RestClient
 
 WRITE = ApiRequest("POST", "/api/v1/pods", b"{}")
 REPLACE = ApiRequest("PUT", "/api/v1/pods/a", b"{}")
+READ = ApiRequest("GET", "/api/v1/pods", query={"limit": "5", "continue": "a/b=+"})
 OK = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}"
 CLOSE = b""  # instead of an answer, the connection is closed
 
@@ -27,7 +33,7 @@ class RawServer:
         self.connections.append(requests)
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
-                length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+                length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0] or 0)
                 requests.append(head + await reader.readexactly(length))
                 answer = self.answers.pop(0)
                 writer.write(answer)
@@ -152,6 +158,121 @@ def test_a_slow_answer_is_not_awaited():
     server.handle = silence
     answers = server.ask(sent(WRITE, seconds_max=0.05))
     assert answers[0].message == "the server did not answer in time"
+
+
+def test_a_read_has_no_body_and_takes_gzip():
+    server = RawServer(OK)
+    server.ask(sent(READ))
+    start, *headers = server.connections[0][0].removesuffix(b"\r\n\r\n").split(b"\r\n")
+    assert start == b"GET /prefix/api/v1/pods?limit=5&continue=a%2Fb%3D%2B HTTP/1.1"
+    assert {one.split(b":")[0] for one in headers} == {
+        b"Host",
+        b"User-Agent",
+        b"Accept",
+        b"Accept-Encoding",
+    }
+    assert b"Accept-Encoding: gzip" in headers
+
+
+def test_a_read_is_repeated_after_an_idle_connection_was_closed():
+    server = RawServer(OK, CLOSE, OK)
+    assert [one.status for one in server.ask(sent(WRITE, READ))] == [201, 201]
+
+
+def compressed(body, encoding="gzip"):
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+@pytest.mark.parametrize(
+    ("answer", "body"),
+    [
+        (compressed(gzip.compress(b"{}")), b"{}"),
+        (compressed(gzip.compress(b"{") + gzip.compress(b"}")), b"{}"),
+        (compressed(b"{}", "identity"), b"{}"),
+        (compressed(b""), b""),
+    ],
+    ids=["one member", "two members", "not compressed", "empty"],
+)
+def test_compressed_answers(answer, body):
+    (received,) = RawServer(answer).ask(sent(READ), bytes_max=1 << 20)
+    assert (received.status, received.body) == (200, body)
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (compressed(b"{}"), "the answer is not gzip"),
+        (compressed(gzip.compress(b"{}")[:-1]), "the gzip data of the answer has no end"),
+        (compressed(b"{}", "br"), "the answer has the unknown Content-Encoding 'br'"),
+        (compressed(gzip.compress(bytes(3 << 20))), "the answer has more than 2 MiB"),
+        (
+            compressed(gzip.compress(bytes(1 << 20)) + gzip.compress(bytes((1 << 20) + 1))),
+            "the answer has more than 2 MiB",
+        ),
+    ],
+    ids=["not compressed", "cut", "another encoding", "too long", "two members too long"],
+)
+def test_an_answer_that_cannot_be_decompressed_is_a_failed_connection(answer, problem):
+    server = RawServer(answer, OK)
+    refused, next_one = server.ask(sent(READ, READ), bytes_max=2 << 20)
+    assert (refused.status, refused.message.split(" (")[0]) == (
+        0,
+        f"the connection failed: {problem}",
+    )
+    assert next_one.status == 201
+
+
+def test_an_endless_head_is_a_failed_connection(monkeypatch):
+    monkeypatch.setattr(http_connection, "HEAD_BYTES_MAX", 1 << 20)
+    lines = b"".join(b"X-%d: %s\r\n" % (number, b"y" * 1_000) for number in range(2_000))
+    (answer,) = RawServer(b"HTTP/1.1 200 OK\r\n" + lines).ask(sent(READ))
+    assert answer.message == "the connection failed: the head of the answer has more than 1 MiB"
+
+
+def test_a_read_lasts_as_long_as_bytes_arrive():
+    async def slow(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        for part in (b"HTTP/1.1 200 OK\r\n", b"Content-Length: 2\r\n\r\n", b"{", b"}"):
+            await asyncio.sleep(0.15)
+            writer.write(part)
+        writer.close()
+
+    server = RawServer()
+    server.handle = slow
+    assert server.ask(lambda client: client.get("/x"), read_seconds_max=0.4) == b"{}"
+
+
+def test_a_read_without_bytes_is_not_awaited():
+    async def silent(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n")
+        await reader.read()
+        writer.close()
+
+    server = RawServer()
+    server.handle = silent
+    with pytest.raises(RequestError, match="the server did not answer in time"):
+        server.ask(lambda client: client.get("/x"), read_seconds_max=0.1)
+
+
+def test_a_read_that_breaks_off_in_its_answer_is_not_repeated():
+    cut = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\n{}"
+    server = RawServer(cut, OK)
+    with pytest.raises(RequestError, match="the connection failed: the server closed it"):
+        server.ask(lambda client: client.get("/x"))
+    assert len(server.connections) == 1
+
+
+def test_a_read_without_an_answer_is_repeated(monkeypatch):
+    monkeypatch.setattr(rest_client, "_pause_s", lambda *_: 0.0)
+    server = RawServer(CLOSE, CLOSE, OK)
+    assert server.ask(lambda client: client.get("/x")) == b"{}"
+
+
+def test_reads_and_writes_need_no_aiohttp():
+    code = "import sys, fairlead.client.rest_client; assert 'aiohttp' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_names_cannot_add_headers():

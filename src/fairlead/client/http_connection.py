@@ -1,0 +1,244 @@
+"""HttpConnection: one connection of an HttpPool, and the response to its request.
+
+upstream: net/http/transport.go
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, cast
+
+import httptools
+
+HEAD_BYTES_MAX: Final = 10 << 20  # upstream: net/http/transport.go: maxHeaderResponseSize
+_GZIP: Final = 31  # the wbits of zlib for data with the header and trailer of gzip
+
+
+class UnreachableError(Exception):
+    """The server did not respond; the text is the reason.
+
+    `is_transient` means that an open connection was closed before a response began, so that another
+    try may succeed.
+    """
+
+    def __init__(self, reason: str, *, is_transient: bool = False) -> None:
+        """Keep the arguments."""
+        super().__init__(reason)
+        self.is_transient = is_transient
+
+
+@dataclass(slots=True)
+class HttpResponse:
+    """A response; `date` and `retry_after` are the Date and Retry-After headers, "" if absent."""
+
+    status: int = 0
+    date: str = ""
+    retry_after: str = ""
+    body: bytes = b""
+
+
+# Called with the response to a request, or with an UnreachableError or TimeoutError.
+OnEnd = Callable[[HttpResponse | Exception], None]
+
+
+class HttpConnection(asyncio.Protocol):
+    """One connection, which has at most one request in flight."""
+
+    def __init__(
+        self, bytes_max: int | None, read_seconds_max: float, clock: Callable[[], float]
+    ) -> None:
+        """Start without a transport; `clock` returns the loop's time in seconds.
+
+        A response with a body longer than `bytes_max` fails its request. A request without a
+        deadline fails if no byte of the response arrives for `read_seconds_max`.
+        """
+        self.is_closed = False
+        self.has_answered = False  # whether bytes of the response in progress have arrived
+        self.tls: ssl.SSLContext | None = None
+        self.deadline = 0.0  # of the request in flight, in the loop's time
+        self._bytes_max = bytes_max
+        self._read_seconds_max = read_seconds_max
+        self._clock = clock
+        self._transport: asyncio.Transport | None = None
+        self._on_end: OnEnd | None = None  # None: no request is in flight
+        self._is_extended = False  # whether each part of the response extends the deadline
+        self._parser = httptools.HttpResponseParser(self)
+        self._response = HttpResponse()
+        self._complete: HttpResponse | None = None
+        self._chunks: list[bytes] = []
+        self._size = 0  # of the body so far, or of the head until it is complete
+        self._is_body = False  # whether the head of the response is complete
+        self._has_end = False  # whether the response states where its body ends
+        self._encoding = b""
+
+    def send(self, request: bytes, on_end: OnEnd, deadline: float | None) -> None:
+        """Send a request; `on_end` receives the response or an exception.
+
+        The pool fails the request at `deadline`, in the loop's time. If it is None, each part of
+        the response sets a new deadline.
+        """
+        assert self._transport is not None
+        self._on_end = on_end
+        self.has_answered = False
+        # A connection that closes before it answers must not pass the response before once more.
+        self._begin_response()
+        self._is_extended = deadline is None
+        self.deadline = self._clock() + self._read_seconds_max if deadline is None else deadline
+        self._transport.write(request)
+
+    def fail(self, cause: Exception) -> None:
+        """Fail the request in flight with the exception `cause`, and close the connection."""
+        on_end, self._on_end = self._on_end, None
+        self.abort()
+        if on_end is not None:
+            on_end(cause)
+
+    def abort(self) -> None:
+        """Close the connection immediately."""
+        self.is_closed = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _begin_response(self) -> None:
+        self._response = HttpResponse()
+        self._chunks, self._size = [], 0
+        self._is_body = self._has_end = False
+        self._encoding = b""
+
+    def _fail(self, problem: str) -> None:
+        self.fail(UnreachableError(f"the connection failed: {problem}"))
+
+    # --- asyncio.Protocol ------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Store the transport."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's has no common class
+
+    def data_received(self, data: bytes) -> None:
+        """Parse bytes of a response; unexpected bytes without a request close the connection."""
+        if self._on_end is None:
+            self.abort()
+            return
+        self.has_answered = True
+        if self._is_extended:
+            self.deadline = self._clock() + self._read_seconds_max
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as cause:
+            if self._complete is None:
+                self._fail(f"the answer is not HTTP ({cause})")
+            self.abort()
+        if not self._is_body:
+            self._size += len(data)
+            if self._size > HEAD_BYTES_MAX:
+                self._fail(f"the head of the answer has more than {HEAD_BYTES_MAX >> 20} MiB")
+        self._deliver()
+
+    def connection_lost(self, cause: Exception | None) -> None:
+        """Complete a response that ends with the connection, or fail the request."""
+        self.is_closed = True
+        if self._on_end is None:
+            return
+        if self._response.status >= 200 and not self._has_end and cause is None:
+            self.on_message_complete()
+            self._deliver()
+            return
+        text = f"the connection failed: {cause or 'the server closed it'}"
+        was_closed = cause is None or isinstance(cause, ConnectionResetError)
+        self.fail(UnreachableError(text, is_transient=was_closed and not self.has_answered))
+
+    def _deliver(self) -> None:
+        """Pass a complete response to `on_end`, which may already send the next request."""
+        response, self._complete = self._complete, None
+        on_end = self._on_end
+        if response is not None and on_end is not None:
+            self._on_end = None
+            on_end(response)
+
+    # --- httptools -------------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        """Start to collect a response; a second response to one request closes the connection."""
+        if self._complete is not None:
+            self.abort()
+        self._begin_response()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Store the headers that HttpResponse contains."""
+        match name.lower():
+            case b"content-length" | b"transfer-encoding":
+                self._has_end = True
+            case b"content-encoding":
+                self._encoding = value.strip().lower()
+            case b"date":
+                self._response.date = value.decode("latin-1")
+            case b"retry-after":
+                self._response.retry_after = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        """Store the HTTP status."""
+        self._response.status = self._parser.get_status_code()
+        self._is_body, self._size = True, 0
+
+    def on_body(self, body: bytes) -> None:
+        """Store a part of the body; fail the request if the body is too long."""
+        self._chunks.append(body)
+        self._size += len(body)
+        if self._bytes_max is not None and self._size > self._bytes_max:
+            self._fail(_too_long(self._bytes_max))
+
+    def on_message_complete(self) -> None:
+        """Keep the complete response for `_deliver`; ignore a 1xx response."""
+        response = self._response
+        if response.status < 200 or self._on_end is None or self._complete is not None:
+            return
+        body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        self._chunks = []
+        try:
+            response.body = decompressed(body, self._encoding, self._bytes_max)
+        except ValueError as problem:
+            self._fail(str(problem))
+            return
+        if not self._parser.should_keep_alive():
+            self.abort()
+        self._complete = response
+
+
+def decompressed(body: bytes, encoding: bytes, bytes_max: int | None = None) -> bytes:
+    """Return `body` without its Content-Encoding `encoding`, which must be gzip, identity or "".
+
+    The whole body is decompressed at once, which takes less time than part by part. Raises
+    ValueError if `body` has another encoding or is damaged, or if the result is longer than
+    `bytes_max` bytes.
+    """
+    if not body or encoding in (b"", b"identity"):
+        return body
+    if encoding not in (b"gzip", b"x-gzip"):
+        raise ValueError(
+            f"the answer has the unknown Content-Encoding {encoding.decode('latin-1')!r}"
+        )
+    members: list[bytes] = []
+    size = 0
+    while body:
+        stream = zlib.decompressobj(wbits=_GZIP)
+        try:
+            # A maximum of 0 sets no limit.
+            member = stream.decompress(body, 0 if bytes_max is None else bytes_max - size + 1)
+        except zlib.error as cause:
+            raise ValueError(f"the answer is not gzip ({cause})") from None
+        size += len(member)
+        if bytes_max is not None and size > bytes_max:
+            raise ValueError(_too_long(bytes_max))
+        if not stream.eof:
+            raise ValueError("the gzip data of the answer has no end")
+        members.append(member)
+        body = stream.unused_data
+    return members[0] if len(members) == 1 else b"".join(members)
+
+
+def _too_long(bytes_max: int) -> str:
+    return f"the answer has more than {bytes_max >> 20} MiB"
