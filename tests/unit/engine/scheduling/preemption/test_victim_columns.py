@@ -17,8 +17,8 @@ from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.compose import PluginHandle, serve
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.nominated_pods import only_fit
 from fairlead.engine.scheduling.preemption import victim_columns
-from fairlead.engine.scheduling.preemption.cluster_verdicts import only_fit
 from fairlead.engine.scheduling.preemption.policy import RULES, PreemptionPolicy
 from fairlead.engine.scheduling.preemption.victim_columns import NO_POD, guarded_rows
 from fairlead.engine.scheduling.preemption.victims import (
@@ -173,7 +173,8 @@ class Columns:
 
     def _fit(self, pod):
         served = self.scene.served
-        return only_fit(served.framework, find_nodes_that_fit(served.plans, pod))
+        found = find_nodes_that_fit(served.plans, pod)
+        return only_fit(served.framework, found.plan, found.state)
 
 
 def small_pod(chance, name, node):
