@@ -198,9 +198,9 @@ def test_a_plugin_that_states_no_effect_needs_trials():
     assert cluster_verdicts(room.served.framework, found) is None
 
 
-def full(name, number, priority, app):
-    """A pod of app `app` that takes two of the four cores of a node."""
-    size, labels = {"cpu": 2}, {"app": app}
+def lodger(name, number, priority, app):
+    """A pod of app `app` that takes one of the four cores of a node."""
+    size, labels = {"cpu": 1}, {"app": app}
     return make_pod(name, node=NODES[number], priority=priority, labels=labels, requests=size)
 
 
@@ -210,10 +210,11 @@ def test_only_victims_that_a_filter_counts_need_a_trial():
     for number in range(4):
         scene.add(make_node(NODES[number], cpu=4, labels={ZONE: f"z{number}"}))
     scene.add(*csi_nodes(len(NODES), 3), *claimed_volumes("pod", 1, "default"))
-    scene.add(full("lesser-a", 0, 1, "a"), full("b0", 0, 1, "b"))
-    scene.add(full("equal-a", 1, 9, "a"), full("b1", 1, 1, "b"))
-    scene.add(full("b2", 2, 1, "b"), full("c2", 2, 1, "c"), full("b3", 3, 1, "b"))
-    spec = {"topologySpreadConstraints": [spread(ZONE)]} | using("pod-00000")
+    scene.add(lodger("a0", 0, 1, "a"), lodger("equal-a0", 0, 9, "a"), lodger("b0", 0, 1, "b"))
+    scene.add(lodger("a1", 1, 9, "a"), lodger("equal-a1", 1, 9, "a"), lodger("b1", 1, 1, "b"))
+    scene.add(lodger("b2", 2, 1, "b"), lodger("c2", 2, 1, "c"))
+    scene.add(lodger("a3", 3, 1, "a"), lodger("b3", 3, 1, "b"))
+    spec = {"topologySpreadConstraints": [spread(ZONE, 2)]} | using("pod-00000")
     waiting = make_pod("new", priority=9, labels={"app": "a"}, requests={"cpu": 3}, spec=spec)
     pod = scene.info(waiting)
     found = find_nodes_that_fit(scene.served.plans, pod)
@@ -225,12 +226,24 @@ def test_only_victims_that_a_filter_counts_need_a_trial():
     assert needs_trial.tolist() == [True, False, False, False]
 
 
+def test_all_nodes_need_a_trial_if_another_filter_depends_on_their_pods():
+    """A host port may be that of any victim."""
+    scene = PluginScene(nodes=[make_node("n", labels={ZONE: "z"})])
+    scene.add(make_pod("lesser", node="n", priority=1, requests={"cpu": 4}))
+    spec = {"topologySpreadConstraints": [spread(ZONE)]}
+    for ports, is_possible in (([], True), ([80], False)):
+        waiting = make_pod("new", priority=9, requests={"cpu": 3}, host_ports=ports, spec=spec)
+        found = find_nodes_that_fit(scene.served.plans, scene.info(waiting))
+        verdicts = cluster_verdicts(scene.served.framework, found)
+        assert isinstance(verdicts, ClusterVerdicts) is is_possible
+
+
 def test_a_nominated_pod_counts_only_while_its_node_is_judged():
     """The pod nominated to node 0 keeps the preemptor from that node only, not from zone z1."""
     scene = PluginScene()
     for number in range(2):
         scene.add(make_node(NODES[number], cpu=4, labels={ZONE: "z1", HOSTNAME: NODES[number]}))
-        scene.add(full(f"x{number}", number, 1, "x"), full(f"y{number}", number, 1, "x"))
+        scene.add(*[lodger(f"x{number}-{one}", number, 1, "x") for one in range(4)])
     for number, app in enumerate("ab"):
         rival = make_pod(f"rival-{app}", priority=9, labels={"app": app})
         scene.nominate(rival, NODES[number])

@@ -22,6 +22,7 @@ from fairlead.engine.scheduling.preemption import victim_columns
 from fairlead.engine.scheduling.preemption.policy import RULES, PreemptionPolicy
 from fairlead.engine.scheduling.preemption.victim_columns import NO_POD, guarded_rows
 from fairlead.engine.scheduling.preemption.victims import (
+    NO_VICTIMS,
     select_victims_by_resources,
     select_victims_on_node,
 )
@@ -87,9 +88,22 @@ def test_a_budget_whose_pods_are_all_gone_guards_no_node():
     assert not guarded_rows(cluster.table, [budget(0)]).any()
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_many_nodes_are_evaluated_as_each_is(seed):
-    """Also after pods, budgets and nominations have changed."""
+def test_nodes_without_pods_of_lower_priority_are_ruled_out():
+    """The reason names the victims, not the resources that are missing."""
+    scene = PluginScene(nodes=map(make_node, NODES))
+    priorities = dict(zip(NODES, [9, 1, 10] * 20, strict=True))
+    for name, priority in priorities.items():
+        full = make_pod(f"p-{name}", node=name, priority=priority, requests={"cpu": 4})
+        scene.add(full)
+    search = scene.evaluate(make_pod("new", priority=9, requests={"cpu": 3})).preemption
+    assert set(search.candidates) == {name for name in NODES if priorities[name] == 1}
+    assert search.rejected == {name: NO_VICTIMS for name in NODES if priorities[name] != 1}
+
+
+@pytest.mark.parametrize(("seed", "log_length"), [(0, 1 << 16), (1, 8), (2, 64)])
+def test_many_nodes_are_evaluated_as_each_is(seed, log_length, monkeypatch):
+    """Also after nodes, pods, budgets and nominations have changed, more than logs can hold."""
+    monkeypatch.setattr(change_log, "_LENGTH_MAX", log_length)
     chance, cluster, nominator = Chance(seed), Cluster(), Nominator()
     for name in NODES:
         cluster.apply(ObjectChanged(make_node(name, cpu=4, memory="8Gi", pods=chance.of([3, 9]))))
@@ -113,6 +127,9 @@ def test_many_nodes_are_evaluated_as_each_is(seed):
         nominator.nominate(pod, chance.of(NODES))
         if seed:
             cluster.apply(ObjectChanged(budget(chance.below(4))))
+        for _ in range(12):
+            node = make_node(chance.of(NODES), cpu=4, memory="8Gi", pods=chance.of([3, 9]))
+            cluster.apply(ObjectChanged(node))
         for _ in range(30):
             gone = chance.of(sorted(placed))
             cluster.apply(ObjectDeleted(placed.pop(gone)))
