@@ -6,7 +6,7 @@ upstream: pkg/scheduler/framework/types.go: Diagnosis, FitError.Error
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -37,9 +37,15 @@ class Diagnosis:
     restricting: tuple[str, ...] = ()
     pre_filter: Status | None = None
     unnamed: tuple[str, ...] = ()
+    _counts: list[tuple[Status, int]] = field(default_factory=list, init=False, compare=False)
 
     def counts(self) -> Iterator[tuple[Status, int]]:
         """Yield (verdict, number of nodes) for each distinct rejection."""
+        if not self._counts:  # the event and the list of plugins need them
+            self._counts.extend(self._count())
+        return iter(self._counts)
+
+    def _count(self) -> Iterator[tuple[Status, int]]:
         if self.pre_filter is not None:
             yield self.pre_filter, self.table.count
             return

@@ -110,7 +110,7 @@ def with_nominated_verdicts(
 ) -> Codes:
     """Return `codes`, overwritten with the verdicts on nodes that have nominated pods.
 
-    Returns `codes` itself if no pod is nominated.
+    Returns `codes` itself if no competing pod is nominated.
     """
     nominator = plans.framework.nominator
     if not nominator:
@@ -126,8 +126,12 @@ def with_nominated_verdicts(
         if own is not None:
             nominated = nominated.copy()
             _evaluate_all(plans, pod, plan, state, [own.name], nominated)
-    # Rows without a node, and rows that PreFilter excluded, keep their code.
-    return np.where((nominated == _NO_NOMINATION) | (codes < 0), codes, nominated)
+    at = (nominated != _NO_NOMINATION).nonzero()[0]
+    at = at[codes[at] >= 0]  # rows without a node, or that PreFilter excluded, keep their code
+    if len(at):
+        codes = codes.copy()
+        codes[at] = nominated[at]
+    return codes
 
 
 def _no_codes(plan: ShapePlan) -> Codes:

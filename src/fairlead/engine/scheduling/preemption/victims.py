@@ -6,6 +6,7 @@ upstream: default_preemption.go: SelectVictimsOnNode
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import ge, sub
 from typing import Final
 
 from fairlead.api.objects import PodDisruptionBudget
@@ -115,9 +116,8 @@ def select_victims_by_resources(
         shape = other.shape
         if places and shape.id not in too_large:
             taken = shape.amounts_of(columns)
-            left = [amount - more for amount, more in zip(spare, taken, strict=True)]
-            if min(left, default=0) >= 0:
-                spare, places = left, places - 1
+            if all(map(ge, spare, taken)):
+                spare, places = list(map(sub, spare, taken)), places - 1
                 continue
             too_large.add(shape.id)
         lost.append(other)
