@@ -1,10 +1,21 @@
-"""Which kubeconfig files a command reads."""
+"""Which kubeconfig files a command reads, and what it shows meanwhile."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
 
 import pytest
 
 from fairlead.cli.options.connection import ConnectionOptions, kubeconfigs
+
+READ = """
+import sys
+from fairlead.cli.options.connection import _reading
+with _reading("prod") as on_read:
+    on_read(5)
+print(*sys.modules)
+"""
 
 
 @pytest.fixture
@@ -26,3 +37,9 @@ def test_the_default_files_count_with_a_context(default):
 
 def test_in_cluster_no_file_is_read(default):
     assert kubeconfigs(ConnectionOptions(in_cluster=True), by_default=True) == ()
+
+
+def test_without_a_terminal_nothing_is_shown_and_rich_is_not_loaded():
+    done = subprocess.run([sys.executable, "-c", READ], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert "rich" not in done.stdout.split()

@@ -25,7 +25,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 
     def __init__(self, console: Console | None = None) -> None:
         """Print to `console` if it is given (for tests), else to stderr."""
-        self._progress = _progress(console) if console or _may_be_terminal() else None
+        self._progress = _progress(console) if console or may_be_terminal() else None
         self._phase: TaskID | None = None
         self._shown_at = 0.0
 
@@ -85,7 +85,8 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             self._progress.update(self._phase, completed=done, detail=detail, refresh=True)
 
 
-def _may_be_terminal() -> bool:
+def may_be_terminal() -> bool:
+    """Return whether rich may treat stderr as a terminal; rich need not be imported for this."""
     return sys.stderr.isatty() or bool({"FORCE_COLOR", "TTY_COMPATIBLE"} & os.environ.keys())
 
 
