@@ -20,13 +20,15 @@ class WorkloadsConfig:
 
     `retry_initial` and `retry_max` (ns) bound the exponential backoff after a refused write. If
     `serves_clients` is set, API clients read the objects: status, events and revisions are written,
-    and CronJobs, endpoints and adoption run (see `environment`). `max_unavailable_stateful_set` is
-    the feature gate MaxUnavailableStatefulSet.
+    and CronJobs, endpoints and adoption run (see `environment`). `follow_up_interval` (ns) is the
+    time between two follow-ups of an owner with many pods (see `FollowUpPace`).
+    `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet.
     """
 
     retry_initial: DurationNs = RETRY_INITIAL_DEFAULT
     retry_max: DurationNs = RETRY_MAX_DEFAULT
     serves_clients: bool = False
+    follow_up_interval: DurationNs = 0
     max_unavailable_stateful_set: bool = False
 
     def retry_after(self, failures: int) -> DurationNs:

@@ -45,6 +45,7 @@ from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.deployment.controller import Rollouts
 from fairlead.engine.workloads.deployment.sync import RolloutSync
 from fairlead.engine.workloads.environment import ControllerEnvironment, simulated_environment
+from fairlead.engine.workloads.follow_up_pace import FollowUpPace
 from fairlead.engine.workloads.identity import owner_key
 from fairlead.engine.workloads.job.tracking_finalizer import RETRY_AFTER
 from fairlead.engine.workloads.owner import (
@@ -62,6 +63,8 @@ from fairlead.engine.workloads.pod_control.unknown_owner import NoOpRule
 from fairlead.engine.workloads.status_writer import StatusWriter
 
 AT_ONCE: Final[Instant] = 0
+# An owner with as many pods is large (see `FollowUpPace`).
+LARGE: Final = 100
 
 
 class Workloads:
@@ -96,6 +99,7 @@ class Workloads:
             events=environment.events,
         )
         self._rollouts = Rollouts(config, self._pod_sets, sync)
+        self._pace = FollowUpPace(config.follow_up_interval, self._is_large)
         self._histories = Histories()
         self._status = environment.owner_status(self._pod_sets, self._histories, writer)
         self._nodes: dict[str, Node] = {}
@@ -133,15 +137,20 @@ class Workloads:
         """Return the time of the next retry, or 0 (immediately) if changes are unprocessed."""
         if self._pod_sets.changed or self._rollouts.changed:
             return AT_ONCE
-        waits = (self._pod_sets.next_retry(), self._rollouts.next_retry())
+        waits = (
+            self._pod_sets.next_retry(),
+            self._rollouts.next_retry(),
+            self._pace.next_due(),
+        )
         return min((wait for wait in waits if wait is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Process recorded changes, or else retry owners whose backoff has expired."""
-        if not self._pod_sets.changed and not self._rollouts.changed:
+        recorded, self._pod_sets.changed = self._pod_sets.changed, {}
+        changed = self._pace.due(recorded, now)
+        if not recorded and not changed and not self._rollouts.changed:
             self._rollouts.retry(now)
             return self._pod_sets.retry(now)
-        changed, self._pod_sets.changed = self._pod_sets.changed, {}
         commands: list[Command] = []
         for key in changed:
             commands += self._pod_sets.follow_up(key, now)
@@ -151,6 +160,15 @@ class Workloads:
         for key in changed:
             commands += self._status.write(key, now)
         return commands
+
+    def _is_large(self, key: str) -> bool:
+        """Return whether the owner `key` has many pods, and its rule does not follow each of them.
+
+        The rule of a StatefulSet does.
+        """
+        pods = self._pod_sets.sets.get(key)
+        is_large = pods is not None and len(pods.pods) >= LARGE
+        return is_large and not self._pod_sets.rules[key].is_watchful
 
     # --- changes -------------------------------------------------------------------------------
 
@@ -243,6 +261,7 @@ class Workloads:
         self._daemon_sets.pop(key, None)
         self._writer.forget(_ref(owner))
         self._status.forget(key)
+        self._pace.forget(key)
         self._histories.forget_owner(key)
         self._pod_sets.set_rule(key, NoOpRule())
         self._rollouts.forget_replica_set(key)

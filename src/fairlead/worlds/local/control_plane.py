@@ -53,7 +53,7 @@ OBSERVED: Final = EngineConfig(
     kubelet=KubeletConfig(
         stop=StopAfter(STOPPING), accepts_pods=True, heeds_gates=True, input_duration=LISTENING
     ),
-    workloads=WorkloadsConfig(serves_clients=True),
+    workloads=WorkloadsConfig(serves_clients=True, follow_up_interval=seconds(0.1)),
     pod_autoscaler=HorizontalPodAutoscalerConfig(refreshes_status=True),
     batch=shipped_configuration(RECOMMENDED),
 )

@@ -30,6 +30,7 @@ from fairlead.engine.core.stimulus import (
     ObjectDeleted,
     ObjectsLoaded,
 )
+from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.environment import served_environment
 
@@ -356,6 +357,17 @@ def observed_world():
     """A world whose pods run at once and whose controllers write everything that clients read."""
     controller = Workloads(environment=served_environment())
     return World(controller, place=lambda pod: "n1", runs=True).load()
+
+
+@pytest.fixture
+def paced_world():
+    """Make a world like `observed_world`, whose controllers combine changes within an interval."""
+
+    def made(interval):
+        config = WorkloadsConfig(serves_clients=True, follow_up_interval=interval)
+        return World(Workloads(config, served_environment())).load()
+
+    return made
 
 
 class Build:

@@ -1,0 +1,61 @@
+"""FollowUpPace: how often the controllers follow up the changes of an owner with many pods.
+
+The status of an owner, and the next step of its rollout, follow the changes of its pods. With
+thousands of pods that start one after the other, each change would cause a status that the next
+change makes obsolete. Upstream's controllers combine such changes, because a sync of a large owner
+takes time and one owner has one sync at a time. Here a sync takes no time, so the changes within an
+interval are combined, except the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from fairlead.engine.core.instant import DurationNs, Instant
+
+
+class FollowUpPace:
+    """The owners that wait for their next follow-up, and when each was followed up last."""
+
+    def __init__(self, interval: DurationNs, is_large: Callable[[str], bool]) -> None:
+        """`interval` is the time between two follow-ups of an owner, 0 for no bound.
+
+        `is_large` returns whether the owner with a key has so many pods that the bound applies.
+        """
+        self._interval = interval
+        self._is_large = is_large
+        self._last: dict[str, Instant] = {}
+        self._waiting: dict[str, Instant] = {}
+
+    def due(self, changed: Iterable[str], now: Instant) -> list[str]:
+        """Return the keys of the owners to follow up now: of `changed`, and of waiting owners.
+
+        The other owners of `changed` wait.
+        """
+        if not self._interval:
+            return list(changed)
+        due = [key for key, at in self._waiting.items() if at <= now]
+        due += [key for key in changed if key not in self._waiting and self._is_due(key, now)]
+        for key in due:
+            self._waiting.pop(key, None)
+            if self._is_large(key):
+                self._last[key] = now
+            else:
+                self._last.pop(key, None)
+        return due
+
+    def next_due(self) -> Instant | None:
+        """Return the time at which an owner has waited long enough; None if no owner waits."""
+        return min(self._waiting.values(), default=None)
+
+    def forget(self, key: str) -> None:
+        """Drop the records about a deleted owner."""
+        self._last.pop(key, None)
+        self._waiting.pop(key, None)
+
+    def _is_due(self, key: str, now: Instant) -> bool:
+        last = self._last.get(key)
+        if last is None or now - last >= self._interval or not self._is_large(key):
+            return True
+        self._waiting[key] = last + self._interval
+        return False

@@ -1,0 +1,61 @@
+"""The changes of an owner with many pods are combined for a while."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.command import PatchStatus
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.workloads.controller import LARGE
+from fairlead.engine.workloads.follow_up_pace import FollowUpPace
+
+INTERVAL = 100
+
+
+def test_the_first_change_is_followed_up_immediately_and_later_ones_together():
+    pace = FollowUpPace(INTERVAL, lambda _: True)
+    assert pace.due(["a"], 0) == ["a"]
+    assert pace.due(["a"], 10) == pace.due(["a"], 99) == []
+    assert pace.next_due() == 100
+    assert pace.due(["b"], 50) == ["b"]
+    assert pace.due([], 100) == ["a"]
+    assert pace.next_due() is None
+    assert pace.due(["a"], 200) == ["a"]
+
+
+def test_owners_with_few_pods_do_not_wait():
+    pace = FollowUpPace(INTERVAL, lambda _: False)
+    assert [pace.due(["a"], now) for now in range(3)] == [["a"]] * 3
+
+
+def test_an_owner_that_became_small_waits_no_longer():
+    large = {"a"}
+    pace = FollowUpPace(INTERVAL, large.__contains__)
+    pace.due(["a"], 0)
+    large.clear()
+    assert pace.due(["a"], 1) == ["a"]
+
+
+def test_a_deleted_owner_does_not_wait():
+    pace = FollowUpPace(INTERVAL, lambda _: True)
+    pace.due(["a"], 0)
+    pace.due(["a"], 1)
+    pace.forget("a")
+    assert pace.next_due() is None
+
+
+@pytest.mark.parametrize(("size", "writes"), [(LARGE - 1, 10), (LARGE, 3)])
+def test_the_status_of_a_large_replica_set_is_written_less_often(size, writes, build, paced_world):
+    """One pod becomes ready every 20 ms; the last status has all of them."""
+    world = paced_world(seconds(0.1))
+    world.create(build.owned("ReplicaSet", "web", size, uid="rs"))
+    world.run(seconds(1))
+    before = len(world.sent(PatchStatus))
+    for name in list(world.pods())[:10]:
+        world.start(name)
+        world.settle()
+        world.run(seconds(0.02))
+    world.run(seconds(0.1))
+    written = world.sent(PatchStatus)[before:]
+    assert len(written) == writes
+    assert world.get("ReplicaSet", "web")["status"]["readyReplicas"] == 10
