@@ -6,6 +6,7 @@ decoding.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -13,6 +14,17 @@ import msgspec
 from fairlead.api import objects
 
 View = TypeVar("View", bound=msgspec.Struct)
+
+_ANY_KEY: Final = "[...]"
+_STEP: Final = re.compile(r"[^.\[\]]+")
+_TYPE_NAMES: Final = {  # in the messages of msgspec
+    int: "int",
+    float: "float",
+    bool: "bool",
+    str: "str",
+    list: "array",
+    dict: "object",
+}
 
 VIEWS: Final[dict[tuple[str, str], type[objects.ApiObject]]] = {
     ("v1", "Pod"): objects.Pod,
@@ -131,9 +143,26 @@ def decode_as(view: type[View], obj: Any) -> View:
         raise DecodeError(
             kind=view.__name__,
             name=display_name(obj),
-            field=path.rstrip("`").removeprefix("."),
+            field=_with_key(path.rstrip("`").removeprefix("."), obj, problem),
             problem=problem,
         ) from None
+
+
+def _with_key(field: str, obj: Any, problem: str) -> str:
+    """Return `field` with the key of the wrong value in place of `[...]`, msgspec's index of a map.
+
+    Example: `metadata.labels[...]` becomes `metadata.labels[app]` if that label is a number.
+    """
+    path, found, rest = field.partition(_ANY_KEY)
+    if not found or rest:
+        return field
+    for step in _STEP.findall(path):
+        obj = obj[int(step)] if step.isdigit() else obj[step]
+    wrong = problem.rpartition("got `")[2].rstrip("`")
+    return next(
+        (f"{path}[{key}]" for key, item in obj.items() if _TYPE_NAMES.get(type(item)) == wrong),
+        field,
+    )
 
 
 def decode_stored(obj: dict[str, Any]) -> objects.ApiObject:

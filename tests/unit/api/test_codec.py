@@ -17,6 +17,24 @@ def test_what_is_no_object_of_any_kind_is_refused(value):
         decode(value)
 
 
+@pytest.mark.parametrize(
+    ("part", "field"),
+    [
+        ({"metadata": {"name": "a", "labels": {"x": "1", "y": 1}}}, "metadata.labels[y]"),
+        (
+            {"spec": {"containers": [{}, {"resources": {"requests": {"cpu": [1]}}}]}},
+            "spec.containers[1].resources.requests[cpu]",
+        ),
+        ({"metadata": {"name": "a", "labels": ["x"]}}, "metadata.labels"),
+    ],
+    ids=["a label", "an amount in a list", "no map"],
+)
+def test_the_error_of_a_map_names_the_key(part, field):
+    with pytest.raises(DecodeError) as refusal:
+        decode({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, **part})
+    assert refusal.value.field == field
+
+
 WORDS = st.sampled_from(["a", "null", ":null", '":null', '"a":null', ',"a":null', "x\\", '\\"', ""])
 VALUES = st.recursive(
     st.none() | WORDS | st.integers(-3, 3) | st.booleans(),
