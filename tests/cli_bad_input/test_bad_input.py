@@ -487,7 +487,7 @@ CASES = [
     change("a flag of kubectl alone", "--drain n1 --force", "--force: needs --drain-as-kubectl"),
     change("no seeds", "--seeds 0", "--seeds: 0 is not from 1 to 1000"),
     change("a startup of no length", "--startup-time soon", "--startup-time: 'soon' is not a dur"),
-    change("stages that are none", "--kwok-stages dump.yaml", "dump.yaml: Node n1: is no KWOK"),
+    change("stages that are none", "--kwok-stages dump.yaml", "dump.yaml: Node n1: is not a KWOK"),
     change("an alternative without a name", "--change --cordon", "--change"),
     change("an unknown node of an alternative", "--change b:--drain=n7",
            "--change: b: --drain: there is no Node n7"),

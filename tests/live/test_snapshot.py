@@ -110,7 +110,7 @@ def test_a_question_is_about_one_cluster(arguments):
     [
         (["--rbac", "--context", "x"], "--rbac: prints roles"),
         ([], "FILE: is required"),
-        (["out.json", "--kubeconfig", "absent"], "absent: cannot read absent: No such file"),
+        (["out.json", "--kubeconfig", "absent"], "absent: cannot be read: No such file"),
         (["out.json", "--in-cluster", "--context", "x"], "--in-cluster: cannot be combined"),
         (["out.json", "--in-cluster"], "--in-cluster: KUBERNETES_SERVICE_HOST and"),
         (["no-folder/out.json", "--in-cluster"], "FILE: "),

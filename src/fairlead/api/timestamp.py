@@ -59,10 +59,10 @@ def parse_timestamp(text: str) -> int:
     try:
         instant = datetime.fromisoformat(second + zone)
     except ValueError as cause:
-        raise ValueError(f"{text!r} is no timestamp: {cause}") from None
+        raise ValueError(f"{text!r} is not a timestamp: {cause}") from None
     seconds = (instant - _EPOCH) // _ONE_SECOND
     if not _FIRST_SECOND <= seconds <= _LAST_SECOND:
-        raise ValueError(f"{text!r} is no timestamp: in UTC its year is not among 1 to 9999")
+        raise ValueError(f"{text!r} is not a timestamp: in UTC its year is not among 1 to 9999")
     return seconds * NANOSECONDS_PER_SECOND + int(f"{fraction:0<9.9}")
 
 

@@ -84,5 +84,5 @@ def _problem(cause: RequestError, path: str) -> str:
     if not cause.code:
         return f"{cause.server} does not answer: {cause.message}"
     if cause.code == _NOT_FOUND:
-        return _ABSENT.get(path, f"{cause.server} is no cluster of fairlead up: {cause.message}")
+        return _ABSENT.get(path, f"{cause.server} is not a cluster of fairlead up: {cause.message}")
     return cause.message

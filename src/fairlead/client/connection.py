@@ -101,15 +101,16 @@ def read_text(source: str, field_path: str, path: str) -> str:
 
     Raises ConnectionConfigError, also for a file longer than FILE_BYTES_MAX.
     """
+    unread = "cannot be read" if path == source else f"cannot read {path}"
     try:
         with Path(path).open("rb") as file:
             content = file.read(FILE_BYTES_MAX + 1)
         text = content.decode("utf-8")
     except (OSError, ValueError) as cause:
         reason = getattr(cause, "strerror", None) or "is not text"
-        raise ConnectionConfigError(source, f"cannot read {path}: {reason}", field_path) from None
+        raise ConnectionConfigError(source, f"{unread}: {reason}", field_path) from None
     if len(content) > FILE_BYTES_MAX:
-        problem = f"cannot read {path}: longer than {FILE_BYTES_MAX >> 20} MiB"
+        problem = f"{unread}: longer than {FILE_BYTES_MAX >> 20} MiB"
         raise ConnectionConfigError(source, problem, field_path)
     return text
 

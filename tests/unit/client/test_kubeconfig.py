@@ -177,5 +177,5 @@ def test_the_files_are_those_of_the_option_the_variable_or_the_home(write, monke
 
 
 def test_an_endless_file_is_refused():
-    with pytest.raises(ConnectionConfigError, match="cannot read /dev/zero: longer than 8 MiB"):
+    with pytest.raises(ConnectionConfigError, match="cannot be read: longer than 8 MiB"):
         Kubeconfig(["/dev/zero"])

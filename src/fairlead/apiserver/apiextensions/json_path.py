@@ -125,5 +125,5 @@ def _literal(text: str) -> Any:
 def _integer(text: str) -> int:
     number = parse_int64(text)
     if number is None:
-        raise JsonPathError(f"{text[:30]} is no integer of 64 bits")
+        raise JsonPathError(f"{text[:30]} is not an integer of 64 bits")
     return number

@@ -263,7 +263,7 @@ class SqliteLog:
 
     def _number(self, found: object) -> int:
         if not isinstance(found, int):
-            raise SqliteLogError(f"{self._path}: is damaged: {found!r} is no number")
+            raise SqliteLogError(f"{self._path}: is damaged: {found!r} is not a number")
         return found
 
     def _logged(self) -> Iterator[StoredChange]:

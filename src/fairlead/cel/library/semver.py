@@ -56,7 +56,7 @@ def _no_version(text: str) -> str:
         if len(digits) > 1 and digits.startswith("0"):
             shown = f"{name.capitalize()} number must not contain leading zeroes"
             return f"{shown} {json.dumps(digits)}"
-    return f"{text!r} is no semantic version"
+    return f"{text!r} is not a semantic version"
 
 
 def loose_version(text: str) -> str:

@@ -187,7 +187,7 @@ def _pairs(flags: Mapping[str, str], flag: str, sign: str) -> Iterator[tuple[Sig
             continue
         if name not in set(Signal):
             known = ", ".join((*Signal, *NOT_SIMULATED))
-            raise EvictionFlagError(flag, f"{name!r} is no signal; known: {known}")
+            raise EvictionFlagError(flag, f"{name!r} is not a signal; known: {known}")
         yield Signal(name), value
 
 
@@ -216,5 +216,5 @@ def _duration(flags: Mapping[str, str], flag: str) -> DurationNs:
 def _seconds(flags: Mapping[str, str], flag: str) -> int:
     text = flags.get(flag, "0")
     if not text.isdecimal():
-        raise EvictionFlagError(flag, f"{text!r} is no number of seconds")
+        raise EvictionFlagError(flag, f"{text!r} is not a number of seconds")
     return int(text)

@@ -62,7 +62,7 @@ def _period(text: str) -> int:
 def _rate(text: str) -> float:
     rate = float(text)
     if not 0 <= rate <= FLOAT32_MAX:
-        raise ValueError(f"{text} is no number of nodes per second")
+        raise ValueError(f"{text} is not a number of nodes per second")
     return rate
 
 

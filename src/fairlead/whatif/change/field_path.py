@@ -125,7 +125,8 @@ def _index(items: list[Any], step: str, merge_key: str, done: str) -> int:
     if step.isascii() and step.isdigit() and len(step) < _DIGITS_MAX:
         if int(step) < len(items):
             return int(step)
-        raise SetFieldError(done, f"there are {len(items)} items, the first one is 0")
+        count = "is 1 item" if len(items) == 1 else f"are {len(items)} items"
+        raise SetFieldError(done, f"there {count}; the index of the first is 0")
     key = merge_key or "name"
     named = [(n, str(i[key])) for n, i in enumerate(items) if isinstance(i, dict) and key in i]
     for number, name in named:

@@ -85,7 +85,7 @@ def read_stages(option: str, path: str) -> list[Manifest]:
     found = manifests(read(path))
     for one in found:
         if not is_stage(one):
-            raise one.refuse(f"is no KWOK Stage, which {option} reads")
+            raise one.refuse(f"is not a KWOK Stage, which {option} reads")
     return found
 
 

@@ -56,7 +56,7 @@ class ApiBinding:
         binding = decode(body, ExtenderBindingArgs)
         for field, name in _names(binding):
             if not _NAME.fullmatch(name):
-                raise ProtocolError(f"{field}: {name!r} is no name")
+                raise ProtocolError(f"{field}: {name!r} is not a name")
         try:
             problem = await self._post(binding)
         except TimeoutError:

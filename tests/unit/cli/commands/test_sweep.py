@@ -155,7 +155,7 @@ def test_fail_on(scenario, condition, expected):
         (("--lose", "rack@1m"), "is not zone@TIME or node@TIME"),
         (("--lose", "zone@soon"), "--lose"),
         (("--vary", "seed=0..3", "--random", "0"), "--random: 0 is not 1 or more"),
-        (("--vary", "seed=0..3", "--rank-by", "money"), "'money' is no measure"),
+        (("--vary", "seed=0..3", "--rank-by", "money"), "'money' is not a measure"),
         (("--vary", "seed=0..3", "--fail-on", "pending"), "is not MEASURE>NUMBER"),
         (("--vary", "seed=0..3", "--fail-on", "panding>1"), "did you mean pending?"),
         (("--vary", "seed=0..3", "--on", "cloud"), "is not processes"),

@@ -172,7 +172,7 @@ NAMED = '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default
             "labels",
         ),
         ("UPDATE {} SET object = ?", 7, "is damaged"),
-        ("UPDATE about SET value = ? WHERE name = 'time'", "x", "'x' is no number"),
+        ("UPDATE about SET value = ? WHERE name = 'time'", "x", "'x' is not a number"),
     ],
 )
 def test_objects_of_another_shape_are_told_of(tmp_path, lived_in, capsys, statement, value, told):

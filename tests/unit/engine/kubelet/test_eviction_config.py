@@ -55,7 +55,10 @@ def test_no_hard_threshold_at_all():
     [
         ({"evict": "1"}, "--evict: is none of eviction-hard, "),
         ({"eviction-hard": "memory.available"}, "'memory.available' is not of the form signal<val"),
-        ({"eviction-hard": "memory<1Mi"}, "'memory' is no signal; known: memory.available, nodefs"),
+        (
+            {"eviction-hard": "memory<1Mi"},
+            "'memory' is not a signal; known: memory.available, nodefs",
+        ),
         ({"eviction-hard": "memory.available<x"}, "--eviction-hard: "),
         ({"eviction-hard": "memory.available<x%"}, "--eviction-hard: could not convert"),
         ({"eviction-hard": "memory.available<100%"}, "100% is not between 0% and 100%"),
@@ -65,7 +68,7 @@ def test_no_hard_threshold_at_all():
         ({"eviction-soft-grace-period": "memory.available=0s"}, "0s is not longer than 0s"),
         ({"eviction-pressure-transition-period": "-1s"}, "-1s is negative"),
         ({"eviction-pressure-transition-period": "x"}, "'x' is not a duration"),
-        ({"eviction-max-pod-grace-period": "1m"}, "'1m' is no number of seconds"),
+        ({"eviction-max-pod-grace-period": "1m"}, "'1m' is not a number of seconds"),
     ],
 )
 def test_what_a_kubelet_would_refuse(flags, words):

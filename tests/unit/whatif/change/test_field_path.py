@@ -79,7 +79,7 @@ def test_a_custom_resource_takes_any_field_and_yaml():
         (
             "spec.template.spec.containers[2]",
             "null",
-            "spec.template.spec.containers[2]: there are 2 items, the first one is 0",
+            "spec.template.spec.containers[2]: there are 2 items; the index of the first is 0",
         ),
         (
             "spec.template.spec.volumes[0].name",

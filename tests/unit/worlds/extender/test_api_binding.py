@@ -81,7 +81,7 @@ def test_an_unreachable_api_server_is_reported():
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "A", "a?b", "x" * 300])
 @pytest.mark.parametrize("field", ["PodName", "PodNamespace", "Node"])
 def test_names_that_are_none_are_refused(field, name):
-    with pytest.raises(ProtocolError, match=f"{field}: .* is no name"):
+    with pytest.raises(ProtocolError, match=f"{field}: .* is not a name"):
         bind("http://127.0.0.1:1", **{field: name})
 
 

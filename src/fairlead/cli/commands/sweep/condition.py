@@ -47,4 +47,4 @@ def parse_condition(text: str) -> MeasureCondition:
 def require_measure(option: str, name: str) -> None:
     """Raise InputError for the option `option` if there is no measure called `name`."""
     if name not in BY_NAME:
-        raise InputError(option, f"{name!r} is no measure; {known_names(name, BY_NAME)}")
+        raise InputError(option, f"{name!r} is not a measure; {known_names(name, BY_NAME)}")

@@ -77,7 +77,10 @@ def answer_alternatives(
     """Answer every alternative, in the order of the options. Raises InputError."""
     changes = parse_alternatives(options.change)
     if changes and change.words:
-        raise InputError(change.words[0].split()[0], f"stands beside {OPTION}; put it into each")
+        raise InputError(
+            change.words[0].split()[0],
+            f"cannot be used beside {OPTION}; write it into each {OPTION}",
+        )
     return [
         Alternative(" on ".join(part for part in (name, where) if part), answer)
         for where, cluster, present in _cases(snapshot, conditions, options)

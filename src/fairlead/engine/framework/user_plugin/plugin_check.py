@@ -84,4 +84,4 @@ def _problems_of_attributes(plugin: object) -> Iterator[str]:
     if not isinstance(events, frozenset | set | tuple | list) or not all(
         isinstance(kind, EventKind) for kind in events
     ):
-        yield "has events that are no collection of EventKind"
+        yield "has events that are not a collection of EventKind"

@@ -288,7 +288,7 @@ def _number(path: str, line: int, column: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(path, f"line {line}: {column}: {text!r} is no number") from None
+        raise InputError(path, f"line {line}: {column}: {text!r} is not a number") from None
 
 
 # --- JSON ---------------------------------------------------------------------------------------

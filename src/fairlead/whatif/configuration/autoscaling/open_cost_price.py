@@ -77,7 +77,7 @@ def _price(path: str, line: int, text: str) -> float:
     try:
         price = float(text)
     except ValueError:
-        raise InputError(path, f"line {line}: {_PRICE}: {text!r} is no number") from None
+        raise InputError(path, f"line {line}: {_PRICE}: {text!r} is not a number") from None
     if not 0 <= price <= PRICE_MAX:  # also refuses NaN
         raise InputError(path, f"line {line}: {_PRICE}: {text} is not from 0 to {PRICE_MAX:,}")
     return price

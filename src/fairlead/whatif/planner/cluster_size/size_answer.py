@@ -86,11 +86,11 @@ def _verdict(question: SizeQuestion, found: SizeResult) -> str:
     if question.is_priced:
         money = f" for {found.cost:,.2f} per hour"
         today = f"today {question.replaced:,} for {question.cost:,.2f}"
+    verb = "runs" if len(found.nodes) == 1 and not question.kept else "run"
     if found.unplaceable:
-        return (
-            f"{nodes}{money}{kept} run all but {counted(len(found.unplaceable), 'pod')} ({today})."
-        )
-    return f"{nodes}{money}{kept} run everything{also} ({today})."
+        left = counted(len(found.unplaceable), "pod")
+        return f"{nodes}{money}{kept} {verb} all but {left} ({today})."
+    return f"{nodes}{money}{kept} {verb} everything{also} ({today})."
 
 
 def _survival_words(survival: Survival) -> str:

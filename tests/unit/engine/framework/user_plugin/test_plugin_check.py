@@ -99,7 +99,7 @@ def test_a_sound_plugin() -> None:
         ),
         pytest.param(
             plugin(filter=ok, events=["NODE_ADD"]),
-            "has events that are no collection of EventKind",
+            "has events that are not a collection of EventKind",
             id="events by name",
         ),
     ],

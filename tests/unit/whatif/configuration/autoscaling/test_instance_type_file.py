@@ -132,7 +132,7 @@ def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
         pytest.param("name,cpu,memory,size\nm,2,8Gi,x\n", "unknown column 'size'", id="unknown"),
         pytest.param(
             "name,cpu,memory,price\nm,2,8Gi,cheap\n",
-            "line 2: price: 'cheap' is no number",
+            "line 2: price: 'cheap' is not a number",
             id="a price is no number",
         ),
         pytest.param("name,cpu,memory\nm,2x,8Gi\n", "instance type m: cpu: '2x'", id="no quantity"),
@@ -231,7 +231,7 @@ def test_prices_alone_are_those_of_the_nodes_types(tmp_path, make):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (HEADER + ",,,node,,small,much,\n", "line 2: MarketPriceHourly: 'much' is no number"),
+        (HEADER + ",,,node,,small,much,\n", "line 2: MarketPriceHourly: 'much' is not a number"),
         (HEADER + ",,,node,,small,-1,\n", "line 2: MarketPriceHourly: -1 is not from 0 to"),
         ("InstanceType,MarketPriceHourly\n", "has no column 'AssetClass'"),
         (HEADER, "has prices only; name a file of instance types before it"),

@@ -201,7 +201,7 @@ def test_the_answer_says_nodes_money_limit_and_what_binds(planner, make):
     today = [price_of_node(info, (SMALL, LARGE)) for info in made.model.table.nodes()]
     question = SizeQuestion(1, 0, sum(today), NO_FAILURE, 0.0, 5, True, (), ("cpu", "memory"))
     found = size_answer(question, sized(made, types=(SMALL, LARGE)), "dump.yaml", ()).to_json()
-    assert found["verdict"] == "1 node for 1.80 per hour run everything (today 1 for 1.98)."
+    assert found["verdict"] == "1 node for 1.80 per hour runs everything (today 1 for 1.98)."
     assert found["findings"][0] == "That saves 134 per month."
     assert found["findings"][1] == "No set of these types is cheaper (proven)."
     assert found["fleet"][0]["type"] == "large"
