@@ -11,7 +11,7 @@ import json
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
@@ -282,6 +282,10 @@ VARIED = st.lists(
 
 
 @given(steps=VARIED, relation=st.sampled_from([PREFIX, {"ownerReferences": [OWNER]}]))
+@example(  # pods whose texts differ in the name of a field
+    steps=[("drop", (0, ("status", "startTime")), ""), ("drop", (1, ("status", "podIP")), "")],
+    relation=PREFIX,
+)
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_pods_with_the_text_of_another_are_loaded_as_values_are(tmp_path, steps, relation):
     objects = [*pods_of_a_workload(relation), node()]

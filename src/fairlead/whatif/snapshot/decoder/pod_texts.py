@@ -46,6 +46,8 @@ _DECODED_FIRST: Final = 3  # pods of a workload that are decoded before a templa
 _TEMPLATES_MAX: Final = 4
 _ATTEMPTS_MAX: Final = 24  # attempts to make or extend the templates of one workload
 
+_decode_json: Final = msgspec.json.Decoder().decode
+
 Decode = Callable[[bytes], "tuple[Pod, set[str]]"]
 
 
@@ -74,7 +76,7 @@ class PodTemplate:
 
         `numbers` are the numbers of the strings that the view and the timestamps need.
         """
-        if numbers & self.texts.opaque:
+        if numbers & self.texts.opaque or _has_marked_key(_decode_json(self.texts.marked)):
             return True
         without = self._view_of([""] * (max(numbers, default=0) + 1))
         return has_marks(msgspec.json.encode(without))  # a marker is the key of a map
@@ -192,6 +194,21 @@ class PodTexts:
             workload.templates.insert(0, PodTemplate(texts, self._decode))
         except msgspec.ValidationError:  # a placeholder is the kind, or a number that varies
             workload.attempts = _ATTEMPTS_MAX
+
+
+def _has_marked_key(value: object, path: tuple[str, ...] = ()) -> bool:
+    """Return whether a marker is a key in `value` outside the managedFields.
+
+    Such a key may be the name of a field in the text of one pod, and not in that of another.
+    """
+    if isinstance(value, list):
+        return any(_has_marked_key(item, path) for item in value)
+    if not isinstance(value, dict) or path == ("metadata", "managedFields"):
+        return False
+    return any(
+        has_marks(key.encode()) or _has_marked_key(item, (*path, key))
+        for key, item in value.items()
+    )
 
 
 def _numbers_in(places: Places | None) -> Iterator[int]:
