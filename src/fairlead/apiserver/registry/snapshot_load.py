@@ -51,7 +51,13 @@ Text = msgspec.Raw | bytes | TemplateText
 
 
 class DumpedValue(Protocol):
-    """Builds the JSON values of similar objects from their texts, faster than decoding would."""
+    """Builds the JSON values of similar objects from their texts, faster than decoding would.
+
+    `makes_replicas` means that the objects differ only in name, uid, version, node, the names of
+    their volumes, addresses and times.
+    """
+
+    makes_replicas: bool
 
     def value_of(self, text: Text) -> Json | None:
         """Return the value of `text`; None if `text` must be decoded.

@@ -103,6 +103,7 @@ class StoredForm:
         self._affinities: dict[bytes, Affinity | None] = {}
         self._labels: dict[bytes, dict[str, str] | None] = {}
         self._valid_labels: set[tuple[str, str]] = set()
+        self._nodes: set[str] = set()  # valid names
 
     def has(self, kind: Kind, view: ApiObject, like: Pod | None = None) -> bool:
         """Return whether `view`, decoded from an object of `kind`, is in stored form.
@@ -133,6 +134,26 @@ class StoredForm:
             is_complete
             and self._has_metadata(kind, view.metadata)
             and not any(stored_problems(SIMULATION.rules(kind), {}, view))
+        )
+
+    def has_replica(self, pod: Pod) -> bool:
+        """Return whether `pod` is in stored form; False if only `has` can tell.
+
+        A pod in stored form must be equal to it in all parts but name, uid, version, times, node,
+        volumes, and the status apart from its phase.
+        """
+        meta, node = pod.metadata, pod.spec.node_name
+        if node not in self._nodes:
+            if node and dns_subdomain_problems(node):
+                return False
+            self._nodes.add(node)
+        return (
+            meta.uid != ""
+            and meta.creation_timestamp != ""
+            and _usual_pod_name(meta.name) is not None
+            and _is_version(meta.resource_version)
+            and _is_time(meta.creation_timestamp)
+            and _is_time(pod.status.start_time)
         )
 
     def _has_metadata(self, kind: Kind, meta: ObjectMeta, like: ObjectMeta | None = None) -> bool:

@@ -13,7 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final
+
+import msgspec
 
 from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.json import Json
@@ -64,6 +67,23 @@ IGNORED_RULES: Final = (
 )
 _OWNER_EFFECT: Final = "their pods are replaced one for one"
 _NAMED_MAX: Final = 3
+
+
+class _NodeInfo(msgspec.Struct, frozen=True, rename="camel"):
+    kubelet_version: str = ""
+
+
+class _NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
+    node_info: _NodeInfo = _NodeInfo()
+
+
+class _Kubelet(msgspec.Struct, frozen=True):
+    """The version of the kubelet in the text of a node, without the rest."""
+
+    status: _NodeStatus = _NodeStatus()
+
+
+_decode_kubelet: Final = msgspec.json.Decoder(_Kubelet).decode
 _VERSION: Final = re.compile(r"v?(1)\.([0-9]+)")
 
 
@@ -116,10 +136,12 @@ def _missing(manifests: Sequence[Manifest]) -> Iterator[str]:
 def _referred(manifests: Iterable[Manifest]) -> Iterator[Kind]:
     """Yield the kinds that pods refer to, with repetitions."""
     has_claims = False
+    before: Manifest | None = None
     for manifest in manifests:
         pod = _pod(manifest)
-        if pod is None:
+        if pod is None or (before is not None and manifest.is_replica_of(before)):
             continue
+        before = manifest
         owner = controller_of(pod.metadata)
         if owner is not None and owner.kind in _OWNERS:
             yield _OWNERS[owner.kind]
@@ -153,8 +175,7 @@ def _other_versions(manifests: Sequence[Manifest]) -> Iterator[str]:
     kubelets = {
         version
         for one in manifests
-        if one.kind is NODE
-        and (version := _version(_at(one, "status", "nodeInfo").get("kubeletVersion")))
+        if one.kind is NODE and (version := _version(_kubelet_version(one)))
     }
     server = max(_control_plane(manifests), default=max(kubelets, default=NEWEST))
     others = sorted(kubelets - {server})
@@ -167,6 +188,15 @@ def _other_versions(manifests: Sequence[Manifest]) -> Iterator[str]:
         f"The cluster runs Kubernetes {_text(server)}{nodes}; answers follow {_text(NEWEST)}."
         f"{differing}"
     )
+
+
+def _kubelet_version(node: Manifest) -> Any:
+    """Return the version of a node's kubelet as in the file; None if there is none."""
+    content = node.content
+    if not isinstance(content, dict):
+        with suppress(msgspec.ValidationError):  # a part has another form
+            return _decode_kubelet(bytes(content.text)).status.node_info.kubelet_version
+    return _at(node, "status", "nodeInfo").get("kubeletVersion")
 
 
 def _control_plane(manifests: Iterable[Manifest]) -> Iterator[tuple[int, int]]:

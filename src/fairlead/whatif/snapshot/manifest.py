@@ -124,6 +124,17 @@ class Manifest:
         content = self.content
         return None if isinstance(content, dict) else content.view
 
+    def is_replica_of(self, other: Manifest) -> bool:
+        """Return whether both are pods of a workload that certainly differ only in some fields.
+
+        These are name, uid, version, node, the names of volumes, addresses and times.
+        """
+        mine, theirs = self.content, other.content
+        if isinstance(mine, dict) or isinstance(theirs, dict):
+            return False
+        template = mine.template
+        return template is not None and template is theirs.template and template.makes_replicas
+
     @property
     def pod(self) -> Pod:
         """The typed view of a Pod. Raises InputError if the object is not a valid Pod."""

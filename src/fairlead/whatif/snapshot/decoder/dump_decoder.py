@@ -137,7 +137,8 @@ class DumpDecoder:
             return None
         template, strings = known
         pod, times = template.with_strings(strings)
-        if not self._form.has(POD, pod, template.view):
+        is_stored = template.makes_replicas and self._form.has_replica(pod)
+        if not is_stored and not self._form.has(POD, pod, template.view):
             return None
         if isinstance(text, bytes):  # unlike a part of a mapped file, it takes memory
             text = TemplateText(template.texts, strings)

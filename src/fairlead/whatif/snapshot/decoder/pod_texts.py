@@ -46,13 +46,29 @@ _DECODED_FIRST: Final = 3  # pods of a workload that are decoded before a templa
 _TEMPLATES_MAX: Final = 4
 _ATTEMPTS_MAX: Final = 24  # attempts to make or extend the templates of one workload
 
-_decode_json: Final = msgspec.json.Decoder().decode
+# The fields in which pods with texts of one template may differ if the template `makes_replicas`.
+_OWN_FIELDS: Final = {
+    ("metadata", "name"),
+    ("metadata", "uid"),
+    ("metadata", "resource_version"),
+    ("metadata", "creation_timestamp"),
+    ("spec", "node_name"),
+    ("spec", "volumes", "name"),
+    ("status", "start_time"),
+    ("status", "pod_ip"),
+    ("status", "conditions", "last_transition_time"),
+}
 
+_decode_json: Final = msgspec.json.Decoder().decode
 Decode = Callable[[bytes], "tuple[Pod, set[str]]"]
 
 
 class PodTemplate:
-    """The parts that all pods with texts of one template share."""
+    """The parts that all pods with texts of one template share.
+
+    `makes_replicas` means that these pods differ only in name, uid, version, node, the names of
+    their volumes, addresses and times.
+    """
 
     def __init__(self, texts: JsonTemplate, decode: Decode) -> None:
         """Find the placeholders of `texts`; `decode` returns (view, timestamps) of a text.
@@ -64,6 +80,7 @@ class PodTemplate:
         self.view, times = decode(texts.marked)
         view_places = places_in(self.view)
         self._view_of = substitution(self.view, view_places)
+        self.makes_replicas = _OWN_FIELDS.issuperset(_paths_in(view_places))
         places = [(one, places_in(one)) for one in times]
         self._times = [place for _, place in places if isinstance(place, int)]
         self._fixed_time = max((one for one, place in places if place is None), default=None)
@@ -209,6 +226,15 @@ def _has_marked_key(value: object, path: tuple[str, ...] = ()) -> bool:
         has_marks(key.encode()) or _has_marked_key(item, (*path, key))
         for key, item in value.items()
     )
+
+
+def _paths_in(places: Places | None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the path of each string in `places`, without the indices of lists."""
+    if isinstance(places, int):
+        yield path
+        return
+    for key, below in () if places is None else places.items():
+        yield from _paths_in(below, path if isinstance(key, int) else (*path, key))
 
 
 def _numbers_in(places: Places | None) -> Iterator[int]:
