@@ -11,7 +11,7 @@ replacements are called the incarnations of one pod.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fairlead.api.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviour
@@ -203,11 +203,12 @@ class OutageRecorder:
         self._move(name, zone_key(node, self.config), state)
         if state is before and was_serving == self._is_serving[name]:
             return
+        there = [(original_key(pod), pod) for pod in self.pods_on(name)]
         if not state.is_in_service:
-            self._record_failure(name, state)
+            self._record_failure(name, state, there)
         elif before is not None and not before.is_in_service:
             self.failed_nodes[name].back_at = self.now
-        for key in self._keys_on(name):
+        for key in dict(there):
             self._update(key)
         self._sample_pods()
 
@@ -240,21 +241,28 @@ class OutageRecorder:
 
     def incarnations(self, key: str) -> list[Pod]:
         """Return the existing pods with the key `key`, oldest first."""
+        return [self.pods[uid] for uid in self._uids_of(key)]
+
+    def _uids_of(self, key: str) -> Iterable[str]:
+        """Return the uids of the existing pods with the key `key`, oldest first."""
         if self._by_key is None:
             self._by_key = {}
             for uid, pod in self.pods.items():
                 self._by_key.setdefault(original_key(pod), {})[uid] = None
-        return [self.pods[uid] for uid in self._by_key.get(key, ())]
+        return self._by_key.get(key, ())
 
-    def _record_failure(self, name: str, state: NodeState) -> None:
+    def _record_failure(
+        self, name: str, state: NodeState, there: Iterable[tuple[str, Pod]]
+    ) -> None:
+        """Record that the node `name` is out of service; `there` are (key, pod) of its pods."""
         failed = self.failed_nodes.setdefault(name, FailedNode(self.now))
         failed.back_at = None
         if state in (NodeState.UNREADY, NodeState.TAINTED) and failed.unready_at is None:
             failed.unready_at = self.now
         if state is NodeState.TAINTED and failed.tainted_at is None:
             failed.tainted_at = self.now
-        for uid in self._uids_on(name):
-            self._mark_affected(self.pods[uid])
+        for key, pod in there:
+            self._mark_affected(key, pod)
 
     def _move(self, name: str, zone: str, state: NodeState | None) -> None:
         """Update the counts for the node `name`, which is now in `zone` with `state`.
@@ -272,8 +280,9 @@ class OutageRecorder:
             self._zone_of.pop(name, None)
             return
         self._states[name], self._zone_of[name] = state, zone
-        counts = self._counts.setdefault(zone, dict.fromkeys(NodeState, 0))
-        counts[state] += 1
+        if zone not in self._counts:
+            self._counts[zone] = dict.fromkeys(NodeState, 0)
+        self._counts[zone][state] += 1
         self._sample_nodes(zone)
 
     def _sample_nodes(self, zone: str) -> None:
@@ -299,7 +308,7 @@ class OutageRecorder:
         if before is not None and _relevant_fields(before) == _relevant_fields(pod):
             return
         if node and not self._is_serving.get(node, True):
-            self._mark_affected(pod)
+            self._mark_affected(key, pod)
         if self.affected:
             self._update(key)
         if self._is_sample_due:
@@ -322,11 +331,11 @@ class OutageRecorder:
         if not incarnations:
             self._by_key.pop(original_key(pod), None)
 
-    def _mark_affected(self, pod: Pod) -> None:
-        """Mark `pod` as affected, unless it has ended."""
+    def _mark_affected(self, key: str, pod: Pod) -> None:
+        """Mark `pod`, whose key is `key`, as affected, unless it has ended."""
         if is_terminal(pod):
             return
-        key, node = original_key(pod), pod.spec.node_name
+        node = pod.spec.node_name
         failed = self.failed_nodes.get(node)
         if failed is None:
             failed = self.failed_nodes[node] = FailedNode(self.now)
@@ -364,6 +373,8 @@ class OutageRecorder:
         self._is_sample_due = True
 
     def _set_state(self, affected: AffectedPod, state: AffectedPodState) -> None:
+        if affected.state is state:
+            return
         self._tally[affected.state] -= 1
         self._tally[state] += 1
         affected.state = state
@@ -374,20 +385,20 @@ class OutageRecorder:
         The uid is "" if no incarnation is up.
         """
         best = AffectedPodState.DOWN
-        for pod in self.incarnations(key):
-            if pod.status.phase == "Succeeded":
-                return AffectedPodState.UP, pod.metadata.uid
-            if is_terminating(pod) or is_terminal(pod):
+        pods, serving = self.pods, self._is_serving
+        for uid in self._uids_of(key):
+            pod = pods[uid]
+            phase, node = pod.status.phase, pod.spec.node_name
+            if phase == "Succeeded":
+                return AffectedPodState.UP, uid
+            if is_terminating(pod) or phase == "Failed":
                 continue
-            node = pod.spec.node_name
-            if node and self._is_serving.get(node, False) and pod.status.phase == "Running":
-                return AffectedPodState.UP, pod.metadata.uid
-            if not node or self._is_serving.get(node, False):
+            is_on_working_node = bool(node) and serving.get(node, False)
+            if is_on_working_node and phase == "Running":
+                return AffectedPodState.UP, uid
+            if is_on_working_node or not node:
                 best = AffectedPodState.WAITING
         return best, ""
-
-    def _keys_on(self, node: str) -> Iterator[str]:
-        yield from dict.fromkeys(original_key(self.pods[uid]) for uid in self._uids_on(node))
 
     def _sample_pods(self) -> None:
         """Add a sample if states of pods have changed; replace a sample of the same instant."""

@@ -240,6 +240,10 @@ class Recorder:
 
     # --- stimuli ---------------------------------------------------------------------
 
+    def begin(self, now: Instant) -> None:
+        """Set the time of the reports that follow a stimulus with nothing to record."""
+        self.now = self.outage.now = now
+
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
         """Record a stimulus before the controllers handle it."""
         self.now = now
@@ -264,16 +268,19 @@ class Recorder:
 
         Return False for every other object. This is a fast path for the most frequent change.
         """
-        track = self._tracks.get(one.key) if isinstance(one, Pod) else None
-        if track is None or not isinstance(one, Pod) or not is_in_same_state(track.pod, one):
+        if not isinstance(one, Pod):
+            return False
+        key = one.key
+        track = self._tracks.get(key)
+        if track is None or not is_in_same_state(track.pod, one):
             return False
         node = one.spec.node_name
         self.touched.add(original_key(one))
         is_serving = self.outage.is_serving(node)
-        self.workloads.pod_changed(track.pod, one, self.now, is_serving=is_serving)
+        self.workloads.readiness_changed(track.pod, one, self.now, is_serving=is_serving)
         self.outage.replace_pod(one, self.now)
-        track.pod = one
-        self._outdate(track)
+        track.pod, track.end = one, None
+        self._changed.add(key)
         self.history.place(one.metadata.uid, "" if is_terminal(one) else node, self.now)
         return True
 

@@ -76,6 +76,10 @@ class WorkloadRecorder:
             if before.spec.node_name:
                 self.placed[workload_of(pod)] -= 1
 
+    def readiness_changed(self, before: Pod, after: Pod, now: Instant, *, is_serving: bool) -> None:
+        """Record what `pod_changed` does if node, phase and deletion of the pod are the same."""
+        self._set_ready(before, after, now, is_ready=is_serving and _ready(after))
+
     def node_changed(self, pods: Iterable[Pod], now: Instant, *, is_serving: bool) -> None:
         """Record that a node stopped or started to work; `pods` are the pods on it.
 
