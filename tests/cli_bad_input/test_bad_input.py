@@ -631,7 +631,7 @@ CASES = [
         "metadata: {labels", "metadata: {annotations: {fairlead.dev/stop-duration: -1s}, labels")),
         "spec.template.metadata.annotations[fairlead.dev/stop-duration]: '-1s' is negative"),
     scenario("unknown flag", SCENARIO + "settings: {controller-manager: {flags: {qps: 1}}}",
-             "s.yaml: line 2: settings.controller-manager.flags.qps: is none of node-monitor-"),
+             "s.yaml: line 2: settings.controller-manager.flags.qps: is not one of node-mon"),
     scenario("unknown version", SCENARIO + "settings: {controller-manager: {version: 1.2}}",
              "s.yaml: line 2: settings.controller-manager.version: unknown version '1.2'"),
     scenario("bad object", SCENARIO + "objects: [{kind: Pod}]", "s.yaml: (unnamed): apiVersion"),

@@ -118,8 +118,8 @@ def run(  # noqa: PLR0913 - a command's options
 
     If `defects` is "fixed", Fairlead's defaults are compared, and cases that depend on a corrected
     defect are listed. `only` is a pattern of case names, `shown` the number of mismatches to print
-    per file; `judged_by` replaces the kind called `kind`. `say` and `complain` print a line; by
-    default to standard output and standard error.
+    per file. `judged_by` replays the cases; without it, the entry of KINDS for `kind` does. `say`
+    and `complain` print a line: by default to standard output and to standard error.
     """
     say, complain = say or _to(sys.stdout), complain or _to(sys.stderr)
     if kind not in KINDS and judged_by is None:

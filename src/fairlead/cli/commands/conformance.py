@@ -55,8 +55,8 @@ def conformance(
         Files with recorded cases, as JSON lines, plain or gzipped.
     defects
         For the kinds `kubebatch` and `nodelifecycle`: `upstream` reproduces known defects of
-        upstream, as they were recorded. `fixed` corrects these defects, which is Fairlead's default
-        elsewhere, and lists the cases that depend on them.
+        upstream, as they were recorded. `fixed` corrects these defects, as other commands do by
+        default, and lists the cases that depend on them.
     only
         Replay only cases with names that match this pattern. With kind `api` and a name without
         wildcards, print all differences of the case instead of only the first difference.

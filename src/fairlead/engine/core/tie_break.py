@@ -20,7 +20,7 @@ def splitmix64(value: int) -> int:
 
 
 class TieBreak:
-    """Picks one of `count` equals. `choices` is the number of picks with a `count` above 1."""
+    """Picks one of several equals by a seed. `choices` counts the picks that had a choice."""
 
     def __init__(self, seed: int) -> None:
         """Start a sequence of picks. Equal values of `seed` (any integer) give equal sequences."""

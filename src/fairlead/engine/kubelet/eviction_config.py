@@ -119,7 +119,7 @@ def eviction_of_flags(flags: Mapping[str, str]) -> EvictionConfig:
     """
     for name in flags:
         if name not in FLAGS:
-            raise EvictionFlagError(name, f"is none of {', '.join(FLAGS)}")
+            raise EvictionFlagError(name, f"is not one of {', '.join(FLAGS)}")
     return _config(flags)
 
 

@@ -126,7 +126,7 @@ def config_of_flags(
 
 def _known(name: str) -> _Flag:
     if name not in FLAGS:
-        raise FlagError(name, f"is none of {', '.join((*FLAGS, FEATURE_GATES))}")
+        raise FlagError(name, f"is not one of {', '.join((*FLAGS, FEATURE_GATES))}")
     return FLAGS[name]
 
 

@@ -66,7 +66,7 @@ class PodBinding(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class BindingRefused:
-    """The result of a failed binding; the effects of `begin` have been reverted.
+    """The result of a failed binding; what `BindingCycles.begin` did has been reverted.
 
     `in_cycle` is True if a Reserve plugin refused, or a Permit plugin refused without waiting.
     Upstream counts both as part of the scheduling cycle.

@@ -54,9 +54,10 @@ class CampaignSummary:
 
 
 def run_seed(seed: int) -> Result:
-    """Run the scenario of `seed`.
+    """Run the scenario that `seed` determines, and return its result.
 
-    If `seed` is a multiple of REPEAT_EVERY, run it twice and compare the commands.
+    If `seed` is a multiple of REPEAT_EVERY, run it twice; the result is a failure if the commands
+    of the two runs differ.
     """
     result = run(draw(seed))
     if seed % REPEAT_EVERY == 0 and result.failure is None:

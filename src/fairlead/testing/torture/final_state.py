@@ -76,7 +76,7 @@ class FinalState:
             self._require(not _is_ending(namespace), namespace, "is still being deleted")
 
     def has_lost_nodes(self, store: Store) -> bool:
-        """Return whether Nodes are gone in `store` after another process has run on it.
+        """Return whether `store`, on which a second process has run, lacks Nodes of this state.
 
         Cluster Autoscaler places the pods of a node in order, starting after the node where its
         last search ended, and first tries the places that it found before. A new process starts
@@ -90,7 +90,7 @@ class FinalState:
         return not self._nodes.keys() <= left
 
     def compare(self, store: Store) -> None:
-        """Check that no object has changed in `store` after another process has run on it."""
+        """Check that the objects in `store`, on which a second process has run, are unchanged."""
         then = contents(store)
         for key, obj in self._objects.items():
             if is_volatile(obj):

@@ -53,7 +53,7 @@ def test_no_hard_threshold_at_all():
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        ({"evict": "1"}, "--evict: is none of eviction-hard, "),
+        ({"evict": "1"}, "--evict: is not one of eviction-hard, "),
         ({"eviction-hard": "memory.available"}, "'memory.available' is not of the form signal<val"),
         (
             {"eviction-hard": "memory<1Mi"},

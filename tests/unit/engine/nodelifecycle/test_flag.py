@@ -70,7 +70,7 @@ def test_gates_of_old_versions_are_read():
         ("enable-taint-manager", "perhaps", "is neither true nor false"),
         ("feature-gates", "TaintBasedEvictions", "is neither true nor false"),
         ("feature-gates", "EveryThing=true", "changes nothing that is simulated"),
-        ("node-sync-period", "1s", "is none of"),
+        ("node-sync-period", "1s", "is not one of"),
     ],
 )
 def test_what_is_no_value_is_refused_with_its_flag(flag, text, problem):

@@ -46,8 +46,8 @@ def explain(
         repeatable(
             "FILE",
             "Explain where a new pod would go. FILE contains a Pod, or a workload that would "
-            "create the pod. For a pod of a batch scheduler, its PodGroup is explained, which can "
-            "be in FILE, too.",
+            "create the pod. For a pod of a batch scheduler, the command explains its PodGroup, "
+            "which FILE may contain.",
         ),
     ] = (),
     seeds: Annotated[

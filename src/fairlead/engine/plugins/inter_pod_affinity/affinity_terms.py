@@ -167,9 +167,9 @@ class _Match:
 
 
 class ExistingTerms:
-    """Finds the terms of placed pods that match an incoming pod, and counts their pods.
+    """Finds the terms of placed pods that match an incoming pod, and counts the pods with them.
 
-    Only terms of some kinds are considered.
+    It considers only terms of the kinds that it is created with, such as required anti-affinity.
     """
 
     def __init__(

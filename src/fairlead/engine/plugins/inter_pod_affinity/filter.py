@@ -218,7 +218,7 @@ def _mark(codes: npt.NDArray[np.int32], counts: SupposedKeyedCounts, rows: Rows,
 
 
 class CachedCodes:
-    """The cached verdicts on all rows, shared by pods whose counts are `sources`."""
+    """The cached verdicts on all rows, shared by all pods that have the same counts of pods."""
 
     def __init__(self, table: NodeTable, sources: tuple[KeyedCounts, ...]) -> None:
         """Start without verdicts."""

@@ -41,7 +41,7 @@ class UnknownOwnerRule:
         return pod.metadata.name if self.keeps_names else ""
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Return whether the pod was deleted or, for some kinds of owners, has failed."""
+        """Return whether the pod was deleted or, if its owner is of REPLICA_KINDS, has failed."""
         return after in (None, PodState.TERMINATING) or (
             after is PodState.FAILED and self.kind in REPLICA_KINDS
         )

@@ -241,7 +241,8 @@ def parse_simulation_fail_on(text: str) -> FailOn | None:
     if condition.text == LOOP:
         return None
     if not isinstance(condition, FailOn):
-        raise InputError(SOURCE, f"{text} needs a what-if; a simulation takes {LOOP} and pods")
+        allowed = f"a simulation allows {LOOP} and conditions on pods, such as priority>=1000"
+        raise InputError(SOURCE, f"{text} needs a what-if; {allowed}")
     return condition
 
 

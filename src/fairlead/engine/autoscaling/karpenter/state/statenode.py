@@ -96,13 +96,13 @@ class StateNode:
 
     @cached_property
     def requirements(self) -> Requirements:
-        """The labels as requirements, including the hostname."""
+        """One requirement for each label of the node, and one for its hostname."""
         host = LabelRequirement(HOSTNAME, values=frozenset((self.hostname,)))
         return self.label_requirements.with_added((host,))
 
     @cached_property
     def label_requirements(self) -> Requirements:
-        """The labels as requirements."""
+        """One requirement for each label of the node: that the label has the node's value."""
         return label_requirements(self.labels)
 
     @property
