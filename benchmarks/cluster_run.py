@@ -20,11 +20,11 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import uvloop
+from msgspec.structs import replace
 
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.kubeconfig import Kubeconfig

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tests.live.cluster_client import PODS_PATH, Direct, all_bound, node_of, pod, requested
 from tests.live.fault_proxy import FaultProxy
 from tests.up_process import up

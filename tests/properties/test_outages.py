@@ -8,10 +8,9 @@ node controllers alone, against scripts that do more to them than kubelets can.)
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import NODE, POD

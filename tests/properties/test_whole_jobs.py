@@ -7,13 +7,13 @@ controllers would do.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fairlead.engine.batch.actions.eviction_search import PREEMPTION, RECLAIM
 from fairlead.engine.batch.compose import compose

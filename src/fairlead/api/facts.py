@@ -38,12 +38,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct, field
 
 _WORD: Final = re.compile(r'(\+?[A-Za-z]+)(?:=("(?:[^"\\]|\\.)*"|\S+))?')
 _LISTS: Final = ("+enum", "enum")
@@ -53,8 +53,7 @@ _IMMUTABLE: Final = "field is immutable"
 _KEYWORDS: Final = ("enum", "minimum", "maximum", "maxLength", "maxItems", "maxProperties")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldFacts:
+class FieldFacts(Struct, frozen=True, kw_only=True):
     """The facts about one field.
 
     `keywords` maps OpenAPI keywords to their values: enum (the values that validation allows, in
@@ -78,8 +77,7 @@ class FieldFacts:
         return values
 
 
-@dataclass(frozen=True, slots=True)
-class ImmutableField:
+class ImmutableField(Struct, frozen=True):
     """An immutable field and the error for changing it; see `immutable` in the module docstring."""
 
     path: str
@@ -89,8 +87,7 @@ class ImmutableField:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class TypeFacts:
+class TypeFacts(Struct, frozen=True):
     """The facts about a type.
 
     `fields` are the facts about its fields. `defaults` are the values that are filled in, and

@@ -16,9 +16,10 @@ code that writes or reads the annotation uses this module.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_duration
 
@@ -44,8 +45,7 @@ class Report(StrEnum):
     PID_PRESSURE = "pid-pressure"
 
 
-@dataclass(frozen=True, slots=True)
-class KubeletBehaviour:
+class KubeletBehaviour(Struct, frozen=True):
     """The parsed annotation.
 
     `every` (ns) is the interval of the mode SLOW. `dark` and `up` (ns) are the times off and on of

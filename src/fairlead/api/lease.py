@@ -8,8 +8,9 @@ simulated kubelet removes the annotation and sets spec.renewTime to the time of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Lease
 from fairlead.api.timestamp import parse_duration, parse_timestamp
@@ -18,8 +19,7 @@ NODE_LEASES: Final = "kube-node-lease"
 RENEWED_EVERY: Final = "fairlead.dev/renewed-every"
 
 
-@dataclass(frozen=True, slots=True)
-class Renewals:
+class Renewals(Struct, frozen=True):
     """The renewals of a Lease: at `first`, and then at the interval `every` (both in ns).
 
     If `every` is 0, there is only one renewal.

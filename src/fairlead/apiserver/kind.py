@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Protocol
 
+from msgspec import Struct
+
 from fairlead.api.json import Json
 from fairlead.apiserver import kind_table
 from fairlead.apiserver.schema.field_location import Notes
@@ -26,8 +28,7 @@ _STREAM: Final = ("create", "get")
 _PROXY: Final = ("create", "delete", "get", "patch", "update")
 
 
-@dataclass(frozen=True, slots=True)
-class Subresource:
+class Subresource(Struct, frozen=True):
     """A subresource, and the kind of the bodies of requests to it.
 
     `group` and `version` are "" if the body has the group and version of the object.

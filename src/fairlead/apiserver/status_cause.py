@@ -5,11 +5,10 @@ upstream: apimachinery/pkg/apis/meta/v1/types.go:StatusCause
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Struct, frozen=True):
     """One error of a refused request.
 
     `field` is a path such as `spec.containers[0].name`, or "" for the whole object.

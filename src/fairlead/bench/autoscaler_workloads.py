@@ -19,9 +19,10 @@ import math
 import resource
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
@@ -80,8 +81,7 @@ _GIB: Final = 1 << 30
 Autoscaler = Literal["ClusterAutoscaler", "Karpenter"]
 
 
-@dataclass(frozen=True, slots=True)
-class AutoscalingWorkload:
+class AutoscalingWorkload(Struct, frozen=True):
     """An autoscaling benchmark.
 
     `prepare` builds the cluster and returns a function. This function executes the measured part

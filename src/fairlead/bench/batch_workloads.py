@@ -8,8 +8,9 @@ placed.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import ApiObject, Pod, PodGroup, Queue

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 KIB_PER_MIB: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
+class Measurement(Struct, frozen=True):
     """The result of one run of a benchmark.
 
     `pods_per_second` counts bound pods. For Outage workloads it counts evicted pods, and for WhatIf

@@ -12,8 +12,10 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.kubelet_behaviour import KUBELET, Mode
@@ -40,8 +42,7 @@ REPLICAS: Final = 50
 NAMESPACE: Final = "bench"
 
 
-@dataclass(frozen=True, slots=True)
-class OutageWorkload:
+class OutageWorkload(Struct, frozen=True):
     """A day with `nodes` nodes and an outage of `duration_s` seconds.
 
     The run may take at most `seconds_max` seconds on two cores.
@@ -53,8 +54,7 @@ class OutageWorkload:
     duration_s: float = HOUR_S
 
 
-@dataclass(slots=True)
-class _Evictions:
+class _Evictions(Struct):
     """A reporter that counts evictions."""
 
     count: int = 0
@@ -106,8 +106,7 @@ def _world(outage: OutageWorkload, evictions: _Evictions) -> SimulatedWorld:
     return world
 
 
-@dataclass(frozen=True, slots=True)
-class _SetBehaviour:
+class _SetBehaviour(Struct, frozen=True):
     """Sets the behaviour of the kubelets in the first zone; None means normal behaviour."""
 
     behaviour: str | None

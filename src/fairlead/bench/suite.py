@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import asdict
 from typing import Final
+
+from msgspec.structs import asdict
 
 from fairlead.api.json import Json
 from fairlead.bench.autoscaler_workloads import AUTOSCALING_WORKLOADS, measure_autoscaling

@@ -19,10 +19,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import HOSTNAME, ZONE
@@ -37,8 +38,7 @@ _STAMP: Final = "2026-11-01T10:00:00Z"
 _ANSWERED: Final = (0, 1)  # exit codes: no difference, a difference
 
 
-@dataclass(frozen=True, slots=True)
-class WhatIfWorkload:
+class WhatIfWorkload(Struct, frozen=True):
     """A `whatif` command with `options`, for a cluster of `nodes` nodes and `pods` pods."""
 
     name: str

@@ -9,7 +9,8 @@ disturb     returns the stimuli of the i-th disturbance, which follow each `dist
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.api.objects import ApiObject, Pod
 from fairlead.engine.compose import build_scheduler_engine
@@ -21,8 +22,7 @@ from fairlead.engine.engine import Engine
 Disturb = Callable[[int], Iterable[Stimulus]]
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """The objects and pods of a workload; the module's docstring describes the fields."""
 
     objects: list[ApiObject]
@@ -35,8 +35,7 @@ def _scheduler_engine() -> Engine:
     return build_scheduler_engine(EngineConfig(), SilentReporter())
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(Struct, frozen=True):
     """A benchmark workload.
 
     `threshold` is the rate in pods/s that upstream requires, None if upstream requires none.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from math import ceil
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.cel.cost.runtime_cost import PATTERN_COST, TEXT_COST, reading, size_of
 from fairlead.cel.value import DefaultMap, Uint
@@ -17,8 +18,7 @@ Cost = Callable[..., int]
 Types = tuple[type, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """One overload of a function: its name, argument types, implementation and cost.
 
     `does` is the implementation; it raises ValueError for an error of the language. If `is_metered`

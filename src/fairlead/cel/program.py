@@ -14,8 +14,9 @@ upstream: cel-go's cel/{env,program}.go, apiserver/pkg/apis/cel/config.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.cel.check.checker import checked
 from fairlead.cel.check.object_types import ObjectTypes
@@ -43,8 +44,7 @@ OUT_OF_BUDGET: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluationResult:
+class EvaluationResult(Struct, frozen=True):
     """The value of an expression or an error message (`problem`), and the cost in units."""
 
     value: Any = None
@@ -57,8 +57,7 @@ class EvaluationResult:
         return type_name(self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """A compiled expression."""
 
     evaluate_root: Evaluate

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from math import isfinite
 from typing import Any, ClassVar, Final
+
+from msgspec import Struct
 
 INT_MAX: Final = (1 << 63) - 1
 INT_MIN: Final = -(1 << 63)
@@ -53,8 +54,7 @@ class Uint(int):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Timestamp:
+class Timestamp(Struct, frozen=True, order=True):
     """A timestamp, in nanoseconds since 1970."""
 
     nanos: int
@@ -76,8 +76,7 @@ class Timestamp:
         return f"{at.year:04}-{at:%m-%dT%H:%M:%S}{_fraction(self.nanos % NANOS)}Z"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Duration:
+class Duration(Struct, frozen=True, order=True):
     """A duration in nanoseconds, which fits into 64 bits."""
 
     nanos: int
@@ -93,8 +92,7 @@ def _fraction(nanos: int) -> str:
     return f".{nanos:09}".rstrip("0") if nanos else ""
 
 
-@dataclass(frozen=True, slots=True)
-class OptionalValue:
+class OptionalValue(Struct, frozen=True):
     """A value that may be absent."""
 
     value: Any = None
@@ -105,8 +103,7 @@ class OptionalValue:
 NONE: Final = OptionalValue(is_present=False)
 
 
-@dataclass(frozen=True, slots=True)
-class TypeValue:
+class TypeValue(Struct, frozen=True):
     """A type as a value: the result of `type(x)`."""
 
     name: str

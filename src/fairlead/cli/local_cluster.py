@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from fairlead.cli.options.connection import ConnectionOptions, connection_of
 from fairlead.whatif.input.error import InputError

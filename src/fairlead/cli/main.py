@@ -23,7 +23,6 @@ from cyclopts import App, Argument, CycloptsError, MissingArgumentError, UnusedC
 
 from fairlead import __version__
 from fairlead.cli import exit_code
-from fairlead.cli.dataclass_methods import compile_when_called
 from fairlead.worlds.gc_thresholds import collect_rarely
 
 DEBUG_FLAG: Final = "--debug"
@@ -232,7 +231,6 @@ def main() -> None:
     _open_closed_streams()
     _accept_all_characters()
     collect_rarely()
-    compile_when_called()
     # OpenBLAS, NumPy's library for linear algebra, is not used. Without this setting, it
     # would start a thread for each core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class ApiResource:
+class ApiResource(Struct, frozen=True):
     """A resource: its API version, kind and plural, such as `apps/v1`, `ReplicaSet`, `replicasets`.
 
     `only_namespace` limits lists and watches to one namespace; "" means all namespaces.

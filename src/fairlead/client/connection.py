@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.client.error import ConnectionConfigError
 
@@ -19,8 +20,7 @@ FILE_BYTES_MAX: Final = 8 << 20
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-@dataclass(frozen=True, slots=True)
-class ExecPlugin:
+class ExecPlugin(Struct, frozen=True):
     """A command that prints an ExecCredential.
 
     `cluster` is passed to the command in KUBERNETES_EXEC_INFO; None if provideClusterInfo is not
@@ -36,8 +36,7 @@ class ExecPlugin:
     cluster: Mapping[str, object] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Impersonation:
+class Impersonation(Struct, frozen=True):
     """The user to impersonate; an empty field adds no Impersonate-* header."""
 
     user: str = ""
@@ -46,8 +45,7 @@ class Impersonation:
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionConfig:
+class ConnectionConfig(Struct, frozen=True, kw_only=True):
     """The URL of an API server, and the credentials for it.
 
     `name` identifies the connection in messages ("context prod"). `authority`, `certificate` and

@@ -11,10 +11,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_timestamp
 from fairlead.client.connection import ConnectionConfig, ExecPlugin, Impersonation
@@ -25,8 +26,7 @@ TOKEN_FILE_SECONDS: Final = 60.0  # upstream: token_source.go:NewCachedFileToken
 _OUTPUT_CHARACTERS_MAX: Final = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
+class Credential(Struct, frozen=True):
     """The output of an exec plugin.
 
     `expires_at` is in seconds since 1970, None if it never expires.

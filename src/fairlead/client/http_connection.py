@@ -9,10 +9,10 @@ import asyncio
 import ssl
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, cast
 
 import httptools
+from msgspec import Struct
 
 HEAD_BYTES_MAX: Final = 10 << 20  # upstream: net/http/transport.go: maxHeaderResponseSize
 _GZIP: Final = 31  # the wbits of zlib for data with the header and trailer of gzip
@@ -31,8 +31,7 @@ class UnreachableError(Exception):
         self.is_transient = is_transient
 
 
-@dataclass(slots=True)
-class HttpResponse:
+class HttpResponse(Struct):
     """A response; `date` and `retry_after` are the Date and Retry-After headers, "" if absent."""
 
     status: int = 0

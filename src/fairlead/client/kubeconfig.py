@@ -13,13 +13,13 @@ import binascii
 import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.text.yaml_documents import YamlError, documents
 from fairlead.client.connection import ConnectionConfig, ExecPlugin, Impersonation, read_text

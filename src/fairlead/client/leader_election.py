@@ -14,7 +14,6 @@ upstream: client-go/tools/leaderelection/leaderelection.go: tryAcquireOrRenew
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -26,8 +25,7 @@ from fairlead.client.retry_backoff import Jitter
 JITTER_FACTOR: Final = 1.2  # upstream: leaderelection.go:JitterFactor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ElectionConfig:
+class ElectionConfig(Struct, frozen=True, kw_only=True):
     """The settings of a leader election; `identity` is this replica's name.
 
     Defaults are upstream's; durations are in ns.
@@ -61,13 +59,11 @@ class _Lease(Struct):
     metadata: _Metadata = field(default_factory=_Metadata)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadLease:
+class ReadLease(Struct, frozen=True):
     """A request that reads the Lease."""
 
 
-@dataclass(frozen=True, slots=True)
-class WriteLease:
+class WriteLease(Struct, frozen=True):
     """A request that creates the Lease, or updates it with PUT; `body` is the whole object."""
 
     body: bytes

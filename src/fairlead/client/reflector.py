@@ -19,10 +19,10 @@ upstream: client-go/tools/cache/reflector.go
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.objects import ApiObject
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
@@ -41,15 +41,13 @@ _FORBIDDEN, _NOT_FOUND, _GONE = 403, 404, 410
 _NO_STREAM: Final = (400, 422)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadPage:
+class ReadPage(Struct, frozen=True):
     """An action: GET the collection with `query` and pass the response to `listed`."""
 
     query: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class OpenWatch:
+class OpenWatch(Struct, frozen=True):
     """An action: watch the collection with `query` and pass each line to `watched`.
 
     The server ends the watch after `seconds`.
@@ -59,8 +57,7 @@ class OpenWatch:
     seconds: int
 
 
-@dataclass(frozen=True, slots=True)
-class PauseUntil:
+class PauseUntil(Struct, frozen=True):
     """An action: do nothing until `instant` (ns)."""
 
     instant: int

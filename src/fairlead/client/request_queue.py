@@ -14,8 +14,9 @@ upstream: client-go/util/flowcontrol/throttle.go
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
+
+from msgspec import Struct
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 
@@ -24,8 +25,7 @@ Item = TypeVar("Item")
 PRIORITIES: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class RequestLimits:
+class RequestLimits(Struct, frozen=True):
     """Limits of a client; if `qps` is 0 or less, the rate is not limited."""
 
     qps: float = 50.0
@@ -33,8 +33,7 @@ class RequestLimits:
     in_flight_max: int = 64
 
 
-@dataclass(slots=True)
-class _Waiting(Generic[Item]):
+class _Waiting(Struct, Generic[Item]):
     item: Item
     target: str
     priority: int

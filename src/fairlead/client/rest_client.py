@@ -16,7 +16,6 @@ import ssl
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import quote, urlencode, urlsplit
@@ -58,8 +57,7 @@ class _Status(Struct):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ApiRequest:
+class ApiRequest(Struct, frozen=True):
     """A request; `content_type` is the content type of `body`."""
 
     method: str
@@ -69,8 +67,7 @@ class ApiRequest:
     query: Mapping[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ApiAnswer:
+class ApiAnswer(Struct, frozen=True):
     """The response to a request; status 0 means no response, and `message` is the reason.
 
     The server may have performed a request to which it did not respond. `retry_after_s` is 0 if

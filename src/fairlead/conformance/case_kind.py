@@ -7,8 +7,9 @@ to KINDS.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.conformance.autoscaler.case import (
@@ -65,8 +66,7 @@ class CaseKind(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectationCases:
+class ExpectationCases(Struct, frozen=True):
     """Lines of the form `{subject: input, "expect": …}`.
 
     `compare(expect, found)` returns the first mismatch; `recognize(input)` distinguishes this kind
@@ -101,8 +101,7 @@ class ExpectationCases:
         return self.compare(line["expect"], self.decide(line[self.subject]))
 
 
-@dataclass(frozen=True, slots=True)
-class SessionCases:
+class SessionCases(Struct, frozen=True):
     """Lines that are recorded sessions of kube-batch, with the results of many runs."""
 
     compare: Callable[[Json], Finding]

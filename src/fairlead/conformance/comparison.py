@@ -6,10 +6,11 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 
@@ -17,8 +18,7 @@ ABSENT: Final = "(absent)"
 _SHOWN_MAX: Final = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(Struct, frozen=True):
     """The first mismatch of a case; `path` is a text such as `filter.n1.reasons[0]`."""
 
     path: str
@@ -35,8 +35,7 @@ class Mismatch:
         return f"{self.path}: expected {_shown(self.expected)}, found {_shown(self.found)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(Struct, frozen=True):
     """A note on a case that counts neither as equal nor as different; `verdict` is its category."""
 
     text: str

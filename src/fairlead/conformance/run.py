@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, TextIO
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.conformance.case_kind import CORRECTED_KINDS, KINDS, CaseKind, Finding
@@ -26,8 +27,7 @@ def _to(stream: TextIO) -> Say:
     return say
 
 
-@dataclass(slots=True)
-class FileResult:
+class FileResult(Struct):
     """The result of one file: its number of cases, and mismatches and remarks with case names."""
 
     path: Path

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.controller import Controller
@@ -175,4 +177,4 @@ def _without_jobs(config: EngineConfig) -> SchedulerConfig:
         return config.scheduler
     taken = config.batch.ownership.scheduler_names
     profiles = (p for p in config.scheduler.profiles if p.scheduler_name not in taken)
-    return replace(config.scheduler, profiles=tuple(profiles))
+    return dataclasses.replace(config.scheduler, profiles=tuple(profiles))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.kubelet.config import KubeletConfig
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from fairlead.engine.batch.configuration_file import BatchConfig
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineConfig:
+class EngineConfig(Struct, frozen=True, kw_only=True):
     """The configuration of an engine: one part for each controller.
 
     `seed` determines choices among equals. `start` is the time in ns at which periodic work starts.

@@ -9,10 +9,10 @@ evaluates. `percentageOfNodesToScore` and extenders in its own configuration hav
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.engine.core.status import Code, Status, unresolvable
@@ -116,8 +116,7 @@ class ExtenderBackend:
         return _Question(served, PodInfo(pod, self._cluster.shapes.shape_of(pod)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
+class _Question(Struct, frozen=True):
     """A pod, and the profile whose plugins evaluate it."""
 
     served: Served

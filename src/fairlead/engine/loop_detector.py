@@ -15,9 +15,10 @@ nominations that are never used. Memory is bounded: the oldest edges and counts 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, Final, TypeVar
+
+from msgspec import Struct
 
 from fairlead.engine.core.command import Command, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import Instant
@@ -148,8 +149,7 @@ def cycle_text(cycle: DisplacementCycle) -> str:
     return f"{', '.join(steps)}: {times}"
 
 
-@dataclass(frozen=True, slots=True)
-class Displacement:
+class Displacement(Struct, frozen=True):
     """Workload `by` displaced workload `victim` at the time `at`; `rule` is the deciding rule."""
 
     by: str
@@ -158,8 +158,7 @@ class Displacement:
     at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class Cycle:
+class Cycle(Struct, frozen=True):
     """Displacements that lead back to the first workload.
 
     The newest displacement, which closes the cycle, is last.
@@ -174,8 +173,7 @@ class Cycle:
         return tuple(displacement.by for displacement in self.displacements)
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Struct, frozen=True):
     """The findings after one displacement: a cycle that it closed, and a workload that starves."""
 
     cycle: Cycle | None = None

@@ -12,8 +12,9 @@ exceptions are handled, as in a run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from fairlead.api.objects import ApiObject, Pod
 from fairlead.engine.core.reporter import Record

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from fairlead.api.well_known_label import ZONE
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -20,8 +20,7 @@ from fairlead.whatif.outcome.start_time import StartTimes
 from fairlead.whatif.snapshot.node_pool import pool_label
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIfAnswer:
+class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     """Both runs of a what-if, the effect of the change, and its verdict.
 
     `source` is the snapshot as the user named it; `releases` contains the versions of both runs.

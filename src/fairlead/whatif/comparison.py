@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.core.instant import to_seconds
 from fairlead.whatif.answer import WhatIfAnswer
@@ -43,8 +44,7 @@ _WORKLOAD_COLUMNS: Final = (
 _UNTOUCHED: Final = "untouched"
 
 
-@dataclass(frozen=True, slots=True)
-class Alternative:
+class Alternative(Struct, frozen=True):
     """An answer, its name in the comparison, and the results of its --fail-on conditions."""
 
     name: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
@@ -24,8 +25,7 @@ from fairlead.whatif.run.experiment import HORIZON_DEFAULT
 SEEDS_MAX: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conditions:
+class Conditions(Struct, frozen=True, kw_only=True):
     """Settings that both runs share.
 
     `horizon` is the longest virtual time (ns) after the last step. `config` is the current

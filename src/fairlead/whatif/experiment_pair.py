@@ -6,7 +6,8 @@ and in the scheduler if the change replaces its configuration or plugins.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import ZONE
@@ -41,8 +42,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class ExperimentPair:
+class ExperimentPair(Struct, frozen=True):
     """The experiments without and with the change, and the `notes` about the change.
 
     `drain` contains the result of kubectl's checks of drained nodes, `kubelets` the startup times

@@ -10,11 +10,11 @@ findings that need attention, 2 for decisions, 3 to 5 for details of decisions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.core.command import ObjectRef
@@ -49,8 +49,7 @@ _BATCH: Final = "batch"
 _NODES: Final = "node-lifecycle"
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Struct, frozen=True):
     """One log line: verbosity, component, message and key-value pairs.
 
     `is_warning` for findings.

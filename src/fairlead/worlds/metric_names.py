@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulerMetricNames:
+
+class SchedulerMetricNames(Struct, frozen=True, kw_only=True):
     """The names of the scheduler's metrics; `rejections` is whether rejected pods are counted."""
 
     attempt_duration: str
@@ -18,8 +18,7 @@ class SchedulerMetricNames:
     rejections: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeMetricNames:
+class NodeMetricNames(Struct, frozen=True, kw_only=True):
     """The name of the counter of evicted nodes, and which optional metrics exist.
 
     `taint_eviction` and `pod_gc` are whether these controllers have metrics.

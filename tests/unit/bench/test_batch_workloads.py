@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from fairlead.bench.batch_workloads import BATCH_WORKLOADS
 from fairlead.bench.measure import measure

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.deletion import Deletion

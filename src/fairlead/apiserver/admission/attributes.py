@@ -6,11 +6,10 @@ upstream: apiserver/pkg/admission/{interfaces,attributes,reinvocation}.go
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.suspension import WebhookCalls
@@ -28,8 +27,7 @@ class Operation(StrEnum):
     LOAD = "LOAD"
 
 
-@dataclass(slots=True)
-class ReinvocationContext:
+class ReinvocationContext(Struct):
     """Decides which mutating plugins run a second time on one request.
 
     All mutating plugins run once (`round` 0). If a webhook or policy changed the object,

@@ -16,8 +16,9 @@ the plugins that are left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import ClassVar, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, AdmissionPlugin, Operation
@@ -60,8 +61,7 @@ NOT_SIMULATED: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(slots=True)
-class Unchecked:
+class Unchecked(Struct):
     """The checks that admission skipped in a run.
 
     `plugins` maps each missing resource (`namespaces`) to the plugin that needed it. `webhooks`
@@ -144,8 +144,7 @@ class _ChecksOfRequests(_OfRequests):
     CHECKS_ONLY: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, slots=True)
-class _IfListed:
+class _IfListed(Struct, frozen=True):
     """Runs `plugin` if the snapshot lists objects of `kind`, which the plugin looks up.
 
     If the snapshot does not list them, this runs the plugin `otherwise`; None admits every object.
@@ -194,8 +193,7 @@ def _is_new_pod(attributes: AdmissionAttributes) -> bool:
     return attributes.kind is POD and attributes.is_new
 
 
-@dataclass(slots=True)
-class _Policies:
+class _Policies(Struct):
     """Applies admission policies to the complete object of a user's request, as a server does.
 
     `load` returns the plugin. It imports CEL, which a simulation without policies does not need.
@@ -231,8 +229,7 @@ def _validating() -> AdmissionPlugin:
     return ValidatingAdmissionPolicy()
 
 
-@dataclass(frozen=True, slots=True)
-class _UncalledWebhooks:
+class _UncalledWebhooks(Struct, frozen=True):
     """Counts the requests that a server would have sent to webhooks."""
 
     unchecked: Unchecked

@@ -15,9 +15,10 @@ Scheduling cycles call extenders in the same way: `engine.scheduling.extender.co
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from functools import partial
 from typing import Concatenate, Final, Generic, ParamSpec, TypeVar
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.error import STALE, ApiError, conflict
@@ -30,8 +31,7 @@ Instance = TypeVar("Instance")
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookCall:
+class WebhookCall(Struct, frozen=True):
     """A webhook call: POST `body` to `url`, trusting the CA bundle `ca` (PEM) if it is not ""."""
 
     url: str
@@ -40,8 +40,7 @@ class WebhookCall:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookAnswer:
+class WebhookAnswer(Struct, frozen=True, kw_only=True):
     """An admission webhook's answer: its `body`, or the reason for a failed call in `failure`.
 
     `is_reached` is True if the webhook, or a proxy before it, sent a response.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.apiserver.auth.authorizer import Authorizer
@@ -28,8 +29,7 @@ def _forget(_key: str, _value: str) -> None:
     """Drops an annotation."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
+class Write(Struct, frozen=True, kw_only=True):
     """The context of one write. The defaults are those of a write by the server itself.
 
     `dry_run`: do everything except store the object. `track(old, new)` returns `new` with its

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from msgspec import Struct
+
 from fairlead.api.json import Json
 from fairlead.api.selector import SelectorError, parse_selector
 from fairlead.apiserver.apiextensions.cel.rule import broken_rules
@@ -58,8 +60,7 @@ _BLOCKING: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ScalePaths:
+class ScalePaths(Struct, frozen=True):
     """The paths of the fields of a custom resource from which its Scale is built.
 
     `selector` is None if the Scale has no selector.

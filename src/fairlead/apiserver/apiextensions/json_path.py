@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.text.integer import parse_int64
 from fairlead.api.text.text_cache import text_cache
@@ -32,8 +33,7 @@ class JsonPathError(ValueError):
     """The error for a text that is not a simple JSON path."""
 
 
-@dataclass(frozen=True, slots=True)
-class JsonPath:
+class JsonPath(Struct, frozen=True):
     """A parsed path.
 
     If it consists of plain field names, `names` contains them; otherwise it is None.

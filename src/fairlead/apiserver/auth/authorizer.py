@@ -6,7 +6,6 @@ upstream: apiserver/pkg/authorization/authorizer/interfaces.go
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from msgspec import Struct
@@ -48,8 +47,7 @@ def allow_all(_: AuthorizationAttributes) -> None:
     """Allow every request."""
 
 
-@dataclass(frozen=True, slots=True)
-class AccessDecision:
+class AccessDecision(Struct, frozen=True):
     """A decision on a request: whether it is allowed, and the reason."""
 
     allowed: bool
@@ -79,8 +77,7 @@ class Authorizer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class Identity(Struct, frozen=True, kw_only=True):
     """The authorizer, and the functions that authenticate and issue tokens.
 
     `recognize` returns the user of a token. `issue` signs claims (RFC 7519). `issuer` is the issuer

@@ -8,7 +8,6 @@ upstream: client-go/util/cert/cert.go
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import ip_address
 from typing import Final
@@ -17,6 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from msgspec import Struct
 
 AUTHORITY_NAME: Final = "fairlead-ca"
 VALIDITY: Final = timedelta(days=3650)
@@ -32,8 +32,7 @@ SERVER_NAMES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CertificateKeyPair:
+class CertificateKeyPair(Struct, frozen=True):
     """A certificate and its private key, both as PEM text."""
 
     certificate: str

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.discovery.health import CHECKS, STORAGE, health_report
@@ -51,8 +52,7 @@ _NO_SNIFF: Final = ("X-Content-Type-Options", "nosniff")
 _PUBLIC: Final = (("Cache-Control", "public"), ("Vary", "Accept"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     """An encoded document with its ETag."""
 
     body: bytes

@@ -6,9 +6,10 @@ upstream: apiserver/pkg/endpoints/metrics/metrics.go (apiserver_request_total)
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 
@@ -36,8 +37,7 @@ BY_METHOD: Final[Mapping[str, RequestLabels]] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledCount:
+class LabelledCount(Struct, frozen=True):
     """The number of requests with the same labels and status code."""
 
     labels: RequestLabels

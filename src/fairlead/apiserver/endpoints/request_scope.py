@@ -6,7 +6,6 @@ upstream: apiserver/pkg/endpoints/handlers/rest.go:RequestScope
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from msgspec import Struct, field
@@ -48,8 +47,7 @@ class ComputedObjects(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerDeps:
+class ServerDeps(Struct, frozen=True, kw_only=True):
     """The dependencies that all requests to one server share.
 
     `computed` serves kinds that are not stored. Without `protobuf`, protobuf bodies are rejected.

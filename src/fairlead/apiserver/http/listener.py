@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from dataclasses import dataclass
 from socket import IPPROTO_TCP, TCP_NODELAY, socket
 from typing import Final, Protocol
 
 import uvicorn
+from msgspec import Struct
 
 from fairlead.apiserver.http.app import Message, Receive, Send
 from fairlead.apiserver.http.connection_timeouts import uvicorn_config
@@ -32,8 +32,7 @@ class ServedApp(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
+class Certificate(Struct, frozen=True):
     """The files of the server's certificate chain and key.
 
     Client certificates must be signed by the authority in `clients_file`; if it is empty, client

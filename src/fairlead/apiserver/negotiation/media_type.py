@@ -11,8 +11,9 @@ upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.negotiation.request_error import not_a_view, not_acceptable
@@ -33,8 +34,7 @@ _VIEW_VERSIONS: Final = ("v1", "v1beta1")
 CACHE_SIZE: Final = 512
 
 
-@dataclass(frozen=True, slots=True)
-class MediaTypeOptions:
+class MediaTypeOptions(Struct, frozen=True):
     """The negotiated media type and view; `view` is "" for the object itself."""
 
     media_type: str = JSON
@@ -47,8 +47,7 @@ class MediaTypeOptions:
         return f"meta.k8s.io/{self.view_version}"
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(Struct, frozen=True):
     """One clause of an Accept header, with the names of its parameters in lower case."""
 
     media_type: str

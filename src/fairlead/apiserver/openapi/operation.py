@@ -6,8 +6,9 @@ upstream: apiserver/pkg/endpoints/installer.go:registerResourceHandlers
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
@@ -36,8 +37,7 @@ _STATUS: Final = f"{META}.Status"
 _DELETE_OPTIONS: Final = f"{META}.DeleteOptions"
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """The kind of an operation, and the names of its object and list types."""
 
     kind: Kind

@@ -9,8 +9,9 @@ upstream: k8s.io/kube-openapi/pkg/generators/openapi.go, pkg/builder3/util
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.facts import facts_of
 from fairlead.api.json import Json
@@ -83,8 +84,7 @@ _REQUIRED: Final[Mapping[str, list[str]]] = {
 _LISTS_WITHOUT_STRATEGY: Final = ("items", "verbs")
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """The form of references to types in OpenAPI v2 or v3."""
 
     prefix: str
@@ -99,8 +99,7 @@ V3: Final = Dialect("#/components/schemas/", wraps_references=True)
 V2: Final = Dialect("#/definitions/", wraps_references=False)
 
 
-@dataclass(slots=True)
-class Types:
+class Types(Struct):
     """A collection of types, with all types that they refer to."""
 
     dialect: Dialect

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 
@@ -20,8 +21,7 @@ Order = Callable[[Json], tuple[int, str]]
 _SPEC: Final = re.compile(r"(?P<name>[^/:*]+)(?::(?P<type>\w+))?(?:/(?P<format>\w+))?(?P<wide>\*?)")
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A table column; if `priority` is 1, only `kubectl get -o wide` shows it."""
 
     name: str
@@ -41,8 +41,7 @@ class Column:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Printer:
+class Printer(Struct, frozen=True):
     """The printer of a kind; `cells` takes an object and the time, in ns since 1970.
 
     `conditions` returns the row's conditions, by which clients hide rows. Rows are sorted by

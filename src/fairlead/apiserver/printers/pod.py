@@ -5,8 +5,9 @@ upstream: pkg/printers/internalversion/printers.go:printPod
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import parse_timestamp
@@ -21,8 +22,7 @@ _TERMINAL_PHASES: Final = {
 }
 
 
-@dataclass(slots=True)
-class _Tally:
+class _Tally(Struct):
     """Counts of a pod's containers, and the word (`reason`) that describes the pod's status."""
 
     reason: str

@@ -15,12 +15,12 @@ import re
 import struct
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.text.nesting import TOO_DEEP, is_too_deep
@@ -135,8 +135,7 @@ _INITIALS: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FieldType:
+class FieldType(Struct, frozen=True):
     """A field of a message.
 
     If `inner` is set, the fields of this message are fields of the outer object in JSON.
@@ -147,8 +146,7 @@ class FieldType:
     inner: MessageType | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MessageType:
+class MessageType(Struct, frozen=True):
     """The fields of a message by number; `field_order` is the order of the fields in JSON."""
 
     name: str

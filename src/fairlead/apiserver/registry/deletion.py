@@ -17,8 +17,9 @@ Delete, deletionFinalizersForGarbageCollection
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import (
@@ -36,8 +37,7 @@ ORPHAN: Final = "orphan"
 _FINALIZERS: Final = {"Foreground": FOREGROUND, "Orphan": ORPHAN}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deletion:
+class Deletion(Struct, frozen=True, kw_only=True):
     """The DeleteOptions of a request.
 
     If `grace_period_s` is None, the object's own grace period applies. `policy` is Foreground,

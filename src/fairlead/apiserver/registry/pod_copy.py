@@ -22,10 +22,11 @@ times. Plugins that count pods (`COUNTS_PODS`) check each copy.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.text.json_template import has_marks, marker, places_in, substitution
@@ -77,8 +78,7 @@ class Recording:
         self._client.annotate(key, text)
 
 
-@dataclass(frozen=True, slots=True)
-class _Template:
+class _Template(Struct, frozen=True):
     """A function that copies a stored pod, and the warnings and annotations of its creation.
 
     `copy` takes the strings of the new pod. `has_volume` is True if these include a volume name.

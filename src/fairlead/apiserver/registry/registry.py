@@ -11,7 +11,8 @@ upstream: runtime.Scheme for the functions, pkg/registry for the strategies
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
@@ -20,8 +21,7 @@ from fairlead.apiserver.validation.meta.kind_rules import KindRules
 from fairlead.apiserver.validation.validator import Validator
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registry:
+class Registry(Struct, frozen=True, kw_only=True):
     """The functions on kinds that a store uses. Each function may raise ApiError."""
 
     strategies: Mapping[str, ResourceStrategy]

@@ -8,8 +8,9 @@ names nor images, and only the defaults that scheduling reads are set.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.definition.status import mark_definition

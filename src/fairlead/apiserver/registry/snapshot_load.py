@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.codec import decode, drop_nulls, without_nulls
 from fairlead.api.json import Json
@@ -113,8 +113,7 @@ def value_of_text(kind: Kind, text: Text | bytes) -> Json:
     return with_defaults(kind, obj)
 
 
-@dataclass(slots=True)
-class _LoadedJson:
+class _LoadedJson(Struct):
     """An object that `as_stored` has returned."""
 
     kind: Kind

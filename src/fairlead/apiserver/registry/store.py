@@ -16,8 +16,9 @@ upstream: apiserver/pkg/registry/generic/registry/store.go, registry/rest/{creat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.codec import without_nulls
 from fairlead.api.json import Json
@@ -73,8 +74,7 @@ _ADMISSION: Final = minimal_admission()
 IN_BACKGROUND: Final = Deletion(policy="Background")
 
 
-@dataclass(frozen=True, slots=True)
-class PodCopying:
+class PodCopying(Struct, frozen=True):
     """Options for copying pods: the first `after` new pods are not copied.
 
     Pods are equal even if the values of `own_annotation` differ. No admission plugin may read it.

@@ -11,9 +11,10 @@ apiserver/pkg/registry/rest/{create,update,delete}.go for the interfaces
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.apiserver.json_equality import json_equal
@@ -65,8 +66,7 @@ class GarbageCollection(StrEnum):
     UNSUPPORTED = "Unsupported"
 
 
-@dataclass(frozen=True, slots=True)
-class PreparationContext:
+class PreparationContext(Struct, frozen=True):
     """The state that a strategy may read while it prepares an object.
 
     `now` is in ns since 1970. If `dry_run` is True, the strategy must not allocate anything.
@@ -77,8 +77,7 @@ class PreparationContext:
     dry_run: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class MirroredField:
+class MirroredField(Struct, frozen=True):
     """A value that is stored both in a single field and in the first item of a list.
 
     If the two differ, the single field's value is used. `single` and `listed` are fields of `part`.
@@ -100,8 +99,7 @@ def _spec(obj: Json) -> Json:
     return {key: value for key, value in obj.items() if key not in _NOT_SPEC}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceStrategy:
+class ResourceStrategy(Struct, frozen=True, kw_only=True):
     """The rules of one kind, in the order in which a request applies them.
 
     Functions receive JSON objects and return new ones; they must not mutate the objects. They raise

@@ -18,6 +18,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.apiserver.schema.openapi_types import TypeTables, documented_types
 
@@ -75,8 +76,7 @@ class Zero(StrEnum):
     NULL = "null"
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """A field of an object; `merge_key` and `strategies` apply to strategic merge patches."""
 
     schema: Schema

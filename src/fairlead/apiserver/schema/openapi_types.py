@@ -22,12 +22,12 @@ upstream: kube-openapi/pkg/builder3/openapi.go
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 
@@ -63,8 +63,7 @@ _POINTERS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TypeTables:
+class TypeTables(Struct, frozen=True):
     """Types by name, in the form of the generated tables.
 
     `definitions` are rows as `model` reads them. `kinds` are the names of types by

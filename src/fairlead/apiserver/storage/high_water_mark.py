@@ -9,10 +9,11 @@ after a power failure it may be older than the log, but never newer.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 # Version, type of change, resource, namespace, name, and the object as JSON text.
 Row = tuple[int, str, str, str, str, bytes]
@@ -23,8 +24,7 @@ _DIGEST_BYTES: Final = 8
 _HASHED_BYTES_MAX: Final = 2_047
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """A point in the history of a log; `time` is in ns since 1970, 0 if unknown."""
 
     version: int

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from fairlead.cel.check.declarations import Signature, signatures
 from fairlead.cel.check.types import (
@@ -65,8 +66,7 @@ _LOGICAL: Final = ("_&&_", "_||_")
 _OPTIONAL_FIELD: Final = "_?._"
 
 
-@dataclass(slots=True)
-class Checked:
+class Checked(Struct):
     """A checked expression: the type and the possible overloads of each node, by node id.
 
     `problems` are type errors, each with its position in characters; `variables` are the variables
@@ -98,8 +98,7 @@ def checked(tree: Tree, variables: Mapping[str, CelType], fields: Fields) -> Che
     return Checked(tree.root, types, checker.overloads, checker.named, problems)
 
 
-@dataclass(slots=True)
-class _Checker:
+class _Checker(Struct):
     tree: Tree
     variables: dict[str, CelType]
     fields: Fields

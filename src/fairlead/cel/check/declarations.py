@@ -13,9 +13,10 @@ upstream: cel-go's common/stdlib, ext; apiserver/pkg/cel/library
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.cel.check.types import CelType, parse_type, parse_types
 
@@ -285,8 +286,7 @@ url: string_to_url(string) $URL
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Struct, frozen=True):
     """An overload of a function, as the checker uses it."""
 
     id: str

@@ -7,9 +7,10 @@ ext/{lists,sets}.go
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import ceil
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.cel.check.types import CelType
 from fairlead.cel.cost.estimate import ENDLESS, ONE, UNKNOWN, Estimate, fixed
@@ -26,8 +27,7 @@ _CHECK: Final = fixed(350_000)
 Result = tuple[Estimate, Estimate | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(Struct, frozen=True):
     """An argument of a call, or its target, with its type and size."""
 
     path: tuple[str, ...]

@@ -18,8 +18,9 @@ upstream: cel-go's checker/cost.go
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.cel.check.checker import Checked
 from fairlead.cel.check.types import DYN, CelType
@@ -44,8 +45,7 @@ _SCALARS: Final = frozenset({"bool", "double", "duration", "int", "timestamp", "
 _ACCUMULATOR: Final = "@result"
 
 
-@dataclass(frozen=True, slots=True)
-class _Within:
+class _Within(Struct, frozen=True):
     """The sizes of the keys and items of a list or a map; the keys of a list are its indexes."""
 
     is_list: bool
@@ -58,8 +58,7 @@ class _Within:
         return _Within(self.is_list, self.key.union(other.key), self.value.union(other.value))
 
 
-@dataclass(frozen=True, slots=True)
-class _Local:
+class _Local(Struct, frozen=True):
     """A loop variable: the path of its values, and the size of these values."""
 
     path: Path
@@ -72,8 +71,7 @@ def estimated_cost(checked: Checked, size_of: SizeOf) -> Estimate:
     return _Estimate(checked, size_of).cost(checked.root)
 
 
-@dataclass(slots=True)
-class _Estimate:
+class _Estimate(Struct):
     checked: Checked
     size_of: SizeOf
     paths: dict[int, Path] = field(default_factory=dict)

@@ -20,8 +20,9 @@ upstream: cel-go's interpreter/interpretable.go:evalFold
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.cel.error import CelError, no_overload
 from fairlead.cel.interpreter.run import Evaluate, Run, Scope, raised
@@ -110,8 +111,7 @@ def _addition(node: Comprehension) -> tuple[Node | None, ListLiteral | Call | No
     return test, added if isinstance(added, ListLiteral) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Rounds:
+class _Rounds(Struct, frozen=True):
     """The values over which a loop iterates, and the slots of its variables."""
 
     range: Evaluate

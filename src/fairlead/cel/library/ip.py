@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from ipaddress import (
     IPv4Address,
     IPv4Interface,
@@ -19,6 +18,8 @@ from ipaddress import (
 )
 from math import ceil
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from fairlead.cel.cost.runtime_cost import TEXT_COST, reading
 from fairlead.cel.function import Function, free, is_readable, member, scan, scan_twice
@@ -31,8 +32,7 @@ Address = IPv4Address | IPv6Address
 Interface = IPv4Interface | IPv6Interface
 
 
-@dataclass(frozen=True, slots=True)
-class IP:
+class IP(Struct, frozen=True):
     """An IP address."""
 
     address: Address
@@ -44,8 +44,7 @@ class IP:
         return len(self.address.packed)
 
 
-@dataclass(frozen=True, slots=True)
-class CIDR:
+class CIDR(Struct, frozen=True):
     """A CIDR: an address and a prefix length."""
 
     interface: Interface

@@ -8,16 +8,16 @@ upstream: apiserver/pkg/cel/library/quantity.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from fairlead.api.quantity import NANOS_PER_UNIT, parse_quantity
 from fairlead.cel.function import Function, free, is_readable, member, scan
 from fairlead.cel.value import INT_MAX, INT_MIN
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class QuantityValue:
+class QuantityValue(Struct, frozen=True, order=True):
     """A resource quantity in expressions; `1Gi` and `1024Mi` are equal."""
 
     nano: int

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
+
+from msgspec import Struct
 
 from fairlead.cel.function import Function, free, is_readable, member, scan
 
@@ -18,8 +19,7 @@ _LABELS: Final = r"[0-9A-Za-z.-]+"
 _FORM: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_LABELS}))?(?:\+{_LABELS})?")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Semver:
+class Semver(Struct, frozen=True, order=True):
     """A semantic version, stored as its sort key, which does not include build metadata."""
 
     key: tuple[Any, ...]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from fairlead.cel.function import Function, free, is_readable, member, scan
 
@@ -53,8 +54,7 @@ def _no_url(text: str) -> str:
     return f"URL parse error during conversion from string: parse {shown}: {why}"
 
 
-@dataclass(frozen=True, slots=True)
-class URL:
+class URL(Struct, frozen=True):
     """A URL as text that `url()` has already parsed."""
 
     text: str

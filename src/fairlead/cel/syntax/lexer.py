@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 END: Final = "<EOF>"
 FLOAT, INT, UINT = "NUM_FLOAT", "NUM_INT", "NUM_UINT"
@@ -69,8 +70,7 @@ _ORDER: Final = (
 _NAMED_KINDS: Final = frozenset({FLOAT, INT, UINT, STRING, BYTES, IDENTIFIER, ESCAPED, END})
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalToken:
+class LexicalToken(Struct, frozen=True):
     """A token: its kind, its text, and its start in characters.
 
     `kind` is the punctuation or keyword itself, or one of the constants above.

@@ -8,12 +8,12 @@ upstream: cel-spec's proto/cel/expr/syntax.proto
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+
+class Literal(Struct, frozen=True):
     """A constant; `type_name` is the name of its type."""
 
     id: int
@@ -21,16 +21,14 @@ class Literal:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Identifier:
+class Identifier(Struct, frozen=True):
     """A variable."""
 
     id: int
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Select:
+class Select(Struct, frozen=True):
     """A selected field `operand.field`, or with `is_test` a test whether the field exists."""
 
     id: int
@@ -39,8 +37,7 @@ class Select:
     is_test: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A call: `function(arguments…)`, or `target.function(arguments…)`."""
 
     id: int
@@ -49,8 +46,7 @@ class Call:
     arguments: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ListLiteral:
+class ListLiteral(Struct, frozen=True):
     """A list literal; the items at the indexes in `optional` may be absent."""
 
     id: int
@@ -58,8 +54,7 @@ class ListLiteral:
     optional: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MapEntry:
+class MapEntry(Struct, frozen=True):
     """An entry of a map, or a field of an object."""
 
     id: int
@@ -68,8 +63,7 @@ class MapEntry:
     is_optional: bool
 
 
-@dataclass(frozen=True, slots=True)
-class MapLiteral:
+class MapLiteral(Struct, frozen=True):
     """A map literal, or an object if it has a type name."""
 
     id: int
@@ -77,8 +71,7 @@ class MapLiteral:
     entries: tuple[MapEntry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Comprehension:
+class Comprehension(Struct, frozen=True):
     """A loop over `range`; its variables are `name`, or `name` and `second`."""
 
     id: int
@@ -95,8 +88,7 @@ class Comprehension:
 Node = Literal | Identifier | Select | Call | ListLiteral | MapLiteral | Comprehension
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Struct, frozen=True):
     """A parsed expression: its root, and the position of each node."""
 
     root: Node

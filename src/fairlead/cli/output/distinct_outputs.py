@@ -11,6 +11,9 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from fairlead.cli.output.atomic_file import require_writable
 from fairlead.whatif.input.archive import PACKED_SUFFIXES, TEXT_SUFFIXES
 from fairlead.whatif.input.error import InputError
@@ -63,6 +66,8 @@ def _names(value: object) -> Iterator[str]:
         case Iterable():
             for one in value:
                 yield from _names(one)
+        case Struct():
+            yield from _names(asdict(value))
         case _ if is_dataclass(value):
             for field in fields(value):
                 yield from _names(getattr(value, field.name))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.conformance.api.placeholder import PlaceholderValues, has_placeholder, same_form
@@ -22,8 +23,7 @@ class NotReplayableError(Exception):
     """The recording does not contain the request body."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayRequest:
+class ReplayRequest(Struct, frozen=True, kw_only=True):
     """A request of a replay; if `user` is None, it has no credentials."""
 
     method: str
@@ -42,8 +42,7 @@ class ReplayRequest:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """One step of a case: a recorded request and its response."""
 
     step: Json

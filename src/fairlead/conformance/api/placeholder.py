@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 SECOND_TIME: Final = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 MICRO_TIME: Final = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
@@ -83,8 +85,7 @@ def same_form(recorded: str, found: str) -> bool:
     return recorded == found if form is None else form.pattern.fullmatch(found) is not None
 
 
-@dataclass(slots=True)
-class PlaceholderValues:
+class PlaceholderValues(Struct):
     """The values of a case's placeholders in this replay."""
 
     _values: dict[str, object] = field(default_factory=dict)

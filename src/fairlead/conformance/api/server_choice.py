@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.conformance.api.replay.api_cases import ApiCases
@@ -58,8 +59,7 @@ def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> Itera
         commands.close()
 
 
-@dataclass(slots=True)
-class _Commands:
+class _Commands(Struct):
     """A kubectl session that starts when the first command is run."""
 
     session: KubectlSession | None = None
@@ -75,8 +75,7 @@ class _Commands:
             self.session.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _Own:
+class _Own(Struct, frozen=True):
     """Fairlead's own servers: a new server per case, or one server for cases that share objects."""
 
     kept: dict[str, InProcess] = field(default_factory=dict)

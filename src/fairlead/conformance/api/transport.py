@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.conformance.api.exchange import ReplayRequest
@@ -12,8 +13,7 @@ from fairlead.conformance.api.exchange import ReplayRequest
 Headers = Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class HttpAnswer:
+class HttpAnswer(Struct, frozen=True):
     """A response; header names are in lower case, `body` is the unchanged body."""
 
     status: int
@@ -25,8 +25,7 @@ class HttpAnswer:
         return [value for key, value in self.headers if key == name]
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEnd:
+class WatchEnd(Struct, frozen=True):
     """The events of a watch in order; `ended` is True if the server ended the watch."""
 
     answer: HttpAnswer

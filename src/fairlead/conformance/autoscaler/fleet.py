@@ -7,8 +7,9 @@ time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.codec import decode_as, without_nulls
 from fairlead.api.json import Json
@@ -31,8 +32,7 @@ _ERROR_CLASSES: Final = {"OutOfResources": "OutOfResource"}
 Act = Callable[..., None]
 
 
-@dataclass(slots=True)
-class FleetGroup:
+class FleetGroup(Struct):
     """One node group; `machines` maps instance names to their states."""
 
     case: Json

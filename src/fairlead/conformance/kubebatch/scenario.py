@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as, without_nulls
 from fairlead.api.json import Json

@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
@@ -39,8 +40,7 @@ from fairlead.engine.state.cluster import Cluster
 _REMARKS: Final = ("unstable",)
 
 
-@dataclass(slots=True)
-class _ZoneStates:
+class _ZoneStates(Struct):
     """Logs the changes of zone states."""
 
     lifecycle: NodeLifecycle
@@ -56,8 +56,7 @@ class _ZoneStates:
         self._before = after
 
 
-@dataclass(frozen=True, slots=True)
-class _Observed:
+class _Observed(Struct, frozen=True):
     """An engine that logs the zone states after each deadline."""
 
     engine: Engine

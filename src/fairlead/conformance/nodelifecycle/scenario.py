@@ -7,9 +7,10 @@ Posting a status writes the kubelet's conditions and nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.api.lease import NODE_LEASES
@@ -32,8 +33,7 @@ LEASE: Final[Kind] = _FOUND
 NOT_THE_KUBELETS: Final = "NetworkUnavailable"
 
 
-@dataclass(slots=True)
-class _Kubelet:
+class _Kubelet(Struct):
     """The simulated kubelet of one Node object; a new Node of the same name has a new kubelet."""
 
     form: Json
@@ -48,8 +48,7 @@ def begin_scenario(world: NodeWorld, form: Json) -> None:
     NodeScenario(world, form).begin()
 
 
-@dataclass
-class NodeScenario:
+class NodeScenario(Struct):
     """Creates objects and schedules actions in `world`, at the recorder's times in milliseconds."""
 
     world: NodeWorld

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.codec import decode
 from fairlead.api.json import Json
@@ -95,8 +96,7 @@ class _NumberedIds(IdSource):
         raise NotImplementedError
 
 
-@dataclass(slots=True)
-class _Fault:
+class _Fault(Struct):
     """A fault: the next `count` calls of type `call` fail with the HTTP status `code`.
 
     If `key` is not empty, only calls about the pod `key` fail.
@@ -108,8 +108,7 @@ class _Fault:
     count: int
 
 
-@dataclass(slots=True)
-class _WholeMilliseconds:
+class _WholeMilliseconds(Struct):
     """Wraps `engine` and rounds its deadlines up to whole milliseconds."""
 
     engine: CommandSource

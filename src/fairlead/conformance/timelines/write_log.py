@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.engine.core.command import RecordEvent
@@ -13,8 +14,7 @@ _NOTE_MAX: Final = 1024
 _CUT: Final = " ..."
 
 
-@dataclass(slots=True)
-class Writes:
+class Writes(Struct):
     """A log of changes; `entries` are in chronological order."""
 
     entries: list[Json] = field(default_factory=list)

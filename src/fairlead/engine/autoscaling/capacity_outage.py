@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from fairlead.engine.core.instant import DurationNs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CapacityOutage:
+class CapacityOutage(Struct, frozen=True, kw_only=True):
     """A period of a run in which the simulated provider cannot deliver certain machines.
 
     The outage lasts from `begin` until `end` (None: forever), in ns since the start of the run. It

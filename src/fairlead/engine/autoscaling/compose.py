@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterAutoscalerConfig:
+class ClusterAutoscalerConfig(Struct, frozen=True):
     """The configuration of a Cluster Autoscaler with a simulated provider.
 
     `groups` and `outages` configure the provider, `options` the autoscaler.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.batch.actions.action import Action
 from fairlead.engine.batch.actions.allocate import Allocate
@@ -66,8 +67,7 @@ class _PluginHandle:
         return self.framework.trial(state, pod)
 
 
-@dataclass(frozen=True, slots=True)
-class Composition:
+class Composition(Struct, frozen=True):
     """A configuration with its plugins and actions, built for one cluster."""
 
     policy: Policy

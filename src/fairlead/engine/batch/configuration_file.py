@@ -30,10 +30,11 @@ upstream: pkg/scheduler/conf/scheduler_conf.go, pkg/scheduler/util.go
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import yaml
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import parse_duration
@@ -133,8 +134,7 @@ class BatchConfigurationError(ValueError):
     """Raised if the configuration cannot be used; the message contains the field and the reason."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchConfig:
+class BatchConfig(Struct, frozen=True, kw_only=True):
     """The configuration of a batch controller.
 
     `schedule_period_s` is the minimum time between two sessions. A gang that has waited for

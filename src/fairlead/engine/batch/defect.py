@@ -7,9 +7,10 @@ Differences in convention are not defects; `engine.batch.rules` contains them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from msgspec import Struct
 
 
 class Defect(Enum):
@@ -66,8 +67,7 @@ class Defect(Enum):
     MUTE_FIT_ERROR = "mute-fit-error"
 
 
-@dataclass(frozen=True, slots=True)
-class BatchDefects:
+class BatchDefects(Struct, frozen=True):
     """The set of kube-batch's bugs that are switched on."""
 
     present: frozenset[Defect]

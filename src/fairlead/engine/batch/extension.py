@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from fairlead.engine.batch.actions.action import Action
 from fairlead.engine.batch.plugins.registry import Factory
 
 
-@dataclass(frozen=True, slots=True)
-class Extensions:
+class Extensions(Struct, frozen=True):
     """Plugins and actions by name; they override built-in plugins and actions of the same name."""
 
     plugins: Mapping[str, Factory] = field(default_factory=dict)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.engine.batch.plugins.proportion import Proportion, QueueShare
 from fairlead.engine.batch.session.session import Session
 
 
-@dataclass(frozen=True, slots=True)
-class QueueUsage:
+class QueueUsage(Struct, frozen=True):
     """One queue's amounts by resource: cpu in milli, memory in bytes, other resources in units.
 
     `request` is the sum of the amounts that the queue's jobs have allocated and of the requests of

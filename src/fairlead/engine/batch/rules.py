@@ -8,8 +8,9 @@ It also evicts gangs as a whole. kube-batch's *bugs* are in `engine.batch.defect
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.batch.info.request import (
     KUBE_BATCH_SLACK,
@@ -27,8 +28,7 @@ PRESSURE_CHECKS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchRules:
+class BatchRules(Struct, frozen=True, kw_only=True):
     """The conventions that a session follows where kube-batch and Kubernetes differ.
 
     `requests` computes a task's requests, and `slack` is the tolerance of comparisons. `filters`

@@ -8,7 +8,7 @@ after a grace period, its remaining members are evicted, and it waits until it c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from fairlead.engine.batch.compose import Composition
 from fairlead.engine.batch.info.job import JobInfo
@@ -26,8 +26,7 @@ from fairlead.engine.state.cluster import Cluster
 WHY = "gang-broken"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionOutcome:
+class SessionOutcome(Struct, frozen=True):
     """The commands of a session, and reports on the jobs that may have changed.
 
     `wake_at` is the time at which a time limit may change the decisions although no object changes,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.text.field_problem import duplicate, invalid
 from fairlead.engine.configuration.error import ConfigurationError
@@ -39,8 +40,7 @@ _FIELDS: Final = {point[0].lower() + point[1:]: point for point in POINTS}
 UsualWeight = Callable[[str], int | None]
 
 
-@dataclass(frozen=True, slots=True)
-class PluginChoice:
+class PluginChoice(Struct, frozen=True):
     """Reads the plugins of one profile, with their weights.
 
     `where` is the path of the section `plugins` in the file. `usual_weight` returns the default

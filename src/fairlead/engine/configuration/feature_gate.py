@@ -6,8 +6,9 @@ upstream: pkg/features/kube_features.go of each version
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.text.field_problem import forbidden
 from fairlead.engine.configuration.error import ConfigurationError
@@ -28,8 +29,7 @@ _DISRUPTION_EXCLUSION: Final = "NodeDisruptionExclusion"
 _LEGACY_NODE_ROLE: Final = "LegacyNodeRoleBehavior"
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureGate:
+class FeatureGate(Struct, frozen=True):
     """The default of a feature gate in one version.
 
     If `is_locked` is set, the gate cannot be set to its other value, which is not implemented.

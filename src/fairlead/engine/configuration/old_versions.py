@@ -13,10 +13,10 @@ upstream: staging/src/k8s.io/kube-scheduler/config/{v1alpha1,v1alpha2,v1beta1,v1
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.engine.configuration.error import ConfigurationError, at
 from fairlead.engine.configuration.v1 import (
@@ -100,8 +100,7 @@ class AlphaForm(V1Form, frozen=True, kw_only=True):
     plugin_config: tuple[PluginConfigForm, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _OldSettings:
+class _OldSettings(Struct, frozen=True):
     """The settings of an old form that are not part of a profile.
 
     `by_plugins` is set if the version has a plugin for each scoring strategy.

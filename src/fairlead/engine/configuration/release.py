@@ -8,8 +8,10 @@ without versions always follow 1.36.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.feature_gate import (
@@ -43,8 +45,7 @@ CONDITION_PLUGINS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class Release(Struct, frozen=True, kw_only=True):
     """The Kubernetes version to follow, with its feature gates.
 
     `gates` are the feature gates that were set; the other gates have their defaults.

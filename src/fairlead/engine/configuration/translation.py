@@ -8,10 +8,11 @@ upstream: pkg/scheduler/apis/config/{v1/defaults.go,validation/validation.go}
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.text.field_problem import duplicate, invalid, required
 from fairlead.engine.configuration.enabled_plugins import PluginChoice, UsualWeight
@@ -42,8 +43,7 @@ Args = Mapping[str, Any]
 CheckArgs = Callable[[str, str, Args], None]
 
 
-@dataclass(frozen=True, slots=True)
-class UserPluginSource:
+class UserPluginSource(Struct, frozen=True):
     """Functions that the caller provides: about users' plugins, and to check arguments.
 
     `usual_weight` returns the default weight of a user's plugin, None for an unknown name.
@@ -104,8 +104,7 @@ def default_config(release: Release, factories: Mapping[str, Factory]) -> Schedu
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _ProfileReader:
+class _ProfileReader(Struct, frozen=True):
     """Reads the profile at the path `where` of the file."""
 
     where: str

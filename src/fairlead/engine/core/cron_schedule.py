@@ -9,12 +9,12 @@ upstream: github.com/robfig/cron v3 (ParseStandard), pkg/controller/cronjob/util
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
+from msgspec import Struct
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_duration
 from fairlead.engine.core.instant import DurationNs, Instant, floor_second, seconds
@@ -36,8 +36,7 @@ class ScheduleError(ValueError):
     """A schedule cannot be parsed; the error text gives the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """A schedule: the cron `fields` in the time zone `zone`, or an interval.
 
     If `period` is not 0, the schedule fires every `period` ns, and `fields` do not count.

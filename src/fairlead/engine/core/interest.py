@@ -12,8 +12,9 @@ controllers stays the same, and so do all commands.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -28,8 +29,7 @@ Classes = tuple[type, ...]
 Topic = tuple[type, type]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interest:
+class Interest(Struct, frozen=True, kw_only=True):
     """The classes of the objects and commands that a controller needs (None: all classes).
 
     Every controller receives all other stimuli, such as ObjectsLoaded. If `keeps_deadline` is set,

@@ -6,9 +6,11 @@ The codes are upstream's, because each code determines what the queue and preemp
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 
 class Code(StrEnum):
@@ -35,8 +37,7 @@ REJECTING: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Struct, frozen=True):
     """The outcome of a plugin call: a code, the reasons, and the name of the plugin.
 
     The runtime sets `plugin`; users read the reasons.

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A node on which the pod would fit if `victims` were removed.
 
     `victims` are never empty. They are sorted by descending importance; in 1.19, victims whose
@@ -40,8 +40,7 @@ class Candidate:
         return min(victim.start for victim in self.victims if victim.priority == highest)
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateRule:
+class CandidateRule(Struct, frozen=True):
     """One of the ordered rules; each keeps only the candidates with the lowest `cost`.
 
     `name` is shown to users if this rule decides. A cost is an integer of at most 64 bits and

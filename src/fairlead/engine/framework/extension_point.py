@@ -7,8 +7,9 @@ upstream's metrics.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
+
+from msgspec import Struct
 
 from fairlead.engine.framework import cluster_event, interface
 from fairlead.engine.framework.interface import Plugin
@@ -18,8 +19,7 @@ Ask = Callable[..., Any]
 Kind = TypeVar("Kind", bound=Plugin)
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(Struct, frozen=True):
     """The method `name` of `protocol`, which is called at the extension point `point`.
 
     A class is a plugin if it has at least one method with `enters` set; other methods only refine

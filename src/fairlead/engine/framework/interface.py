@@ -18,7 +18,6 @@ whole tables.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
@@ -89,8 +88,7 @@ class Verdicts(Struct, frozen=True):
     statuses: Sequence[Status]
 
 
-@dataclass(frozen=True, slots=True)
-class PreFilterResult:
+class PreFilterResult(Struct, frozen=True):
     """A PreFilter result that limits the nodes to `node_names` (sorted; None: no limit)."""
 
     node_names: tuple[str, ...] | None = None
@@ -196,8 +194,7 @@ class Shortlist(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class PostFilterResult:
+class PostFilterResult(Struct, frozen=True):
     """The result of a PostFilter.
 
     - `status`: SUCCESS if the PostFilter makes room for the pod
@@ -320,8 +317,7 @@ class PermitPlugin(Plugin, Protocol):
 PreparationCommand = CreateObject | DeleteObject | PatchObject | PatchStatus | RecordEvent
 
 
-@dataclass(frozen=True, slots=True)
-class Preparation:
+class Preparation(Struct, frozen=True):
     """A PreBind result: commands to perform before the pod can be bound.
 
     All `commands` are sent immediately, and each must succeed, except events. Then the plugin's

@@ -8,10 +8,10 @@ once, because looking up a plugin's methods costs more than calling them.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from msgspec import Struct
 
 from fairlead.engine.core.status import SUCCESS, Code, Status, error
 from fairlead.engine.framework.cycle_state import CycleState
@@ -86,8 +86,7 @@ def locality_of(plugin: object) -> Locality:
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FilterPoint:
+class FilterPoint(Struct, frozen=True, eq=False):
     """The Filter of one plugin, callable for one node (`one`) and over columns (`many`).
 
     Exceptions of the plugin are not caught, with one exception: a `many` that is derived from `one`
@@ -102,8 +101,7 @@ class FilterPoint:
     shapes: FilterShapes | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ScorePoint:
+class ScorePoint(Struct, frozen=True, eq=False):
     """The Score of one plugin, callable for one node (`one`) and over columns (`many`).
 
     `normalize` scales raw scores to 0..100.

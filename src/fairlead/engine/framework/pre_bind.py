@@ -13,8 +13,9 @@ upstream: framework/runtime/framework.go: RunPreBindPlugins
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from fairlead.engine.core.command import RecordEvent
 from fairlead.engine.core.instant import Instant
@@ -27,8 +28,7 @@ from fairlead.engine.framework.runtime import attempt
 from fairlead.engine.state.pod_info import PodInfo
 
 
-@dataclass(frozen=True, slots=True)
-class PodPreparation:
+class PodPreparation(Struct, frozen=True):
     """A placed pod with the preparation that `plugin` requires."""
 
     pod: PodInfo
@@ -38,8 +38,7 @@ class PodPreparation:
     preparation: Preparation
 
 
-@dataclass(slots=True, eq=False)
-class _Work:
+class _Work(Struct, eq=False):
     """A plugin's preparation of a pod in progress.
 
     `unanswered` is the number of commands without an outcome. `since` is the time at which the last
@@ -51,8 +50,7 @@ class _Work:
     since: Instant = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PreparationResult:
+class PreparationResult(Struct, frozen=True):
     """The result of a pod's preparation; `refusal` is None if the pod may be bound."""
 
     pod: PodInfo

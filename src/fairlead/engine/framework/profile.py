@@ -14,8 +14,9 @@ upstream: framework/runtime/framework.go: updatePluginList, expandMultiPointPlug
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
@@ -46,8 +47,7 @@ DEFAULT_PLUGINS: Final[tuple[tuple[str, int], ...]] = (
 ALL: Final = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """The plugins and settings for the pods of one schedulerName.
 
     `plugins` are (name, score weight) pairs in order, and `args` is pluginConfig by plugin name.
@@ -79,8 +79,7 @@ class PointError(ValueError):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class PointPlugins:
+class PointPlugins(Struct, frozen=True):
     """The plugins that a profile enables and disables at one extension point.
 
     `enabled` are (name, score weight) pairs in order; `disabled` are names, or contain ALL.

@@ -8,7 +8,7 @@ upstream: pkg/scheduler/framework/runtime/waiting_pods_map.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from fairlead.api.timestamp import format_duration
 from fairlead.engine.core.instant import DurationNs, Instant
@@ -16,8 +16,7 @@ from fairlead.engine.core.status import Status, unschedulable
 from fairlead.engine.state.pod_info import PodInfo
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """A Permit result: hold the pod until this plugin allows it.
 
     The pod is rejected after `timeout` (ns), which is limited to 15 minutes.
@@ -26,8 +25,7 @@ class Wait:
     timeout: DurationNs
 
 
-@dataclass(slots=True)
-class WaitingPod:
+class WaitingPod(Struct):
     """A pod that Permit holds.
 
     `pending` maps each plugin that has not allowed the pod yet to its timeout. `since` is the start

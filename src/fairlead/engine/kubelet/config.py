@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
 from fairlead.engine.core.instant import DurationNs, seconds
@@ -15,22 +16,19 @@ START_DELAY_DEFAULT: Final = seconds(1)
 LEASE_PERIOD_DEFAULT: Final = seconds(10)
 
 
-@dataclass(frozen=True, slots=True)
-class StopAfter:
+class StopAfter(Struct, frozen=True):
     """Pods stop `duration` ns after their termination begins."""
 
     duration: DurationNs
 
 
-@dataclass(frozen=True, slots=True)
-class StopAfterShare:
+class StopAfterShare(Struct, frozen=True):
     """Pods stop after `share` (0 to 1) of their grace period."""
 
     share: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubeletConfig:
+class KubeletConfig(Struct, frozen=True, kw_only=True):
     """Settings of all simulated kubelets. Durations are in ns.
 
     `start_delay` is the time from the binding until the pod is Running, `ready_delay` the time from

@@ -13,9 +13,11 @@ pkg/kubelet/eviction/defaults_linux.go, pkg/kubelet/apis/config/v1beta1/defaults
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.kubelet_behaviour import Report
 from fairlead.api.quantity import QuantityError, whole_value
@@ -55,8 +57,7 @@ REPORT_OF: Final[Mapping[Signal, Report]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(Struct, frozen=True):
     """A threshold that is crossed while too little of a resource is available.
 
     The limit is `amount` (whole units), or `share` of the node's capacity if that is not None.
@@ -76,8 +77,7 @@ class Threshold:
         return self.amount if self.share is None else int(capacity * self.share)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvictionConfig:
+class EvictionConfig(Struct, frozen=True, kw_only=True):
     """The kubelet's eviction thresholds and their delays.
 
     `pressure_transition` is the time in ns for which a pressure is still reported after it was last

@@ -22,9 +22,10 @@ staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Final
 from zlib import crc32
+
+from msgspec import Struct, field
 
 from fairlead.api.kubelet_behaviour import KUBELET, RUNNING, KubeletBehaviour, Mode, Report
 from fairlead.api.lease import NODE_LEASES, RENEWED_EVERY, Renewals, renewals_of
@@ -47,16 +48,14 @@ REPORTING: Final = (Mode.RUNNING, Mode.SLOW)
 LEASE_DURATION_S: Final = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Resumption:
+class Resumption(Struct, frozen=True):
     """A kubelet resumed. `was_down` is False if the kubelet had paused while its machine ran."""
 
     node: str
     was_down: bool
 
 
-@dataclass(slots=True)
-class Heartbeats:
+class Heartbeats(Struct):
     """The heartbeats of all nodes, which renew their leases every `period` ns.
 
     `promises_renewals` and `renews_leases` are the fields of KubeletConfig. `resumed` lists

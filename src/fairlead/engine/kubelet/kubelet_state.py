@@ -6,8 +6,9 @@ event.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.kubelet_behaviour import (
     KUBELET,
@@ -25,8 +26,7 @@ from fairlead.engine.kubelet.node_condition import Conditions, node_ref, with_re
 REPORTING_CONTROLLER: Final = "kubelet"
 
 
-@dataclass(eq=False, slots=True)
-class KubeletState:
+class KubeletState(Struct, eq=False):
     """The heartbeat state of one node.
 
     `annotation` is the last value of the node's annotation, `base` the conditions without any

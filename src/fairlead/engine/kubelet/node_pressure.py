@@ -21,9 +21,10 @@ pkg/kubelet/types/pod_update.go:IsCriticalPod
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
 from typing import Final
 from zlib import crc32
+
+from msgspec import Struct, field
 
 from fairlead.api.kubelet_behaviour import Report
 from fairlead.api.objects import Node, Pod
@@ -55,8 +56,7 @@ Measure = Callable[[str, tuple[Report, ...], Instant], list[Command]]
 SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
 
 
-@dataclass(eq=False, slots=True)
-class _Site:
+class _Site(Struct, eq=False):
     """A node with the pods that use its resources, and the state of its eviction manager.
 
     `since` is the time at which each threshold was first crossed, `seen` the time at which each
@@ -337,8 +337,7 @@ def _written(amount: int) -> str:
     return canonical(parse_quantity(amount), Format.BINARY_SI)
 
 
-@dataclass(frozen=True, slots=True)
-class Shortage:
+class Shortage(Struct, frozen=True):
     """A crossed threshold: `available` is the available amount, `threshold` the limit.
 
     Both are in whole units. Until the `reclaim` amount has been reclaimed, `available` may be above

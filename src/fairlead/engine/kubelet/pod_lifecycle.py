@@ -15,9 +15,10 @@ state. Containers are never restarted: a pod with a known run duration ends afte
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.facts import default_of
 from fairlead.api.objects import Pod
@@ -51,8 +52,7 @@ class Act(StrEnum):
     REMOVE = "remove"
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Struct, frozen=True):
     """An act and its time. `why` is the reason for an END: "completed" or "deadline"."""
 
     act: Act

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import Replicas, condition, is_static, is_terminal, is_terminating
@@ -47,8 +48,7 @@ RETRY_AFTER: Final = seconds(1)
 WHY_REMOVED: Final = "terminated"
 
 
-@dataclass(slots=True)
-class _PodWorker:
+class _PodWorker(Struct):
     """The worker of a bound pod.
 
     `pending` is the next act, `sent` the act whose effect is not observed yet. `bound_at`,
@@ -67,14 +67,12 @@ class _PodWorker:
     sent: Due | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Timer:
+class _Timer(Struct, frozen=True):
     worker: _PodWorker
     due: Due
 
 
-@dataclass(slots=True)
-class PodWorkers:
+class PodWorkers(Struct):
     """The workers of all bound pods. `is_reporting` returns whether the kubelet of a node works."""
 
     config: KubeletConfig

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.nodelifecycle.profile import V1_36, VersionProfile
@@ -27,8 +28,7 @@ class DefectPolicy(StrEnum):
     UPSTREAM = "upstream"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeLifecycleConfig:
+class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     """Options named after kube-controller-manager's flags, with upstream's defaults.
 
     If `node_monitor_grace_period` is None, the default of the profile applies. If

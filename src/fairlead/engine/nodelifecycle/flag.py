@@ -10,8 +10,9 @@ upstream: cmd/kube-controller-manager/app/options/nodelifecyclecontroller.go, po
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.timestamp import parse_duration
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
@@ -32,8 +33,7 @@ class FlagError(ValueError):
         self.problem = problem
 
 
-@dataclass(frozen=True, slots=True)
-class _Flag:
+class _Flag(Struct, frozen=True):
     """The configuration field that a flag sets, and the parser of its value.
 
     `parse` raises ValueError for an invalid value. If `is_old` is set, the flag is rejected unless

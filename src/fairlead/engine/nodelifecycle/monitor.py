@@ -15,8 +15,10 @@ handleDisruption
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.objects import Node
 from fairlead.engine.core.command import Command, ObjectRef, RecordEvent
@@ -52,8 +54,7 @@ from fairlead.engine.nodelifecycle.zones.zone_states import (
 )
 
 
-@dataclass(slots=True)
-class SharedState:
+class SharedState(Struct):
     """The state that the monitor shares with the controller."""
 
     passes: Period

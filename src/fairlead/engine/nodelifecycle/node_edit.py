@@ -16,8 +16,9 @@ doNoScheduleTaintingPass
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Node, NodeCondition, Taint
 from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE
@@ -80,8 +81,7 @@ def _present_keys(node: Node) -> list[str]:
     return [t.key for t in node.spec.taints if t.effect == NO_SCHEDULE and t.key in KEYS]
 
 
-@dataclass(frozen=True, slots=True)
-class TaintNoExecute:
+class TaintNoExecute(Struct, frozen=True):
     """Adds the NoExecute taint `key`, or updates the time of an existing taint.
 
     `is_rate_limited` is set if the edit used a token of the zone's rate limiter.
@@ -95,8 +95,7 @@ class TaintNoExecute:
         return _write_taints(node, with_taints(node.spec.taints, (self.key,), NO_EXECUTE, now))
 
 
-@dataclass(frozen=True, slots=True)
-class UntaintNoExecute:
+class UntaintNoExecute(Struct, frozen=True):
     """Removes the NoExecute taint `key`."""
 
     key: str
@@ -106,8 +105,7 @@ class UntaintNoExecute:
         return _write_taints(node, without_taints(node.spec.taints, (self.key,), NO_EXECUTE))
 
 
-@dataclass(frozen=True, slots=True)
-class AddNoSchedule:
+class AddNoSchedule(Struct, frozen=True):
     """Adds the required NoSchedule taints that the node lacks (`missing_keys`)."""
 
     def command(self, node: Node, now: Instant) -> Command | None:
@@ -116,8 +114,7 @@ class AddNoSchedule:
         return _write_taints(node, with_taints(node.spec.taints, keys, NO_SCHEDULE, now))
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveNoSchedule:
+class RemoveNoSchedule(Struct, frozen=True):
     """Removes the NoSchedule taints that are no longer required (`stale_keys`)."""
 
     def command(self, node: Node, now: Instant) -> Command | None:
@@ -125,8 +122,7 @@ class RemoveNoSchedule:
         return _write_taints(node, without_taints(node.spec.taints, stale_keys(node), NO_SCHEDULE))
 
 
-@dataclass(frozen=True, slots=True)
-class CopyLabels:
+class CopyLabels(Struct, frozen=True):
     """Copies the values of labels that exist under two names.
 
     `copies` contains pairs (source, copy) of label names.
@@ -140,8 +136,7 @@ class CopyLabels:
         return PatchObject(node_ref(node), {"metadata": {"labels": labels}}) if labels else None
 
 
-@dataclass(frozen=True, slots=True)
-class MarkUnknown:
+class MarkUnknown(Struct, frozen=True):
     """Sets `conditions` to Unknown, unless Ready has changed since the decision.
 
     `ready` is the Ready condition at the time of the decision (None: missing). `health` replaces

@@ -13,8 +13,9 @@ the failure.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.engine.core.command import Command, PatchObject, PatchStatus
 from fairlead.engine.core.instant import Instant
@@ -31,8 +32,7 @@ from fairlead.engine.nodelifecycle.node_edit import (
 LEVEL: Final = (AddNoSchedule, RemoveNoSchedule, CopyLabels)
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(Struct, frozen=True):
     """The outcome of an edit. `failure` is None on success; `is_over` is False if it is retried."""
 
     node: str
@@ -41,8 +41,7 @@ class Settled:
     is_over: bool = True
 
 
-@dataclass(slots=True)
-class _PendingEdits:
+class _PendingEdits(Struct):
     """The pending edits of one node.
 
     `sent` is the command of the first edit while it is in flight. `refused_version` is the

@@ -6,13 +6,12 @@ could change something is computed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from fairlead.engine.core.instant import DurationNs, Instant
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(Struct, frozen=True):
     """The times `first`, `first + period`, `first + 2 * period`, and so on."""
 
     first: Instant

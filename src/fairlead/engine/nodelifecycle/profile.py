@@ -7,8 +7,10 @@ describe. Code reads the profile's fields; it never compares version numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.well_known_label import ARCH, BETA_REGION, BETA_ZONE, OS, REGION, ZONE
 from fairlead.engine.core.instant import DurationNs, seconds
@@ -17,8 +19,7 @@ BETA_OS: Final = "beta.kubernetes.io/os"
 BETA_ARCH: Final = "beta.kubernetes.io/arch"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VersionProfile:
+class VersionProfile(Struct, frozen=True, kw_only=True):
     """The behavior of one upstream version.
 
     The description of a boolean field applies if the field is True. `has_pod_eviction`: the older

@@ -7,11 +7,11 @@ upstream: plugins/volumezone/volume_zone.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from fairlead.api.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
 from fairlead.api.pods.volumes import named_claims
@@ -47,8 +47,7 @@ _KEYS: Final = (BETA_ZONE, BETA_REGION, ZONE, REGION)
 _PRESENT_KEY: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeTopology:
+class VolumeTopology(Struct, frozen=True):
     """A zone or region label of a volume: the node's label `key` must have one of `values`."""
 
     key: str

@@ -14,11 +14,11 @@ upstream: pkg/scheduler/schedule_one.go: assumeAndReserve, prepareForBindingCycl
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.extender import BindingResult
 from fairlead.engine.core.command import Bind, CallExtender, Command, PatchStatus, RecordEvent
@@ -64,8 +64,7 @@ class PodBinding(Struct, frozen=True):
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
-class BindingRefused:
+class BindingRefused(Struct, frozen=True):
     """The result of a failed binding; what `BindingCycles.begin` did has been reverted.
 
     `in_cycle` is True if a Reserve plugin refused, or a Permit plugin refused without waiting.

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
 from functools import partial
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.engine.core.tie_break import TieBreak
@@ -47,8 +48,7 @@ class ProfileError(ValueError):
     """Raised if a profile is invalid; the message names the plugin and the reason."""
 
 
-@dataclass(slots=True)
-class PluginHandle:
+class PluginHandle(Struct):
     """The data that plugins may read: the cluster, nominations and waiting pods.
 
     Failures of plugins are reported to `reporter`. `framework` is None until all plugins are built.
@@ -66,8 +66,7 @@ class PluginHandle:
         return self.framework.trial(state, pod)
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """The framework, caches and settings with which one profile schedules its pods.
 
     If `names_preemption` is set, failure messages include the reasons of PostFilter plugins.
@@ -86,8 +85,7 @@ class Served:
     failures: RepeatedFailures | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(Struct, frozen=True):
     """The settings that all profiles of a scheduler share."""
 
     extenders: tuple[Extender, ...] = ()
@@ -142,8 +140,7 @@ def serve(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _PluginBuilder:
+class _PluginBuilder(Struct, frozen=True):
     """Builds the plugins of one profile."""
 
     profile: Profile

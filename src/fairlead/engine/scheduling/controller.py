@@ -11,7 +11,7 @@ failed cycle's status patch (as in schedule_one.go: handleSchedulingFailure).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
@@ -77,8 +77,7 @@ class _Cycle(Struct):
     group: tuple[PodGroupMember, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _PreemptingCycle:
+class _PreemptingCycle(Struct, frozen=True):
     """A failed cycle that waits until its preemption is done."""
 
     cycle: _Cycle

@@ -7,7 +7,9 @@ cycle, without a limit on the number of nodes. It changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.engine.core.command import CallExtender
 from fairlead.engine.core.status import Code, Status, unschedulable
@@ -30,8 +32,7 @@ Ask = Callable[[CallExtender], Answer]
 LEFT_OUT = unschedulable("left out without a reason").by(REJECTOR)
 
 
-@dataclass(slots=True)
-class PreemptionEvaluation:
+class PreemptionEvaluation(Struct):
     """The result of a preemption attempt for the pod.
 
     `nominated` are the best candidate nodes, which the rules rate as equal.
@@ -46,8 +47,7 @@ class PreemptionEvaluation:
     post_filter_error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RoomEvaluation:
+class RoomEvaluation(Struct, frozen=True):
     """The room that the PostFilter plugin `by` would make on `node`.
 
     `victims` maps each pod to evict to its priority.
@@ -58,8 +58,7 @@ class RoomEvaluation:
     victims: dict[str, int]
 
 
-@dataclass(slots=True)
-class Evaluation:
+class Evaluation(Struct):
     """All verdicts on one pod in one cluster.
 
     `verdicts` has an entry per node, which is None if the pod fits the node. `score_error` is set
@@ -88,8 +87,7 @@ class Evaluation:
     room: RoomEvaluation | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _ExtenderAccess:
+class _ExtenderAccess(Struct, frozen=True):
     """The extenders to call for the pod, and the function that calls them."""
 
     asked: Sequence[ExtenderCalls] = ()

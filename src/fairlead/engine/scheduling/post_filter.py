@@ -6,8 +6,10 @@ upstream: framework/runtime/framework.go: RunPostFilterPlugins
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.engine.core.status import SUCCESS, Code, Status, unschedulable
 from fairlead.engine.framework.diagnosis import Diagnosis
@@ -20,8 +22,7 @@ from fairlead.engine.scheduling.extender.preempt import narrow_candidates
 from fairlead.engine.state.pod_info import PodInfo
 
 
-@dataclass(frozen=True, slots=True)
-class PostFilterOutcome:
+class PostFilterOutcome(Struct, frozen=True):
     """The combined result of the PostFilter plugins.
 
     `result` is the result of the plugin that succeeded or failed, else of the last plugin that set

@@ -9,10 +9,10 @@ framework/runtime/framework.go: RunScorePlugins
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
 
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.feasibility import Feasibility
@@ -25,8 +25,7 @@ from fairlead.engine.state.pod_info import PodInfo
 Positions: TypeAlias = "Rows | array[int]"
 
 
-@dataclass(slots=True)
-class Prioritization:
+class Prioritization(Struct):
     """The total scores of the feasible nodes at plan `positions`.
 
     `by_plugin` holds normalised scores by plugin name. It is complete only in the result of

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.framework.candidate import CandidateRule

@@ -7,8 +7,9 @@ describe it. Code reads the fields of `SchedulerVersion` and never compares vers
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.status import Status
@@ -30,8 +31,7 @@ NewQueue = Callable[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulerVersion:
+class SchedulerVersion(Struct, frozen=True, kw_only=True):
     """The behaviour of kube-scheduler in one Kubernetes version.
 
     - `plugins` and `args`: the default profile

@@ -8,11 +8,11 @@ row, the result of its value's id is then looked up. The same ids identify topol
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 ABSENT: Final = -1
 Ids = npt.NDArray[np.int64]
@@ -56,8 +56,7 @@ class LabelColumn:
         self.ids = ids
 
 
-@dataclass(frozen=True, slots=True)
-class Domains:
+class Domains(Struct, frozen=True):
     """The topology domain of each row.
 
     `ids[row]` is the row's domain, less than `size`; -1 (ABSENT) if the row is in no domain.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.core.instant import DurationNs, seconds
 
@@ -14,8 +15,7 @@ PROVISION_DELAY_DEFAULT: Final = seconds(1)
 VOLUME_RETRY_DEFAULT: Final = seconds(1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkloadsConfig:
+class WorkloadsConfig(Struct, frozen=True, kw_only=True):
     """Settings of the workload controllers.
 
     `retry_initial` and `retry_max` (ns) bound the exponential backoff after a refused write. If
@@ -37,8 +37,7 @@ class WorkloadsConfig:
         return min(self.retry_initial << doublings, self.retry_max)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VolumesConfig:
+class VolumesConfig(Struct, frozen=True, kw_only=True):
     """Delays (ns) for binding a claim, provisioning a volume, and retrying.
 
     If `provisions` is False, external provisioners create the volumes of claims.

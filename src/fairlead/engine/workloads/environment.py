@@ -17,7 +17,8 @@ counts their pods.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.engine.workloads.deployment.output import (
     NoRolloutOutput,
@@ -43,8 +44,7 @@ from fairlead.engine.workloads.pod_control.unknown_owner import no_rule, rule_fo
 from fairlead.engine.workloads.status_writer import StatusWriter
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerEnvironment:
+class ControllerEnvironment(Struct, frozen=True, kw_only=True):
     """The variants of components that the controllers of one world use.
 
     If `follows_all_pods` is set, every change of a pod may change its owner's status, even if no

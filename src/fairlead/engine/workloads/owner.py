@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
+
+from msgspec import Struct
 
 from fairlead.api.objects import (
     ApiObject,
@@ -64,8 +65,7 @@ def unusable_template_events(owner: Owner) -> list[Command]:
     return [failed_create(ref, "spec.template describes no pod")]
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerRules:
+class OwnerRules(Struct, frozen=True):
     """Creates the rule of each owner.
 
     If `tracks_jobs` is set, pods of Jobs get the tracking finalizer. If `heeds_max_unavailable` is

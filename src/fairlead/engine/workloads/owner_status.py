@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import msgspec
+from msgspec import Struct, field
 
 from fairlead.api.codec import as_json
 from fairlead.api.json import Json
@@ -53,8 +53,7 @@ class OwnerOutput(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class NoOwnerStatus:
+class NoOwnerStatus(Struct, frozen=True):
     """Writes nothing, because no client reads it."""
 
     pod_sets: PodSets
@@ -72,8 +71,7 @@ class NoOwnerStatus:
         return []
 
 
-@dataclass(slots=True)
-class OwnerStatus:
+class OwnerStatus(Struct):
     """Writes the status of owners; keeps the newest version of each, by key."""
 
     pod_sets: PodSets

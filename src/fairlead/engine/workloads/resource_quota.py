@@ -10,8 +10,9 @@ upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResource
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import ClassVar, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import ApiObject, Unstructured
 from fairlead.api.pods.facts import Replicas
@@ -34,8 +35,7 @@ RETRY_AFTER: Final[DurationNs] = seconds(1)
 _KIND: Final = "ResourceQuota"
 
 
-@dataclass(slots=True)
-class ResourceQuotas:
+class ResourceQuotas(Struct):
     """The quota controller. It ignores changes in namespaces without quotas."""
 
     issuer: ClassVar[Issuer] = controller_account("resourcequota-controller")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.engine.core.command import Command, ObjectRef, PatchStatus
@@ -21,8 +22,7 @@ def status_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
     return patch
 
 
-@dataclass(slots=True)
-class StatusWriter:
+class StatusWriter(Struct):
     """The status writes in flight, by object.
 
     A successful write is not repeated until the object changes: if an admission policy keeps

@@ -15,8 +15,9 @@ upstream: client-go/util/workqueue
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.engine.core.command import CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -32,8 +33,7 @@ Key = tuple[str, str]  # namespace, name
 Write = CreateObject | PatchObject | DeleteObject
 
 
-@dataclass(slots=True)
-class _InFlight:
+class _InFlight(Struct):
     """The objects (`targets`) that have a write in flight for one key.
 
     `is_stale` is set if the key became due again while the writes were in flight.
@@ -115,8 +115,7 @@ class WorkQueue:
                 self.add(key)
 
 
-@dataclass(slots=True)
-class Retries:
+class Retries(Struct):
     """Counts consecutive failures by key, and schedules retries."""
 
     config: WorkloadsConfig
@@ -146,8 +145,7 @@ class Retries:
         return list(self._due.pop_due(now))
 
 
-@dataclass(slots=True)
-class BurstLimiter:
+class BurstLimiter(Struct):
     """Counts the writes of each key at the newest instant, and limits them.
 
     Another component may revert a write immediately, for example a mutating admission policy.

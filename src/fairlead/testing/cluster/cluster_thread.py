@@ -10,12 +10,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from socket import socket
 from threading import Thread
 from typing import Final, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.apiserver.auth.certificate_authority import new_authority, new_server
 from fairlead.apiserver.http.listener import Certificate
@@ -36,8 +38,7 @@ Result = TypeVar("Result")
 __tracebackhide__ = hides_traceback
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterAccess:
+class ClusterAccess(Struct, frozen=True):
     """Address and credentials of the cluster; `authority` is the CA certificate as PEM."""
 
     url: str

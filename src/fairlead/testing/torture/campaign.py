@@ -6,8 +6,9 @@ import multiprocessing
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
 from time import perf_counter
+
+from msgspec import Struct, field
 
 from fairlead.engine.core.instant import to_seconds
 from fairlead.testing.torture.law import Law
@@ -18,8 +19,7 @@ from fairlead.testing.torture.scenario_generator import draw
 REPEAT_EVERY = 20
 
 
-@dataclass(slots=True)
-class CampaignSummary:
+class CampaignSummary(Struct):
     """The totals of a campaign; `failed` is the result of the first run that broke a law.
 
     `seconds` is real time, and `virtual_ns` is virtual time in nanoseconds. `tally` counts events

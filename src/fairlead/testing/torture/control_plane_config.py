@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
@@ -66,7 +68,7 @@ def _scheduler(
     """Return the default profile, with the unreliable plugin and the extender of `options`."""
     extenders = (CONFIGURATION,) if options.extender else ()
     if not options.plugin:
-        return replace(OBSERVED.scheduler, extenders=extenders)
+        return dataclasses.replace(OBSERVED.scheduler, extenders=extenders)
     profile = Profile()
     profile = replace(profile, plugins=((NAME, 0), *profile.plugins))
     plugin = partial(UnreliablePlugin, options.plugin, tally, is_calm)

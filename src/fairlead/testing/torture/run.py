@@ -11,11 +11,11 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
 from zlib import crc32
 
 import msgspec
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
@@ -54,8 +54,7 @@ WORKING_RESTS_MAX: Final = 200
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(Struct, frozen=True):
     """A broken law, with the evidence.
 
     `at` is the time in nanoseconds after the start. `trace` is the traceback if an exception was
@@ -68,8 +67,7 @@ class Violation:
     trace: str = ""
 
 
-@dataclass(slots=True)
-class Result:
+class Result(Struct):
     """The result of a run; `digest` differs if any command differs.
 
     `tally` counts events by name, and `checked` counts the checks of each law. `faults` are the

@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import parse_timestamp
@@ -104,8 +104,7 @@ class _Event(msgspec.Struct, rename="camel"):
     items: list[_Event] = msgspec.field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class AuditedWrite:
+class AuditedWrite(Struct, frozen=True):
     """A successful write by `user`; `where` names its line in error messages.
 
     `request` is the body of the request, a patch for the verb `patch`. `response` is the object

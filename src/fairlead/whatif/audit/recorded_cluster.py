@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.codec import decode
 from fairlead.api.facts import default_of
@@ -56,8 +57,7 @@ _SYSTEM_FIELDS: Final = (
 _Identity = tuple[str, str, str]  # namespace, name and kind
 
 
-@dataclass(slots=True)
-class RecordedCluster:
+class RecordedCluster(Struct):
     """The objects of a cluster, which `apply` changes; `source` names the log in error messages.
 
     `unknown_bindings` contains the pods that were bound although the cluster did not contain them.

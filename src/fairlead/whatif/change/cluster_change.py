@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.selector import SelectorError, parse_selector
@@ -51,8 +53,7 @@ _SELECTION: Final = frozenset("=!() ")  # a text without these is the name of a 
 _FIRST: Final = (NAMESPACE, PRIORITY_CLASS, NODE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterChange:
+class ClusterChange(Struct, frozen=True, kw_only=True):
     """The parts of a change, as the user wrote them; `namespace` "" means all namespaces.
 
     `server_side` applies objects as `kubectl apply --server-side` does; `force_conflicts` also
@@ -186,8 +187,7 @@ def _given(flag: bool) -> tuple[str, ...]:  # noqa: FBT001 - an option without a
     return ("",) if flag else ()
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeScript:
+class ChangeScript(Struct, frozen=True):
     """The steps of a change in order of time, and notes about its meaning and its assumptions.
 
     `drain` contains the result of kubectl's checks of the drained nodes.
@@ -198,8 +198,7 @@ class ChangeScript:
     drain: KubectlDrain = NO_DRAIN
 
 
-@dataclass(slots=True)
-class _Steps:
+class _Steps(Struct):
     """Collects the steps of a change; `inventory` contains the objects after these steps."""
 
     change: ClusterChange

@@ -13,8 +13,10 @@ and finished or terminating pods stay on their nodes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
@@ -43,8 +45,7 @@ _PAUSE: Final = 1_000_000
 _LABEL_SIGNS: Final = frozenset("=!()")
 
 
-@dataclass(frozen=True, slots=True)
-class DescheduledPods:
+class DescheduledPods(Struct, frozen=True):
     """The objects of a snapshot (`initial`), in which the selected pods are pending.
 
     `arrivals` are the steps that remove the scheduling gates of these pods, if they have any.

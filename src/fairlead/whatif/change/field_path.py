@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.schema.model import Schema, Type
@@ -39,8 +40,7 @@ class SetFieldError(ValueError):
         self.problem = problem
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """A value inside an object: its container, key and schema, and the merge key of list items."""
 
     holder: Any

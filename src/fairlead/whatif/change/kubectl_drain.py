@@ -13,8 +13,9 @@ upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go, drain.go:errors
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static, is_terminal
@@ -32,16 +33,14 @@ _FATAL: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class DrainFlag:
+class DrainFlag(Struct, frozen=True):
     """A flag that `kubectl drain` needs, and the pods that make it necessary."""
 
     flag: str
     pods: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedDrain:
+class RefusedDrain(Struct, frozen=True):
     """A node that `kubectl drain` refuses to drain; `causes` contains (reason, pod names)."""
 
     node: str
@@ -63,8 +62,7 @@ class RefusedDrain:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class KubectlDrain:
+class KubectlDrain(Struct, frozen=True):
     """The result of kubectl's checks of `nodes`: the flags `needed`, and the nodes `refused`."""
 
     nodes: tuple[str, ...] = ()

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.pods.facts import is_terminal

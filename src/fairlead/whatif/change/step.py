@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import DurationNs
@@ -10,8 +10,7 @@ from fairlead.whatif.change import commands as make
 from fairlead.whatif.snapshot.manifest import Manifest
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedStep:
+class ScriptedStep(Struct, frozen=True):
     """Commands to perform together, `after` nanoseconds after the steps begin.
 
     `source` and `what` name the option or scenario field in error messages.

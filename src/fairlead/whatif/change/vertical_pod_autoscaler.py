@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.objects import CrossVersionObjectReference, QuantityText, ResourceList
@@ -95,8 +95,7 @@ class _Form(msgspec.Struct):
         return by_name.get(container) or by_name.get(_ALL_CONTAINERS) or _Policy()
 
 
-@dataclass(frozen=True, slots=True)
-class RecommendedEdit:
+class RecommendedEdit(Struct, frozen=True):
     """A workload and its content with the recommended requests; `note` describes the changes.
 
     `target` is None if the VPA has no effect; `note` then contains the reason.

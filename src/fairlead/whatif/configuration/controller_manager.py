@@ -7,8 +7,9 @@ restart of kube-controller-manager, nodes and taints of the snapshot are not tre
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.engine.configuration.release import Release
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig

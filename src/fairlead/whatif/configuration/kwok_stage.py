@@ -24,13 +24,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any, Final, Literal
 from zlib import crc32
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
@@ -152,8 +153,7 @@ class _Spec(_Form, frozen=True):
 # --- stages ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class PodStage:
+class PodStage(Struct, frozen=True):
     """A stage for pods, and its role."""
 
     name: str
@@ -198,8 +198,7 @@ class PodStage:
         return self.spec.weight
 
 
-@dataclass(frozen=True, slots=True)
-class KwokStages:
+class KwokStages(Struct, frozen=True):
     """The stages for pods; `seed` determines the random delays and choices."""
 
     stages: tuple[PodStage, ...]
@@ -234,8 +233,7 @@ class KwokStages:
         return any(one.role is role for one in self.stages)
 
 
-@dataclass(frozen=True, slots=True)
-class _Delays:
+class _Delays(Struct, frozen=True):
     """Returns the delay of the Stages for a pod; `others` is used if no Stage selects the pod."""
 
     of_stages: Callable[[Pod], DurationNs | None]

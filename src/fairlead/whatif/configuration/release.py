@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.engine.configuration.error import ConfigurationError
@@ -17,8 +19,7 @@ from fairlead.engine.configuration.release import CURRENT, NEWEST, Release, rele
 from fairlead.whatif.input.error import InputError
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseChoice:
+class ReleaseChoice(Struct, frozen=True):
     """A version ("" for none) and feature gates (text or parsed) from one file or option.
 
     `source` is the file ("" for the command line); `of_version` and `of_gates` are the names of the
@@ -44,8 +45,7 @@ class ReleaseChoice:
 NO_CHOICE: Final = ReleaseChoice()
 
 
-@dataclass(frozen=True, slots=True)
-class Releases:
+class Releases(Struct, frozen=True):
     """The versions to follow: `nodes` for node controllers and kubelets, `general` for all else."""
 
     general: Release = field(default_factory=lambda: CURRENT)

@@ -8,8 +8,9 @@ scheduler reads this ConfigMap. It is therefore used only with `--config configm
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.apiserver.kind import CONFIG_MAP
 from fairlead.whatif.configuration.scheduler_config import KIND
@@ -20,8 +21,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 PREFIXES: Final = ("configmap/", "configmaps/", "cm/")
 
 
-@dataclass(frozen=True, slots=True)
-class StoredConfiguration:
+class StoredConfiguration(Struct, frozen=True):
     """A KubeSchedulerConfiguration in a ConfigMap; `name` is NAMESPACE/NAME of the ConfigMap.
 
     `key` is the key in the data of the ConfigMap.

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.framework.extension_point import METHODS
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
@@ -31,8 +32,7 @@ _WEIGHT: Final = re.compile(r"(?P<source>.*)=(?P<weight>[^=:/]*)")
 _TAKEN: Final = frozenset(IN_TREE) | frozenset(name for name, _ in DEFAULT_PLUGINS)
 
 
-@dataclass(frozen=True, slots=True)
-class UserPlugin:
+class UserPlugin(Struct, frozen=True):
     """A plugin class of a user, with its factory; `weight` multiplies its scores."""
 
     name: str

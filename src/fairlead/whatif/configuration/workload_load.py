@@ -19,11 +19,12 @@ same form.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from math import cos, pi
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import (
@@ -151,8 +152,7 @@ def _as_file(document: Document) -> Document:
     return document
 
 
-@dataclass(slots=True)
-class _Collection:
+class _Collection(Struct):
     """Collects loads; a resource of a workload may be stated only once."""
 
     inventory: Inventory
@@ -185,8 +185,7 @@ class _Collection:
 # --- shapes --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
+class _Shape(Struct, frozen=True):
     """Reads the load curve of one resource; errors name `source` and the field."""
 
     source: str
@@ -269,8 +268,7 @@ def _held(points: Points) -> Iterator[tuple[DurationNs, int]]:
 Curves = dict[tuple[str, str], tuple[int, Points]]  # {(workload, resource): (first line, points)}
 
 
-@dataclass(slots=True)
-class _Table:
+class _Table(Struct):
     """Reads the CSV file `path`; errors name the line and the column."""
 
     path: str

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminating, pod_priority
@@ -30,8 +31,7 @@ DEFAULT_PROTECTIONS: Final = (
 EXTRA_PROTECTIONS: Final = ("PodsWithPVC", "PodsWithoutPDB", "PodsWithResourceClaims")
 
 
-@dataclass(frozen=True, slots=True)
-class Eviction:
+class Eviction(Struct, frozen=True):
     """A pod that a strategy evicts; `refused_by` is the budget that forbids it, "" if none does."""
 
     pod: Pod
@@ -39,8 +39,7 @@ class Eviction:
     refused_by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class EvictorRules:
+class EvictorRules(Struct, frozen=True):
     """The rules of DefaultEvictor, made from its arguments.
 
     `protections` contains upstream's names of pod protections. Pods with the priority `threshold`
@@ -55,8 +54,7 @@ class EvictorRules:
     owned: Mapping[str, int]
 
 
-@dataclass(slots=True)
-class RunLimits:
+class RunLimits(Struct):
     """The policy's limits for one run, and the number of evictions by node and by namespace."""
 
     policy: DeschedulerPolicy

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.codec import DecodeError, decode
 from fairlead.api.objects import ApiObject, LabelSelector, Node, Pod
@@ -97,8 +98,7 @@ _SPREAD_KINDS: Final = ("DoNotSchedule", "ScheduleAnyway")
 _NODES_MIN: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class DescheduleResult:
+class DescheduleResult(Struct, frozen=True):
     """The evictions in order, including those that a budget refused.
 
     `nodes` is the number of nodes that the policy considers. `reasons` contains sentences that

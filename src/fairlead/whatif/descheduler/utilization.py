@@ -11,8 +11,9 @@ upstream: nodeutilization/nodeutilization.go, lownodeutilization.go, highnodeuti
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Node, Pod
 from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
@@ -28,8 +29,7 @@ _BLOCKING: Final = (NO_SCHEDULE, NO_EXECUTE)
 _WHOLE: Final = 100.0
 
 
-@dataclass(slots=True)
-class _Usage:
+class _Usage(Struct):
     """A node with its usage, and the amounts at its lower and upper threshold, by resource."""
 
     node: Node
@@ -166,8 +166,7 @@ def _room(targets: Sequence[_Usage], names: Sequence[str]) -> dict[str, int]:
     return {name: sum(one.upper[name] - one.used[name] for one in targets) for name in names}
 
 
-@dataclass(frozen=True, slots=True)
-class _Targets:
+class _Targets(Struct, frozen=True):
     """The nodes that should receive evicted pods, with the `room` that is left on them.
 
     Evictions from a node continue while `goes_on` returns True for the node.

@@ -6,8 +6,10 @@ of the batch scheduler, its group is explained; a pod without a group is its own
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
@@ -35,8 +37,7 @@ from fairlead.worlds.seeded_ids import SeededIds
 GROUP_KINDS: Final = ("podgroup", "podgroups", "pg")
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainedGroup:
+class ExplainedGroup(Struct, frozen=True):
     """The explanation of a group at the instant `at`."""
 
     found: GroupExplanation

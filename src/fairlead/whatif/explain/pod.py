@@ -6,10 +6,11 @@ A pod that already has a node is evaluated as if it were pending.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject, Pod
@@ -53,8 +54,7 @@ SOURCE: Final = "explain"
 REMEDIES_MAX: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """The evaluation of a pod; `node` is its current node, "" for a pending pod.
 
     `remedies` contains small changes that would make an infeasible node feasible, keyed by node.

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.text.yaml_listing import split_listing
 from fairlead.whatif.input.archive import PACKED_SUFFIXES, TEXT_SUFFIXES, unpacked
@@ -34,8 +35,7 @@ STDIN: Final = "stdin"
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One value of one file; `source` is the file as the user named it.
 
     If `listing` is set, the items of the value are not decoded: `value` contains the rest of the

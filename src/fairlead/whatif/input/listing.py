@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from codecs import getincrementaldecoder
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from mmap import mmap
 from typing import Any, Final, Protocol
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.whatif.input.pod_columns import KIND as SNAPSHOT
@@ -32,8 +32,7 @@ class ItemTexts(Protocol):
     def __iter__(self) -> Iterator[ItemText]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """A List or Snapshot: its `head` without items, and the items as texts, in order."""
 
     head: Json

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.whatif.outcome.run_outcome import BudgetHistory, PdbBreach, RunOutcome
 
@@ -18,8 +20,7 @@ class BudgetResult(StrEnum):
     BREACHED = "breached"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetOutcome:
+class BudgetOutcome(Struct, frozen=True, kw_only=True):
     """The effect of a change on one budget.
 
     The counts are numbers of covered pods. `displaced` pods were preempted, evicted or deleted with

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.core.reporter import QueueStood
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from fairlead.engine.batch.explanation.explanation import GroupExplanation
 
 
-@dataclass(frozen=True, slots=True)
-class GangWaits:
+class GangWaits(Struct, frozen=True):
     """The times that the gangs of one queue waited until enough of their members ran.
 
     `waits` contains the waits of the gangs that started, ascending; the other gangs still wait at
@@ -31,8 +31,7 @@ class GangWaits:
         return percentile_of_all(self.waits, self.gangs, percent)
 
 
-@dataclass(frozen=True, slots=True)
-class GangTally:
+class GangTally(Struct, frozen=True):
     """Counts over the gangs of a run.
 
     A gang only does useful work while at least `minMember` of its members run together:
@@ -54,8 +53,7 @@ class GangTally:
     waits: tuple[GangWaits, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class JobsOutcome:
+class JobsOutcome(Struct, frozen=True):
     """Queues over time, and the groups that wait at the end.
 
     `queues` and `waiting` describe the end of the run; `samples` is ordered by time.

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.apiserver.admission.plugins.default_toleration_seconds import (
     TOLERATION_SECONDS_DEFAULT,
@@ -62,8 +63,7 @@ def misconceptions(
             yield found
 
 
-@dataclass(frozen=True, slots=True)
-class _Evidence:
+class _Evidence(Struct, frozen=True):
     """The facts of a run that started at `start`; there is one method for each belief."""
 
     outage: OutageOutcome

@@ -11,9 +11,10 @@ soon as its node is out of service.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.nodelifecycle.zones.zone_state import KEY_SEPARATOR
@@ -76,8 +77,7 @@ _CAUSES_IN_WORDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSample:
+class NodeSample(Struct, frozen=True):
     """The number of nodes of `zone` in each state, from `at` on."""
 
     at: Instant
@@ -85,8 +85,7 @@ class NodeSample:
     counts: Mapping[NodeState, int]
 
 
-@dataclass(frozen=True, slots=True)
-class AffectedPodSample:
+class AffectedPodSample(Struct, frozen=True):
     """Affected pods by state, from `at` on; `evicted` is the number of them evicted so far."""
 
     at: Instant
@@ -96,8 +95,7 @@ class AffectedPodSample:
     evicted: int
 
 
-@dataclass(frozen=True, slots=True)
-class ZoneChange:
+class ZoneChange(Struct, frozen=True):
     """The state, size and eviction rate (nodes per second) of a zone, from `at` on."""
 
     at: Instant
@@ -108,8 +106,7 @@ class ZoneChange:
     rate: float
 
 
-@dataclass(frozen=True, slots=True)
-class RateLimitedTaint:
+class RateLimitedTaint(Struct, frozen=True):
     """The instant at which `node` left the rate-limited queue of `zone` for its NoExecute taint."""
 
     at: Instant
@@ -117,8 +114,7 @@ class RateLimitedTaint:
     node: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeHistory:
+class NodeHistory(Struct, frozen=True, kw_only=True):
     """The times at which a node's failure reached each stage; None for a stage not reached.
 
     `back_at` is the time at which the node last returned to service; None if it is out of service
@@ -137,8 +133,7 @@ class NodeHistory:
     evicted: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LostPod:
+class LostPod(Struct, frozen=True, kw_only=True):
     """A pod that does not run again at the end, with the cause; `node` is the failed node."""
 
     pod: str
@@ -148,8 +143,7 @@ class LostPod:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutagePreemption:
+class OutagePreemption(Struct, frozen=True, kw_only=True):
     """A preemption of `pod` on `node`; the preemptor `by` replaces a pod of a failed node."""
 
     at: Instant
@@ -159,8 +153,7 @@ class OutagePreemption:
     by: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrainProgress:
+class DrainProgress(Struct, frozen=True, kw_only=True):
     """The progress of a node's rolling drain; a time is None for a stage that it did not reach.
 
     `held_up_by` are the refused evictions that block the drain.
@@ -173,8 +166,7 @@ class DrainProgress:
     held_up_by: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Misconception:
+class Misconception(Struct, frozen=True, kw_only=True):
     """A common belief about outages, and the fact that contradicts it in this run."""
 
     name: str
@@ -182,8 +174,7 @@ class Misconception:
     fact: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutageOutcome:
+class OutageOutcome(Struct, frozen=True, kw_only=True):
     """Everything recorded about failed nodes, in order of time, then name.
 
     `concerned` is the number of pods on nodes out of service. At the end, `replaced` of them run as

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
@@ -32,8 +33,7 @@ _PODS: Final = "pods"
 Price = Callable[[NodeEnd], float | None]
 
 
-@dataclass(frozen=True, slots=True)
-class PackingRow:
+class PackingRow(Struct, frozen=True):
     """A measure of three placements: in the dump (`today`), without and with the change.
 
     Shares are in percent. A value is None if it is not known.

@@ -14,9 +14,10 @@ upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go (burst 1)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import floor
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.outcome.outage import OutageOutcome, ZoneChange
@@ -27,8 +28,7 @@ _STEP_WIDTH: Final = 1_000_000  # ns; drawn as a vertical step
 _SLACK: Final = 1e-6  # a rate such as 0.1 is not a binary fraction
 
 
-@dataclass(frozen=True, slots=True)
-class RateLine:
+class RateLine(Struct, frozen=True):
     """The taints in a zone: `nodes` of `zone` were tainted `count` times from `first` to `last`.
 
     Each of `points` is (instant, number of taints that the rate allowed until then).

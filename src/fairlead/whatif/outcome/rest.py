@@ -6,15 +6,15 @@ effect of the change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.outcome.workload import WorkloadRef
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkloadActivity:
+class WorkloadActivity(Struct, frozen=True, kw_only=True):
     """The controllers' activity for one workload before rest: pods created, deleted and started.
 
     `is_rollout` means that pods of a new template revision replaced pods of an old revision.
@@ -42,8 +42,7 @@ def _counted(count: int, what: str) -> str:
     return f"{count:,} {'pod' if count == 1 else 'pods'} {what}" if count else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rest:
+class Rest(Struct, frozen=True, kw_only=True):
     """The time until the cluster came to rest before the change, and the activity until then.
 
     `after` is 0 if the cluster was already at rest, None if it was not at rest within the horizon.

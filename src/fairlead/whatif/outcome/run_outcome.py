@@ -7,10 +7,11 @@ one moved pod.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import Struct, field
 
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
@@ -116,8 +117,7 @@ class Evicted(Displaced):
 NODE_DELETED: Final = "node deleted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PdbBreach:
+class PdbBreach(Struct, frozen=True, kw_only=True):
     """A displacement of a pod whose PodDisruptionBudget allowed no disruption.
 
     `by` is the preemptor, the taint that evicted the pod, or NODE_DELETED.
@@ -129,8 +129,7 @@ class PdbBreach:
     at: Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetHistory:
+class BudgetHistory(Struct, frozen=True, kw_only=True):
     """A budget during a run, with the keys of the pods that it covers.
 
     `allowed` is the number of disruptions allowed at the start. `allowed_at_end` is the number at
@@ -150,8 +149,7 @@ class BudgetHistory:
     refused: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeEnd:
+class NodeEnd(Struct, frozen=True, kw_only=True):
     """A node at the end, with the pods on it; pods on a node that is not ready do not run."""
 
     name: str
@@ -164,8 +162,7 @@ class NodeEnd:
     pods: tuple[PodEnd, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementChange:
+class PlacementChange(Struct, frozen=True):
     """A change of the pods on `node`: a pod arrived (`is_arrival`), completed, or was deleted."""
 
     at: Instant
@@ -174,8 +171,7 @@ class PlacementChange:
     is_arrival: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NodeStatusChange:
+class NodeStatusChange(Struct, frozen=True):
     """The state of `node` from an instant on.
 
     `exists` means that the node is in the cluster; `is_serving` that its kubelet runs and its
@@ -189,8 +185,7 @@ class NodeStatusChange:
     unschedulable: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterHistory:
+class ClusterHistory(Struct, frozen=True, kw_only=True):
     """The changes of the nodes of a run and of the pods on them, ordered by time.
 
     To get the state at an instant, start with the nodes at the end, and revert all changes after
@@ -207,8 +202,7 @@ class ClusterHistory:
     out_of_service: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceAllocation:
+class ResourceAllocation(Struct, frozen=True, kw_only=True):
     """Amounts of one resource over all nodes: allocatable, requested at the start, at the end."""
 
     resource: str
@@ -227,16 +221,14 @@ def unit_of(resource: str) -> str:
     return "bytes" if resource.startswith(_BYTES) else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Undrained:
+class Undrained(Struct, frozen=True, kw_only=True):
     """A pod whose eviction is still refused at the end, and the reason."""
 
     pod: PodEnd
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped:
+class Skipped(Struct, frozen=True, kw_only=True):
     """A step's command without effect: its object did not exist, or an eviction was refused."""
 
     what: str
@@ -244,8 +236,7 @@ class Skipped:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
+class Complaint(Struct, frozen=True):
     """The first failure to create an object, with the message of the event or the API server.
 
     If the subject is a workload, `missing` is the number of pods that it lacks at the end.
@@ -256,8 +247,7 @@ class Complaint:
     missing: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Recurrence:
+class Recurrence(Struct, frozen=True):
     """A repeated displacement: `kind` is "cycle", "evictions", "starving" or "wasted".
 
     `times` is the number of times that a starving `workload` was displaced.
@@ -270,8 +260,7 @@ class Recurrence:
     times: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PodCountSample:
+class PodCountSample(Struct, frozen=True):
     """Numbers of pods of one priority from an instant on; displacements are running totals."""
 
     at: Instant
@@ -282,8 +271,7 @@ class PodCountSample:
     evicted: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOutcome:
+class RunOutcome(Struct, frozen=True, kw_only=True):
     """The outcome of a run: pods sorted by key, everything else by time, then name.
 
     `started_at` is the instant of the change, from which all times and counts start. `outage` is

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.engine.core.instant import DurationNs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartTimeRow:
+class StartTimeRow(Struct, frozen=True, kw_only=True):
     """The start time of a `subject`: a pod, workload or gang (`kind`) with `pods` waiting pods.
 
     The subject starts in `started` of the draws. A percentile is None if it is later than the
@@ -25,8 +26,7 @@ class StartTimeRow:
     p90: DurationNs | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartTimes:
+class StartTimes(Struct, frozen=True, kw_only=True):
     """The start times, and the data that they are based on.
 
     In the `draws`, the runtimes of `known` of the `running` pods were known; `stated` of them came

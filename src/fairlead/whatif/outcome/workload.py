@@ -11,8 +11,9 @@ ReplicaSets of Deployments or the Jobs of CronJobs leads to the same result:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of
@@ -36,8 +37,7 @@ _CRON_JOB: Final = re.compile(r"(.+)-[0-9]{8}")
 _FINITE: Final = frozenset({POD, "Job", "CronJob", "PodGroup", "Workflow"})
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class WorkloadRef:
+class WorkloadRef(Struct, frozen=True, order=True):
     """A workload by kind and name; a pod without a controller is its own workload."""
 
     kind: str
@@ -57,8 +57,7 @@ class WorkloadRef:
         return self.kind not in _FINITE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkloadReadiness:
+class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     """The numbers of ready pods of a workload during a run.
 
     `wanted` pods should be ready at the end. `before` were ready at the start, `lowest` at the

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode
@@ -66,8 +66,7 @@ _RUNNING: Final = PodStatus(
 _CORDON: Final = Taint(key=UNSCHEDULABLE, effect=NO_SCHEDULE)
 
 
-@dataclass(slots=True)
-class Hypothesis:
+class Hypothesis(Struct):
     """Changes to a model; `start` is the length of the undo log before the first change."""
 
     start: int
@@ -78,8 +77,7 @@ class Hypothesis:
         self.is_committed = True
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """A reason for which `nodes` nodes refuse a pod; `plugin` is "" if several plugins refuse."""
 
     plugin: str
@@ -87,8 +85,7 @@ class Refusal:
     nodes: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
+class _Placed(Struct, frozen=True):
     """A placement that the model made; undoing it also undoes the reservations of plugins."""
 
     framework: Framework

@@ -17,8 +17,10 @@ not necessarily the largest possible number of nodes; `most` is a proven upper l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import INSTANCE_TYPE
@@ -54,8 +56,7 @@ from fairlead.whatif.run.progress import Progress
 HOURS_PER_MONTH: Final = 730
 
 
-@dataclass(slots=True)
-class ConsolidationPlan:
+class ConsolidationPlan(Struct):
     """The `plan` of the nodes that can be removed, and the reasons why the other nodes stay.
 
     `total` is the number of nodes in the cluster, `candidates` the number of nodes that may be

@@ -11,9 +11,9 @@ as: https://github.com/kubernetes-sigs/cluster-capacity (rules), with quotas and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
@@ -46,8 +46,7 @@ _PROGRESS_EVERY: Final = 64
 _TEMPLATE: Final = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"})
 
 
-@dataclass(slots=True)
-class FitResult:
+class FitResult(Struct):
     """The result: `count` new pods have a node; `stop` is the reason why the next pod has none.
 
     `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons of

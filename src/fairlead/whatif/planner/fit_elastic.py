@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.engine.core.instant import seconds, to_seconds
@@ -45,8 +47,7 @@ _GROWTH: Final = 4
 _LABEL: Final = "fairlead.dev/fit"
 
 
-@dataclass(frozen=True, slots=True)
-class ElasticFit:
+class ElasticFit(Struct, frozen=True):
     """The result: `count` of `tried` new pods have a node at the end of `outcome`.
 
     `pods` are these `count` pods. `stop` is the reason why other new pods have no node, "" if all

@@ -7,8 +7,10 @@ pods of a StatefulSet get the next ordinals and their own claims.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.json import Json
@@ -40,8 +42,7 @@ _REVISION: Final = "deployment.kubernetes.io/revision"
 _COPIED: Final = ("labels", "annotations")
 
 
-@dataclass(frozen=True, slots=True)
-class NewPods:
+class NewPods(Struct, frozen=True):
     """A template for pods in `namespace`; `title` names the template in answers.
 
     `source` is the file or the option that names it. `owner` is the owner reference of the pods.

@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.engine.scheduling.decision import Placement
@@ -51,8 +51,7 @@ _GAIN_MIN: Final = 1e-3
 _NODES_TRIED_MAX: Final = 8  # number of the fullest nodes that are tried before the search ends
 
 
-@dataclass(frozen=True, slots=True)
-class NodeBalance:
+class NodeBalance(Struct, frozen=True):
     """Counts `waiting` pods and describes the loads of the schedulable nodes.
 
     `fullest` is the largest load, `deviation` the standard deviation, `squares` the sum of squares.
@@ -64,8 +63,7 @@ class NodeBalance:
     squares: float
 
 
-@dataclass(frozen=True, slots=True)
-class GainingMove:
+class GainingMove(Struct, frozen=True):
     """A move, with the balance before and after it.
 
     `placed` is the key of the waiting pod that got room, "" if the move only evens out the nodes.
@@ -82,8 +80,7 @@ class GainingMove:
         return self.before.squares - self.after.squares
 
 
-@dataclass(slots=True)
-class RebalancePlan:
+class RebalancePlan(Struct):
     """The moves in order, and the balance before the first move and after the last move.
 
     `kept` counts, for each rule of the autoscalers, the pods that may not move because of it.

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
@@ -86,8 +88,7 @@ _MEANINGS: Final = {
 _AGREEING: Final = (StartAgreement.SAME, StartAgreement.PENDING)
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayedStart:
+class ReplayedStart(Struct, frozen=True):
     """The times at which a pod was placed in the record and by the rules, since the record's start.
 
     A time is None if the pod was not placed; `reason` explains why the rules did not place it.
@@ -110,8 +111,7 @@ class ReplayedStart:
         return StartAgreement.EARLIER if is_earlier else StartAgreement.LATER
 
 
-@dataclass(frozen=True, slots=True)
-class ReplaySettings:
+class ReplaySettings(Struct, frozen=True):
     """The settings of a replay; two times agree if their difference is at most `tolerance`."""
 
     scheduler: SchedulerConfig

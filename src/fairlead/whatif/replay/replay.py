@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.kind import NODE, POD
@@ -43,8 +44,7 @@ _PROGRESS_EVERY: Final = 256  # number of writes
 _HEAD_BYTES: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayResult:
+class ReplayResult(Struct, frozen=True):
     """The decisions of a replay in the order of the history; `notes` describe omitted parts."""
 
     source: str

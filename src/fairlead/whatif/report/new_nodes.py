@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
@@ -21,8 +22,7 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 Amounts = Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class NewNodes:
+class NewNodes(Struct, frozen=True):
     """A number of new nodes: `count` nodes like the node `like`."""
 
     count: int

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.whatif.report.columns import column, figures, finite
@@ -29,8 +30,7 @@ _Amounts = tuple[tuple[str, int], ...]
 _PodKey = tuple[str, Any, _Amounts]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSide:
+class NodeSide(Struct, frozen=True):
     """The nodes at the end of one run, and their history; None if the history is unknown."""
 
     nodes: Sequence[NodeRow]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import Instant, to_seconds
@@ -55,8 +56,7 @@ _LISTS: Final = (
 _MEASURES = ("pending", "running", "preempted", "evicted")
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     """The title line of a report."""
 
     title: str

@@ -6,14 +6,14 @@ All outputs made from the JSON, such as Markdown, use TABLES, so that no output 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerTable:
+class AnswerTable(Struct, frozen=True):
     """The list `name` of a result as a table; the list `outage.lost` is inside the object `outage`.
 
     `columns` are pairs (field, heading).

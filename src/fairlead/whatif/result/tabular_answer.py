@@ -7,8 +7,9 @@ tables, so each output contains every list.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.whatif.result.result_json import API_VERSION
@@ -21,8 +22,7 @@ NUMBER: Final = "number"
 WORDS: Final = "words"
 
 
-@dataclass(frozen=True, slots=True)
-class ResultColumn:
+class ResultColumn(Struct, frozen=True):
     """A column with the field `key` of a table's rows under `heading`.
 
     `form` is NAME (may be shortened in the middle), NUMBER, SECONDS (shown as a duration) or WORDS.
@@ -35,8 +35,7 @@ class ResultColumn:
     rank: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ResultTable:
+class ResultTable(Struct, frozen=True):
     """The list `name` of an answer; a terminal shows its first `shown` rows, and no table for 0."""
 
     name: str
@@ -46,8 +45,7 @@ class ResultTable:
     shown: int = 10
 
 
-@dataclass(frozen=True, slots=True)
-class TabularAnswer:
+class TabularAnswer(Struct, frozen=True):
     """An answer: the `verdict` in one sentence, further `findings`, tables, and notes.
 
     `kind` is the kind of the JSON object; `facts` contains further fields of the object.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from fairlead.engine.batch.controller import Batch
 
 
-@dataclass(frozen=True, slots=True)
-class RunControllers:
+class RunControllers(Struct, frozen=True):
     """The controllers of one run; None for the controllers that the run does not have."""
 
     scheduler: Scheduler

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal
@@ -27,8 +28,7 @@ from fairlead.worlds.driver import LivelockError
 PODS_MAX: Final = 1_000
 
 
-@dataclass(slots=True)
-class EndlessInstant:
+class EndlessInstant(Struct):
     """Counts the pods that are created and end at one instant, by workload.
 
     `source` names the experiment in messages. `wanted` returns the wanted number of pods of a

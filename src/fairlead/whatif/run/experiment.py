@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.well_known_label import REGION, ZONE
 from fairlead.apiserver.kind import NODE
@@ -37,8 +39,7 @@ HORIZON_DEFAULT: Final = seconds(3600)
 QUIET: Final = seconds(6 * 60)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Experiment:
+class Experiment(Struct, frozen=True, kw_only=True):
     """A cluster, the steps that change it, and the conditions that end the run.
 
     The run ends `duration` after `start`. If `duration` is None, it ends when the cluster has

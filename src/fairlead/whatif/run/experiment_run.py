@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError
@@ -84,8 +86,7 @@ FORBIDDEN: Final = 403
 CommandLog = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedRun:
+class FinishedRun(Struct, frozen=True):
     """The outcome of a run, and the store at its end.
 
     `metrics` are the scheduler's metrics in the Prometheus text format, b"" if they were not
@@ -102,8 +103,7 @@ class FinishedRun:
         return [obj for kind in self.store.storage.kinds() for obj in self.store.list(kind)]
 
 
-@dataclass(slots=True)
-class _RecordedEngine:
+class _RecordedEngine(Struct):
     """Wraps the engine so that recorders observe each stimulus before the engine handles it.
 
     `requested_before` contains the requests of all pods on nodes when the cluster was loaded.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import (
@@ -46,8 +47,7 @@ def lost_pods(
             yield LostPod(pod=key, priority=priority, node=pod.node, cause=cause, why=why)
 
 
-@dataclass(frozen=True, slots=True)
-class _LossExplainer:
+class _LossExplainer(Struct, frozen=True):
     """Determines the cause of a loss from the recorder's state at the end of the run."""
 
     recorder: OutageRecorder

@@ -13,10 +13,11 @@ import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from io import BytesIO
 from signal import SIGKILL
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from msgspec.structs import replace
 
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.outcome.run_outcome import RunOutcome

@@ -11,8 +11,10 @@ The first of these sources that contains a time for a pod is used.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.apiserver.kind import POD
 from fairlead.engine.core.instant import DurationNs, seconds
@@ -27,8 +29,7 @@ _STARTING: Final = seconds(60)
 _NAMES_MAX: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedKubelets:
+class SimulatedKubelets(Struct, frozen=True):
     """The kubelets' configuration, the quiet time (ns) of a cluster at rest, and notes.
 
     The quiet time is longer than any startup time: while a pod starts, nothing changes although the

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
@@ -34,8 +36,7 @@ LOOK_AHEAD: Final = seconds(24 * 3600)
 Starts = Mapping[str, DurationNs]
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
+class _Target(Struct, frozen=True):
     """A waiting pod, workload or gang; it has started when `needed` of its `pods` have a node."""
 
     kind: str

@@ -25,8 +25,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
@@ -88,8 +92,7 @@ _SYSTEM: Final = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class AuditLog:
+class AuditLog(Struct, frozen=True):
     """An audit log and its writes, ordered by time."""
 
     source: str
@@ -106,15 +109,16 @@ class AuditLog:
         return [manifest_of(self.source, write.where, obj) for write, obj in found]
 
 
-@dataclass(frozen=True, slots=True)
-class AuditedInput:
+class AuditedInput(Struct, frozen=True):
     """Steps, notes, and the lifecycles of the pods of each workload that has a completed pod.
 
     The lifecycles of a workload are ordered by their starts.
     """
 
     steps: tuple[ScriptedStep, ...] = ()
-    lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]] = field(default_factory=dict)
+    lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]] = msgspec.field(
+        default_factory=dict
+    )
     notes: tuple[str, ...] = ()
 
 

@@ -28,9 +28,11 @@ else at 2026-01-01T00:00:00Z.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.batch.configuration_file import SHIPPED
@@ -189,8 +191,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         return with_batch(experiment, stated, experiment.steps)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ScenarioCluster:
+class _ScenarioCluster(Struct, frozen=True, kw_only=True):
     """The objects of a scenario at its `start`, and the pods of its traces, which arrive later.
 
     `inventory` contains all these objects. `lifecycles` are the recorded lifecycles of pods;

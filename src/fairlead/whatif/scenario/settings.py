@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare

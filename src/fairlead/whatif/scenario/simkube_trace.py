@@ -20,10 +20,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
@@ -61,8 +61,7 @@ class _Trace(msgspec.Struct):
     pod_lifecycles: Any = None
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class RecordedLifecycle:
+class RecordedLifecycle(Struct, frozen=True, order=True):
     """The times at which a pod started and ended, since the start of the trace.
 
     `ended` is None if the pod ran until the end of the trace.
@@ -72,8 +71,7 @@ class RecordedLifecycle:
     ended: DurationNs | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SimKubeTrace:
+class SimKubeTrace(Struct, frozen=True):
     """A trace, as steps from its first event on; `lifecycles` are ordered by their starts."""
 
     source: str
@@ -82,8 +80,7 @@ class SimKubeTrace:
     lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]]
 
 
-@dataclass(slots=True)
-class RecordedDurations:
+class RecordedDurations(Struct):
     """Returns the n-th recorded runtime for the n-th pod of a workload; the kubelets call it.
 
     `others` returns the runtime of pods without a recorded runtime; it is None if no other runtime
@@ -164,8 +161,7 @@ def _decoded(source: str, data: bytes) -> _Trace:
 # --- events -------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     """Turns events into steps; remembers the objects that exist, in the version of the trace."""
 
     source: str

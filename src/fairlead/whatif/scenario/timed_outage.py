@@ -8,8 +8,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change.node_outage.node_selection import fraction_of_nodes, zone_nodes
@@ -35,8 +36,7 @@ class _Failing(Protocol):
     def how(self) -> str | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class EventField:
+class EventField(Struct, frozen=True):
     """The file of an event, the event's path in the file, and its verb, for error messages."""
 
     source: str
@@ -48,8 +48,7 @@ class EventField:
         return f"{self.source}: {self.field}.{name}"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeFailure:
+class NodeFailure(Struct, frozen=True):
     """An event that makes nodes fail; `seed` selects the nodes of a fraction."""
 
     event: _Failing

@@ -26,9 +26,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.api.pods.run_duration import RUN_DURATION
@@ -95,16 +96,14 @@ class Trace(StrictForm, frozen=True, kw_only=True):
     jobs: TraceJobs | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(Struct, frozen=True):
     """A pod or PodGroup of the trace, and the time of its creation since the start."""
 
     after: DurationNs
     pod: Json
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedTimes:
+class RecordedTimes(Struct, frozen=True):
     """The times at which a pod was created, got a node and was deleted, since the first creation.
 
     `scheduled` and `deleted` are None if the trace does not contain the event.
@@ -115,8 +114,7 @@ class RecordedTimes:
     deleted: DurationNs | None
 
 
-@dataclass(frozen=True, slots=True)
-class TraceCluster:
+class TraceCluster(Struct, frozen=True):
     """The initial objects of a trace, the arrivals, and the `departures` of pods that never ran.
 
     `recorded` contains the recorded times of the pods if they arrive at these times.
@@ -128,8 +126,7 @@ class TraceCluster:
     departures: tuple[tuple[DurationNs, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(Struct, frozen=True):
     source: str
     header: tuple[str, ...]
     rows: list[dict[str, str]]

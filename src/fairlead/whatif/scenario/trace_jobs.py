@@ -14,8 +14,9 @@ one of the runtimes, at random.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.pods.run_duration import RUN_DURATION
@@ -75,8 +76,7 @@ def queue_objects(jobs: TraceJobs, start: Instant) -> list[Json]:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodSource:
+class PodSource(Struct, frozen=True, kw_only=True):
     """The rows of the pod table; `make_pod(row, name)` creates a pod from a row.
 
     `arrivals` is the time in which all gangs of a queue arrive by default.
@@ -116,8 +116,7 @@ def job_arrivals(
     return sorted(found, key=lambda arrival: arrival[0])
 
 
-@dataclass(frozen=True, slots=True)
-class _Gang:
+class _Gang(Struct, frozen=True):
     """A PodGroup and its pods, which run for `runtime`."""
 
     name: str

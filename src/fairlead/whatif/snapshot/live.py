@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
@@ -29,8 +28,7 @@ from fairlead.whatif.snapshot.snapshot import DEFAULT_START, snapshot_annotation
 _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
 
 
-@dataclass(frozen=True, slots=True)
-class LiveObjects:
+class LiveObjects(Struct, frozen=True):
     """The objects read from a cluster, as JSON texts by kind, and the unreadable resources.
 
     Iteration yields the text of each object with its kind.

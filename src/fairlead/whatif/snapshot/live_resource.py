@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.apiserver.kind import KINDS, Kind
 
@@ -65,8 +66,7 @@ verticalpodautoscalers.autoscaling.k8s.io: recommended requests are unknown
 """
 
 
-@dataclass(frozen=True, slots=True)
-class LiveResource:
+class LiveResource(Struct, frozen=True):
     """A resource to read; `consequence` is the effect of its absence, "" if it is required."""
 
     kind: Kind

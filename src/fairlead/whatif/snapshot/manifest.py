@@ -8,11 +8,11 @@ kept. Most objects of a dump need no such change and remain texts with typed vie
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.codec import UNNAMED, VIEWS, DecodeError, View, decode, decode_as, display_name
 from fairlead.api.json import Json
@@ -85,8 +85,7 @@ _RENAMED: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """An object and its file.
 
     `content` is JSON without nulls, or the text of the object with its view. `newest` is the newest

@@ -8,8 +8,9 @@ the same lasting taints and the same labels, except labels about one node or its
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.codec import without_nulls
 from fairlead.api.json import Json
@@ -45,8 +46,7 @@ def pool_label(labels: Iterable[Mapping[str, str]]) -> str:
     return next((key for key in POOL_LABELS if key in present), "")
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTraits:
+class NodeTraits(Struct, frozen=True):
     """The common properties of a pool's nodes: labels, and lasting taints as `key=value:effect`."""
 
     labels: frozenset[tuple[str, str]]

@@ -6,8 +6,9 @@ upstream: cluster-capacity cmd/cluster-capacity/app/options/options.go: ParseAPI
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.whatif.input.document import Document

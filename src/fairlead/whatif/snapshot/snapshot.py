@@ -11,10 +11,10 @@ import gc
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
@@ -38,8 +38,7 @@ TAKEN_AT: Final = "fairlead.dev/taken-at"
 UNREADABLE: Final = "fairlead.dev/unreadable"
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """A cluster at an instant; `source` is the path as the user wrote it.
 
     `unreadable` contains the resources that could not be read (`pods`, `jobs.batch`).

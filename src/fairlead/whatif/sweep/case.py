@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.whatif.input.error import InputError
@@ -20,8 +20,7 @@ CASES_MAX: Final = 100_000
 _CASES: Final = 5  # purpose of the random draws
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """One run of a sweep: its number from 1, the values of its parameters, and the scenario."""
 
     number: int

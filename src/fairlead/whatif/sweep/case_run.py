@@ -9,12 +9,12 @@ import hashlib
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from msgspec import inspect
+from msgspec import Struct, inspect
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.engine.batch.configuration_file import SHIPPED
@@ -31,16 +31,14 @@ from fairlead.whatif.scenario.scenario import Scenario, experiment_of
 _NO_FILES: Final = (*SHIPPED, SINGLE_PODS)  # names of shipped batch configurations
 
 
-@dataclass(frozen=True, slots=True)
-class CaseResult:
+class CaseResult(Struct, frozen=True):
     """The result of a case as JSON text, or the `problem` that prevented its run."""
 
     text: bytes = b""
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ScenarioFiles:
+class ScenarioFiles(Struct, frozen=True):
     """The files that scenarios name, to be sent to another machine.
 
     `contents` is keyed by path below one folder. `names` maps the names of files and directories in

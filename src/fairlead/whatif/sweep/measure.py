@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.whatif.outcome.percentile import percentile
@@ -12,8 +13,7 @@ from fairlead.whatif.outcome.percentile import percentile
 Number = int | float
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Struct, frozen=True):
     """A number of a result; `read` returns None if the result does not contain it."""
 
     name: str
@@ -86,8 +86,7 @@ def measures_of(result: Json) -> dict[str, Number | None]:
     return {one.name: one.read(result) for one in MEASURES}
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
+class Distribution(Struct, frozen=True):
     """The distribution of one measure over the cases. Percentiles use the nearest-rank method."""
 
     least: Number

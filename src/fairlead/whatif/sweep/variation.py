@@ -11,8 +11,9 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.text.yaml_documents import YamlError, documents
@@ -43,8 +44,7 @@ class Variation(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class FieldVariation:
+class FieldVariation(Struct, frozen=True):
     """A variation in which the field at the path `name` takes each of `values`."""
 
     name: str
@@ -71,8 +71,7 @@ class FieldVariation:
         return changed
 
 
-@dataclass(frozen=True, slots=True)
-class LossVariation:
+class LossVariation(Struct, frozen=True):
     """A variation in which each of `values` fails at the time `at`; for None, nothing fails.
 
     `event` is the name of the scenario's event.

@@ -9,10 +9,10 @@ upstream: client-go/tools/events/event_broadcaster.go, client-go/tools/record/ev
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.client.rest_client import ApiRequest
@@ -28,8 +28,7 @@ _SCHEDULERS_ACTIONS: Final = ("Binding", "Preempting", "Scheduling")
 _Key = tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Written:
+class _Written(Struct):
     """An event that was written, with its API path, its count and its times in ns."""
 
     path: str
@@ -38,8 +37,7 @@ class _Written:
     written_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class EventRequest:
+class EventRequest(Struct, frozen=True):
     """A request that creates or updates the event at `path`."""
 
     path: str

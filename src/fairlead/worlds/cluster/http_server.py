@@ -13,7 +13,6 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from socket import socket
@@ -22,6 +21,7 @@ from typing import Any, Final
 
 import msgspec
 from aiohttp import web
+from msgspec import Struct
 
 from fairlead.apiserver.auth.certificate_authority import new_authority, new_server
 from fairlead.client.rest_client import ApiRequest, RestClient
@@ -42,8 +42,7 @@ _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 _BEARER: Final = "bearer "
 
 
-@dataclass(frozen=True, slots=True)
-class HttpOptions:
+class HttpOptions(Struct, frozen=True):
     """The listening socket, and the files of a certificate and its key.
 
     If `certificate_file` is empty, a self-signed certificate is created.
@@ -54,8 +53,7 @@ class HttpOptions:
     key_file: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PodQuery:
+class PodQuery(Struct, frozen=True):
     """A question about the pod `key` (NAMESPACE/NAME); `width` is the line length of text."""
 
     key: str
@@ -64,8 +62,7 @@ class PodQuery:
     all_nodes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PodAnswer:
+class PodAnswer(Struct, frozen=True):
     """The HTTP status and the body of the response to a PodQuery."""
 
     status: int

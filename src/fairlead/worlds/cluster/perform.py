@@ -17,7 +17,6 @@ upstream: client-go/rest/{request,with_retry}.go
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -69,8 +68,7 @@ Steps = Generator["ApiRequest | float", ApiAnswer | None, "Performed"]
 _Answered = Generator["ApiRequest | float", ApiAnswer | None, tuple[ApiAnswer, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenEffect:
+class WrittenEffect(Struct, frozen=True):
     """The state that the watch must show before the outcome of a command is reported.
 
     The watch must show the object `ref` at `version` or later, or show that the object no longer
@@ -85,8 +83,7 @@ class WrittenEffect:
     is_removal: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Performed:
+class Performed(Struct, frozen=True):
     """The outcome of a command and its effect, which is None if nothing was written."""
 
     outcome: CommandSucceeded | CommandFailed

@@ -17,10 +17,11 @@ import time
 import traceback
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from random import Random  # noqa: TID251 - jitter is not replayed
 from time import perf_counter, perf_counter_ns
 from typing import Any, Final, Protocol
+
+from msgspec import Struct, field
 
 from fairlead.client.api_resource import ApiResource
 from fairlead.client.connection import ConnectionConfig
@@ -70,8 +71,7 @@ class RunningEngine(CommandSource, Protocol):
     cluster: Cluster
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunnerOptions:
+class RunnerOptions(Struct, frozen=True, kw_only=True):
     """Options of a ClusterRunner.
 
     `build` makes the engine when this replica becomes leader. If `election` is None, the runner

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Generator
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Node, Pod
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
@@ -45,8 +46,7 @@ _URGENT, _PATCHES, _EVENTS = range(3)
 _TOO_LARGE: Final = 413
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SenderOptions:
+class SenderOptions(Struct, frozen=True, kw_only=True):
     """Options of a Sender.
 
     `may_send` is called before each request. `recorder` makes event requests; if it is None, no
@@ -66,8 +66,7 @@ class SenderOptions:
 _Steps = Generator[ApiRequest | float, ApiAnswer | None, Performed | None]
 
 
-@dataclass(frozen=True, slots=True)
-class _Running:
+class _Running(Struct, frozen=True):
     """A command or an event in progress."""
 
     steps: _Steps

@@ -16,7 +16,6 @@ is reported as `sampled`, because the other scheduler may not have evaluated the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import Final
@@ -94,8 +93,7 @@ CHOICES_MAX: Final = 10
 OnDecision = Callable[[ShadowDecision], None]
 
 
-@dataclass(frozen=True, slots=True)
-class _Configuration:
+class _Configuration(Struct, frozen=True):
     """A configuration to compare: its profiles by scheduler name, and the first profile."""
 
     name: str

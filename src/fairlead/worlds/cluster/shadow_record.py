@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final
 
 import msgspec
+from msgspec import Struct, field
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -20,8 +20,7 @@ _AGREEING: Final = (ShadowAgreement.EQUAL, ShadowAgreement.SAMPLED)
 _encode: Final = msgspec.json.Encoder().encode
 
 
-@dataclass(slots=True)
-class _Counts:
+class _Counts(Struct):
     """The decisions of one configuration, and some examples of each kind of difference."""
 
     by_agreement: Counter[ShadowAgreement] = field(default_factory=Counter)

@@ -20,8 +20,9 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
+
+from msgspec import Struct, field
 
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.client.rest_client import ApiAnswer, ApiRequest
@@ -49,16 +50,14 @@ class PluginStep(NamedTuple):
     point: str
 
 
-@dataclass(frozen=True, slots=True)
-class SpanEvent:
+class SpanEvent(Struct, frozen=True):
     """A named event within a span."""
 
     name: str
     attributes: Mapping[str, Value]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Span(Struct, frozen=True, kw_only=True):
     """A period of work.
 
     `began` and `ended` are ns since 1970; `problem` is "" if the work succeeded.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import socket
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
+
+from msgspec import Struct
 
 _ADDRESS: Final = re.compile(r"(?:\[(?P<v6>[^\]]+)\]|(?P<host>[^:\[\]]+)):(?P<port>\d{1,5})")
 _PORT_MAX: Final = 65535
@@ -14,8 +15,7 @@ _PORT_MAX: Final = 65535
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """A host and a port; port 0 means any free port."""
 
     host: str

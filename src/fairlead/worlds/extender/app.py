@@ -14,9 +14,10 @@ DNS rebinding sends its own name in the Host header, and this name is not in `ho
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.extender import ProtocolError
 from fairlead.apiserver.http.request_body import BodyTooLongError, ClientGone, read_body
@@ -40,8 +41,7 @@ class _Refusal(Exception):  # noqa: N818 - an answer, not an error of ours
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(Struct, frozen=True):
     method: str
     path: str
     headers: Mapping[str, str]

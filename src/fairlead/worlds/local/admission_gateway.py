@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.admission.suspension import WebhookAnswer, WebhookCall, WebhookCalls, settle
@@ -30,8 +31,7 @@ from fairlead.worlds.local.pod_write_copy import PodWriteCopies
 from fairlead.worlds.perform import Outcome, perform, refused
 
 
-@dataclass(frozen=True, slots=True)
-class PendingCommand:
+class PendingCommand(Struct, frozen=True):
     """A command that waits for the webhook `call`; `steps` continues it with the answer."""
 
     issued: Issued

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead import __version__
 from fairlead.api.json import Json
@@ -68,8 +70,7 @@ PARTS: Final = (*ENGINE_PARTS, METRICS)
 PODS_MAX: Final = 200_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalOptions:
+class LocalOptions(Struct, frozen=True, kw_only=True):
     """Options of a local cluster; `address` is the host and port that clients connect to.
 
     `authority` is the PEM text of the CA that clients inside the cluster should trust.

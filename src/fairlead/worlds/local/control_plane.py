@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.api.codec import DecodeError, decode_stored
 from fairlead.api.json import Json

@@ -17,14 +17,14 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from io import StringIO
 from pathlib import Path
 from stat import S_IMODE, S_IRGRP, S_IROTH
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.auth.certificate_authority import (
@@ -46,8 +46,7 @@ _TOKENS: Final = "tokens"
 _USED: Final = "used"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataDir:
+class DataDir(Struct, frozen=True, kw_only=True):
     """The CA, keys and users of a cluster; `users` is keyed by token."""
 
     authority: CertificateKeyPair

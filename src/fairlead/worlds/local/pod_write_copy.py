@@ -21,10 +21,10 @@ text, which is then distinct.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
@@ -51,8 +51,7 @@ _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
 
 
-@dataclass(frozen=True, slots=True)
-class PodWrite:
+class PodWrite(Struct, frozen=True):
     """A write to `pod`: its description `text`, and in `replaced` each string with its marker.
 
     `node` is the node of a binding, "" for a status write.
@@ -64,8 +63,7 @@ class PodWrite:
     replaced: list[tuple[bytes, bytes]]  # by their markers
 
 
-@dataclass(frozen=True, slots=True)
-class _Template:
+class _Template(Struct, frozen=True):
     """The result of a write as a text with markers: managed fields, labels and status.
 
     Parts that the write does not change are null. `fields` has an item for each entry of

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.engine.core.command import RecordEvent
@@ -16,8 +16,7 @@ NOTE_BYTES_MAX: Final = 1024
 ELLIPSIS: Final = " ..."
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedEvent:
+class RecordedEvent(Struct, frozen=True):
     """An event and the time at which it was recorded; its note is cut to the API's limit."""
 
     at: Instant

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.extender import BindingResult, encode
 from fairlead.api.json import Json
@@ -68,8 +68,7 @@ _ENCODER = msgspec.json.Encoder(order="deterministic")
 _COPYING: Final = PodCopying(after=20, own_annotation=REPLACES)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Latency:
+class Latency(Struct, frozen=True, kw_only=True):
     """The time in ns from issuing a binding or a patch until it is performed."""
 
     bind: DurationNs = 0

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from fairlead.engine.batch.compose import compose
 from fairlead.engine.batch.configuration_file import read_configuration, shipped_configuration

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.engine.core.status import error, unresolvable, unschedulable
 from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, FailureReason

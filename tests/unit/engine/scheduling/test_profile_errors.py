@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.engine.scheduling.compose import ProfileError

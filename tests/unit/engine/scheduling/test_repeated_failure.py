@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from fairlead.api.objects import Namespace, ObjectMeta
 from fairlead.api.well_known_label import HOSTNAME, ZONE

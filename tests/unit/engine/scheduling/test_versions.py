@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import OwnerReference, Service

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from fairlead.whatif.outcome.budget import budget_outcomes
 from fairlead.whatif.outcome.run_outcome import BudgetHistory, RunOutcome

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.profile import V1_16

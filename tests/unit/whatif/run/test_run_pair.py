@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.engine.core.command import ObjectRef, PatchObject
 from fairlead.whatif.change.step import ScriptedStep

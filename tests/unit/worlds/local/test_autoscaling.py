@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from fairlead.cli.commands.up.node_groups import autoscaler_config
 from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions

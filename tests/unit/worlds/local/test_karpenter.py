@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from fairlead.cli.commands.up.karpenter_setup import karpenter_setup
 from fairlead.whatif.configuration.autoscaling.provider_settings import provision_times

@@ -13,8 +13,10 @@ upstream: apiserver/pkg/cel/library/authz.go
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.apiserver.auth.authentication.token import authenticated
@@ -28,16 +30,14 @@ _CHECK_COST: Final = 350_000
 _PARTS: Final = ("group", "resource", "subresource", "namespace", "name", "path")
 
 
-@dataclass(frozen=True, slots=True)
-class RequesterAuthorizer:
+class RequesterAuthorizer(Struct, frozen=True):
     """The requesting user and the authorizer. If `rights` is None, every check is allowed."""
 
     rights: Authorizer | None
     user: User
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorizerCheck:
+class AuthorizerCheck(Struct, frozen=True):
     """An access check, with the attributes that the expression has set so far.
 
     If `requester` is None, the function `check` fails, because the request has no user.
@@ -48,8 +48,7 @@ class AuthorizerCheck:
     type_name: ClassVar[str] = "kubernetes.authorization.ResourceCheck"
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorizerDecision:
+class AuthorizerDecision(Struct, frozen=True):
     """The authorizer's decision on an access check."""
 
     allowed: bool

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.text.nesting import is_too_deep
@@ -38,8 +40,7 @@ _NAMES: Final = (
 _VARIABLE: Final = re.compile(r"\bvariables\.([A-Za-z_]\w*)")
 
 
-@dataclass(frozen=True, slots=True)
-class ExpressionResult:
+class ExpressionResult(Struct, frozen=True):
     """The value of an expression, or the reason why its evaluation failed."""
 
     value: Any = None
@@ -47,8 +48,7 @@ class ExpressionResult:
     is_compile_error: bool = False  # the expression does not compile
 
 
-@dataclass(slots=True)
-class ExpressionContext:
+class ExpressionContext(Struct):
     """The variables and the common cost budget of all expressions evaluated for one request.
 
     `variable_definitions` are the policy's variables in the order of their definition.

@@ -7,8 +7,9 @@ SetDefaults_LimitRangeItem
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.quantity import canonical
@@ -24,8 +25,7 @@ CLAIM: Final = "PersistentVolumeClaim"
 _CONTAINER_LISTS: Final = (("containers", "container"), ("initContainers", "init container"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Resources:
+class _Resources(Struct, frozen=True):
     """Requests and limits; `has_limits` is False for claims, which have no limits."""
 
     requests: Amounts

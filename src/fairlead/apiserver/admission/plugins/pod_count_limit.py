@@ -7,8 +7,9 @@ an event. Existing pods are kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes
@@ -17,8 +18,7 @@ from fairlead.apiserver.kind import POD
 from fairlead.apiserver.storage.storage import Storage
 
 
-@dataclass(frozen=True, slots=True)
-class PodCountLimit:
+class PodCountLimit(Struct, frozen=True):
     """The admission plugin `PodCountLimit`; `pods_max` is the maximum number of pods."""
 
     CHECKS_ONLY: ClassVar[bool] = True

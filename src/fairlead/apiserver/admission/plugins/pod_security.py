@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
@@ -30,8 +31,7 @@ _VERSION: Final = re.compile(r"latest|v1\.(0|[1-9][0-9]*)")
 _CHECKED_PARTS: Final = ("", "ephemeralcontainers")
 
 
-@dataclass(frozen=True, slots=True)
-class _Level:
+class _Level(Struct, frozen=True):
     """A level of the Pod Security Standards, and the version of the standards."""
 
     name: str

@@ -11,9 +11,10 @@ upstream: pod-security-admission/policy/check_*.go
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 
@@ -79,8 +80,7 @@ _NEVER: Final = NEWEST + 1
 Violation = Callable[[Json, int], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """A check of the standards, from the minor version `since` on.
 
     `reason` is the name of the violated rule in messages. `violation` returns the details of a pod

@@ -10,8 +10,9 @@ upstream: pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/po
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
@@ -66,8 +67,7 @@ class RbacEscalation:
         return obj
 
 
-@dataclass(frozen=True, slots=True)
-class _Grantor:
+class _Grantor(Struct, frozen=True):
     """A user, and the authorizer that returns the user's permissions."""
 
     rights: Authorizer

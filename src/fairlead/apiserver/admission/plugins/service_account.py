@@ -12,8 +12,9 @@ VisitPodSecretNames
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes
@@ -36,8 +37,7 @@ _SECRET_VOLUMES: Final = (
 _ROOT_CA: Final = ("kube-root-ca.crt", "ca.crt")
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceAccount:
+class ServiceAccount(Struct, frozen=True):
     """The admission plugin `ServiceAccount`.
 
     `suffix` returns five characters for the name of a new volume. `authorities` contains (ConfigMap

@@ -7,8 +7,9 @@ plugin/policy/matching/matching.go
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
@@ -33,8 +34,7 @@ _NO_NAMESPACE: Final = (
 _A_NAMESPACE: Final = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyMatch:
+class PolicyMatch(Struct, frozen=True):
     """A policy that applies to a request through a binding.
 
     `kind` is the kind that the policy's rules match, in the matched version. The policy is

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes
@@ -37,8 +38,7 @@ _CODE_DEFAULT: Final = 422
 _FAILURE_ANNOTATION: Final = "validation.policy.admission.k8s.io/validation_failure"
 
 
-@dataclass(frozen=True, slots=True)
-class _Decision:
+class _Decision(Struct, frozen=True):
     """The message of a violated rule or an error; `index` is the rule's index in the policy."""
 
     message: str
@@ -46,8 +46,7 @@ class _Decision:
     index: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Denial:
+class _Denial(Struct, frozen=True):
     match: PolicyMatch
     decision: _Decision
 

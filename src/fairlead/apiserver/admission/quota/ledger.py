@@ -8,7 +8,7 @@ upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResource
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.api.quantity import canonical, parse_quantity
@@ -20,8 +20,7 @@ from fairlead.apiserver.storage.storage import ChangeType, Storage, StoredChange
 Name = tuple[str, str]  # resource, name
 
 
-@dataclass(slots=True)
-class _Ledger:
+class _Ledger(Struct):
     """The usage of one quota: the amounts of each object (`used_by`), and their `total`."""
 
     spec: Json

@@ -14,8 +14,9 @@ upstream: apiserver/pkg/admission/plugin/resourcequota/controller.go:CheckReques
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.quantity import canonical
@@ -36,8 +37,7 @@ _CHARGED_ON_UPDATE: Final = (SERVICE, PERSISTENT_VOLUME_CLAIM)
 _NEVER_CHARGED: Final = frozenset(("events", "events.events.k8s.io"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LimitedResource:
+class LimitedResource(Struct, frozen=True, kw_only=True):
     """A resource that can only be used if a quota covers it.
 
     `resource` is a resource such as `pods`. If an object of this resource uses a quota resource
@@ -51,8 +51,7 @@ class LimitedResource:
     scopes: tuple[Json, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _MatchedQuota:
+class _MatchedQuota(Struct, frozen=True):
     """A quota that applies to an object.
 
     `names` are the quota resources that the quota limits and the object uses.
@@ -78,8 +77,7 @@ class _MatchedQuota:
         return amounts(self.quota["status"].get("used"))
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceQuota:
+class ResourceQuota(Struct, frozen=True):
     """The admission plugin `ResourceQuota`."""
 
     CHECKS_ONLY: ClassVar[bool] = True
@@ -132,8 +130,7 @@ class ResourceQuota:
                 raise _refused(kind, obj, f"insufficient quota to consume: {','.join(lacking)}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Charge:
+class _Charge(Struct, frozen=True):
     """One object, and the quotas that count it."""
 
     kind: Kind

@@ -12,8 +12,9 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes
@@ -48,8 +49,7 @@ _JSON_PATCH: Final = "JSONPatch"
 CODE_MAX: Final = 599  # there is no status line for a higher code
 
 
-@dataclass(frozen=True, slots=True)
-class _Hook:
+class _Hook(Struct, frozen=True):
     """A webhook that applies to a request.
 
     `key` identifies the webhook. `kind` is the kind that its rules matched.

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.cel.escaped_name import RESERVED, spelled
@@ -32,8 +33,7 @@ _IDENTITY: Final[Json] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
+class Declared(Struct, frozen=True):
     """The CEL type that a schema declares.
 
     `size` is the maximum number of bytes, items or entries of a value. `bytes_min` is the minimum

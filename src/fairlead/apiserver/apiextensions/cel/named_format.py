@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date, datetime
 from math import ceil
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.apiserver.validation.meta.format import (
@@ -90,8 +91,7 @@ _FORMATS: Final[dict[str, Problems]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class NamedFormat:
+class NamedFormat(Struct, frozen=True):
     """A string format, identified by its name."""
 
     name: str

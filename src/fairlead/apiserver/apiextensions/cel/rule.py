@@ -13,9 +13,11 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.text.text_cache import text_cache
@@ -66,8 +68,7 @@ def broken_rules(schema: Structural, value: Any, old: Any, path: str) -> Iterato
         return
 
 
-@dataclass(frozen=True, slots=True)
-class _EvaluationState:
+class _EvaluationState(Struct, frozen=True):
     """The remaining cost budget, and whether the value or an enclosing value is unchanged."""
 
     budget: CostBudget
@@ -113,8 +114,7 @@ def _broken_rules_of_node(
         yield from _rule_causes(rule, ruled, state.budget)
 
 
-@dataclass(frozen=True, slots=True)
-class _RuledValue:
+class _RuledValue(Struct, frozen=True):
     """A value that rules validate, its CEL value, and the CEL value of its old value."""
 
     schema: Structural

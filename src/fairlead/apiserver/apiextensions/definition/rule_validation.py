@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.cel.declared_type import Declared, declared, variables_of
@@ -41,8 +42,7 @@ def rule_field_causes(raw: Json, field: str) -> Iterator[Cause]:
         yield from _field_path_causes(rule, raw, f"{path}.fieldPath")
 
 
-@dataclass(frozen=True, slots=True)
-class RuleContext:
+class RuleContext(Struct, frozen=True):
     """The context of the rules of one schema node.
 
     `cardinality` is the maximum number of values of the node in an object; None if it is unbounded.

@@ -11,8 +11,10 @@ apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.cel.rule import broken_rules
@@ -67,8 +69,7 @@ _JUNCTIONS: Final = ("allOf", "oneOf", "anyOf")
 _WITH_CHILDREN: Final = ("properties", "additionalProperties", "not", "items", *_JUNCTIONS)
 
 
-@dataclass(frozen=True, slots=True)
-class _NodeContext:
+class _NodeContext(Struct, frozen=True):
     """The context of a schema node.
 
     `default_forbidden` is the reason why the node must not have a default; None if it may.

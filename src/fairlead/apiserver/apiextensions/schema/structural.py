@@ -6,8 +6,9 @@ upstream: apiextensions-apiserver/pkg/apiserver/schema/structural.go, kubernetes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 
@@ -20,8 +21,7 @@ _PARSED: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Structural:
+class Structural(Struct, frozen=True, eq=False):
     """One node of a schema; `raw` is the OpenAPI schema from which it was parsed.
 
     `additional` is the type of a map's values. `default` is ABSENT if the node has no default.

@@ -11,9 +11,9 @@ component-helpers/auth/rbac/validation/rule.go
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
@@ -38,8 +38,7 @@ _KINDS: Final = (CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING)
 _RESOURCES: Final = frozenset(kind.resource for kind in _KINDS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Grant:
+class _Grant(Struct, frozen=True):
     """The subjects of a binding, and the rules of its role."""
 
     subjects: Sequence[Json]

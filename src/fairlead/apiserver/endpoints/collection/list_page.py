@@ -21,13 +21,13 @@ from __future__ import annotations
 import base64
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from posixpath import normpath
 from string import ascii_letters, digits
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.apiserver.endpoints.request.options import EXACT, ListOptions, unsigned
 from fairlead.apiserver.endpoints.request.selector import SelectionPredicate
@@ -51,8 +51,7 @@ _PAGE_TOO_OLD: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ListPage:
+class ListPage(Struct, frozen=True):
     """One page of stored objects, at `version`. For kinds that are computed, `version` is -1.
 
     `remaining` is the number of objects after this page, or None if it is unknown. On the last
@@ -228,8 +227,7 @@ _MEMBERS: Final[dict[str, tuple[type, str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """A continue token: the next page starts at the key `start` (inclusive).
 
     The page shows the objects at `version`, or the newest objects if `version` is NOW.

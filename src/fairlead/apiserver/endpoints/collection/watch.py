@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.endpoints.request.selector import SelectionPredicate
@@ -48,8 +49,7 @@ class WatchEventEncoder(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class WatchScope:
+class WatchScope(Struct, frozen=True):
     """The objects that a watch covers.
 
     A `namespace` of "" means all namespaces. Changes up to the version `after` are ignored.

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
@@ -127,8 +129,7 @@ _UNKNOWN_OPTIONS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeleteOptions(Struct, frozen=True):
     """The options of a deletion.
 
     `is_legacy_cascade`: orphanDependents is false, the old way to request background deletion. The

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.text import field_problem
@@ -79,8 +80,7 @@ _NO_OBJECT: Final = (
 CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 
-@dataclass(frozen=True, slots=True)
-class Patcher:
+class Patcher(Struct, frozen=True):
     """The patch in a request, which changes an object of `kind` or a subresource's view of it."""
 
     scope: RequestScope
@@ -355,8 +355,7 @@ def _in_order(value: Any) -> Any:
 _VERSIONLESS: Final = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
 
 
-@dataclass(frozen=True, slots=True)
-class PatchedObject:
+class PatchedObject(Struct, frozen=True):
     """A patched object, as error messages quote it.
 
     `document` returns the object's JSON. It is called only when an error message quotes the object.
@@ -371,8 +370,7 @@ class PatchedObject:
         return document_text(self.schema, self.document())
 
 
-@dataclass(frozen=True, slots=True)
-class PatchBody:
+class PatchBody(Struct, frozen=True):
     """The body of a strategic merge patch, as error messages quote it."""
 
     sent: Json

@@ -6,12 +6,13 @@ whose controllers react a few milliseconds after the response to the client.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import Final
 
+from msgspec import Struct
+from msgspec.structs import asdict
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReconcileDelay:
+
+class ReconcileDelay(Struct, frozen=True, kw_only=True):
     """Delays of the post-start hooks in ns, each relative to the previous step.
 
     If a delay is 0, its step and the previous step are one change.
@@ -26,9 +27,7 @@ class ReconcileDelay:
 
     def slowed(self, times: int) -> ReconcileDelay:
         """Return the delays multiplied by `times`."""
-        return ReconcileDelay(
-            **{each.name: times * getattr(self, each.name) for each in fields(self)}
-        )
+        return ReconcileDelay(**{name: times * delay for name, delay in asdict(self).items()})
 
 
 NO_DELAY: Final = ReconcileDelay()

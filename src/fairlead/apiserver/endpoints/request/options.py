@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.text.field_problem import quoted
 from fairlead.api.text.integer import capped_integer, parse_int64
@@ -72,8 +73,7 @@ def unsigned_problem(text: str) -> str:
     return f"strconv.ParseUint: parsing {quoted(text)}: {why}"
 
 
-@dataclass(frozen=True, slots=True)
-class ListOptions:
+class ListOptions(Struct, frozen=True):
     """The ListOptions of a list, watch or deletecollection request."""
 
     label_selector: str
@@ -154,8 +154,7 @@ def _watch_causes(options: ListOptions) -> Iterator[Cause]:
         yield _forbidden(field, f"{field} is forbidden when continue is provided")
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(Struct, frozen=True):
     """The options of a create, update or patch request.
 
     `validation` is Strict, Warn (default) or Ignore. `asked_validation` is the request's parameter

@@ -13,8 +13,10 @@ upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.text.text_cache import text_cache
 
@@ -23,8 +25,7 @@ _NAMESPACE_PARTS: Final = ("status", "finalize")  # upstream: namespaceSubresour
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
-@dataclass(frozen=True, slots=True)
-class RequestInfo:
+class RequestInfo(Struct, frozen=True):
     """The resource that a path names. Parts that the path lacks are ""."""
 
     group: str

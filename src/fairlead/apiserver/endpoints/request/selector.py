@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.objects import LabelSelector
@@ -42,8 +42,7 @@ _SPECIAL: Final = "\\,="
 _encode: Final = msgspec.json.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True)
-class FieldTerm:
+class FieldTerm(Struct, frozen=True):
     """One requirement of a field selector: `field` equals `value`, or differs if not `is_equal`."""
 
     field: str
@@ -51,8 +50,7 @@ class FieldTerm:
     is_equal: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SelectionPredicate:
+class SelectionPredicate(Struct, frozen=True):
     """Matches objects of one kind.
 
     If `labels` is None and there are no `terms`, every object matches.

@@ -6,8 +6,9 @@ upstream: apiserver/pkg/endpoints/handlers/response.go:transformResponseObject
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.conversion.kind_conversion import shown
@@ -33,8 +34,7 @@ _TYPE_FIELDS: Final = ("kind", "apiVersion")
 TableOf = Callable[[Kind, Sequence[Json], int, str], Json]
 
 
-@dataclass(frozen=True, slots=True)
-class Renderer:
+class Renderer(Struct, frozen=True):
     """Renders the bodies of responses. If `table_of` is None, the server cannot render Tables."""
 
     texts: EncodedObjects
@@ -125,8 +125,7 @@ class Renderer:
         return {**table, "kind": TABLE, "apiVersion": media_type.view_api_version}
 
 
-@dataclass(frozen=True, slots=True)
-class ListBody:
+class ListBody(Struct, frozen=True):
     """The JSON body of a list, which is encoded in parts of LIST_PART_BYTES while it is iterated.
 
     So a response to a slow client needs memory for one part rather than for the whole list.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from fairlead.api.json import Json
 from fairlead.apiserver.conversion.kind_conversion import shown
 from fairlead.apiserver.endpoints.request.typed_object import zero_object
@@ -46,8 +48,7 @@ class ObjectEventEncoder:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataEventEncoder:
+class MetadataEventEncoder(Struct, frozen=True):
     """Encodes watch events with PartialObjectMetadata."""
 
     media_type: MediaTypeOptions

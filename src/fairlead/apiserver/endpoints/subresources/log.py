@@ -11,8 +11,9 @@ pkg/kubelet/kubelet_pods.go:validateContainerLogStatus, pkg/kubelet/kuberuntime/
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import (
@@ -42,16 +43,14 @@ _UNPULLED: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
+class LogLine(Struct, frozen=True):
     """One line of a container's log; `at` is its time in ns since 1970."""
 
     at: int
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogOptions:
+class LogOptions(Struct, frozen=True, kw_only=True):
     """PodLogOptions.
 
     `since` is in ns since 1970; `tail` is a number of lines, None for all lines.
@@ -197,8 +196,7 @@ class _LogWatch(Watch):
             super().add(line)
 
 
-@dataclass(eq=False, slots=True)
-class _LogEncoder:
+class _LogEncoder(Struct, eq=False):
     """Encodes a change of a pod as the new lines of a container's log.
 
     `sent` is the number of lines that have already been sent. `watch` contains the watch to end

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.write import Write
@@ -43,8 +44,7 @@ def object_member(body: Json, field: str) -> Json:
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class SubresourceUpdate:
+class SubresourceUpdate(Struct, frozen=True):
     """A decoded PUT or PATCH of a subresource.
 
     `old` is the stored object. `view` is the updated view of the object: the object itself, or a

@@ -5,9 +5,11 @@ upstream: pkg/registry/{apps,core}/*/storage/storage.go:ScaleREST
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from functools import partial
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.suspension import WebhookCalls
@@ -67,7 +69,7 @@ def _require_same(scope: RequestScope, before: Json, meta: Json) -> None:
     kind, namespace, name = scope.kind, scope.info.namespace, scope.info.name
     if meta.get("uid", "") not in ("", before["uid"]):
         wrong = f"UID in precondition: {meta['uid']}, UID in object meta: {before['uid']}"
-        part = replace(kind, plural=f"{kind.plural}/scale")
+        part = dataclasses.replace(kind, plural=f"{kind.plural}/scale")
         raise conflict(part, namespace, name, f"Precondition failed: {wrong}")
     if meta.get("resourceVersion", "0") not in ("", "0", before["resourceVersion"]):
         raise conflict(kind, namespace, name, STALE)

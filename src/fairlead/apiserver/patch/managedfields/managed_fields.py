@@ -14,11 +14,12 @@ upstream: apimachinery/pkg/util/managedfields/internal/*.go
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.apiserver.patch.managedfields.field_set import (
@@ -64,8 +65,7 @@ STRIPPED_FIELDS: Final = set_of_paths(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ManagerIdentifier:
+class ManagerIdentifier(Struct, frozen=True):
     """The key of a managedFields entry."""
 
     manager: str
@@ -89,8 +89,7 @@ class ManagerIdentifier:
         return _encode({key: value for key, value in known.items() if value}).decode()
 
 
-@dataclass(frozen=True, slots=True)
-class ManagedFieldsEntry:
+class ManagedFieldsEntry(Struct, frozen=True):
     """The fields that a manager owns, and the time of the last added field ("" if unknown)."""
 
     fields: FieldSet
@@ -100,8 +99,7 @@ class ManagedFieldsEntry:
 ManagedFields = dict[ManagerIdentifier, ManagedFieldsEntry]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrackedResource:
+class TrackedResource(Struct, frozen=True, kw_only=True):
     """The rules by which writes to one resource or subresource are recorded in managedFields.
 
     `reset_fields` are fields that cannot be owned through the resource. `other_versions` are the

@@ -18,8 +18,9 @@ upstream: apimachinery/pkg/util/managedfields/scalehandler.go
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.apiserver.patch.managedfields.field_set import (
     FieldSet,

@@ -18,8 +18,10 @@ apiserver/pkg/endpoints/handlers/patch.go:applyPatcher
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.text.field_problem import quoted
@@ -64,8 +66,7 @@ _NEW_OBJECT: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApplyRequest:
+class ApplyRequest(Struct, frozen=True, kw_only=True):
     """An apply patch: the configuration that `manager` sent to a resource or its `subresource`."""
 
     config: Json

@@ -11,8 +11,9 @@ reconcile_schema}.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.apiserver.json_equality import json_equal
 from fairlead.apiserver.patch.managedfields.field_set import EMPTY, LEAF, FieldSet
@@ -124,8 +125,7 @@ def _declared_schema(schema: Schema, element: str) -> Schema | None:
 # --- compare --------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Comparison:
+class Comparison(Struct):
     """The fields that were added, modified and removed between two values."""
 
     added: FieldSet = field(default_factory=dict)

@@ -32,9 +32,10 @@ upstream: sigs.k8s.io/structured-merge-diff/merge/{update,conflict}.go
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar
+
+from msgspec import Struct, field
 
 from fairlead.apiserver.json_equality import json_equal
 from fairlead.apiserver.patch.managedfields.field_set import (
@@ -62,8 +63,7 @@ def _unconverted(obj: Any) -> Any:
     return obj
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OwnedVersion:
+class OwnedVersion(Struct, frozen=True, eq=False):
     """An API version of a resource: its schema, and the fields that cannot be owned in it.
 
     `reset_fields` are the fields that the resource's strategy always resets, such as .status on the

@@ -6,8 +6,9 @@ upstream: pkg/registry/resource/*/strategy.go
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp

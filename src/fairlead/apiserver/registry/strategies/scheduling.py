@@ -6,8 +6,9 @@ upstream: pkg/registry/scheduling/{priorityclass,podgroup,workload}/strategy.go
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import POD_GROUP, PRIORITY_CLASS, WORKLOAD

@@ -6,8 +6,9 @@ upstream: pkg/api/pod/warnings.go:warningsForPodSpecAndMeta, pkg/api/node/util.g
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.quantity import NANOS_PER_UNIT, parse_quantity
@@ -20,8 +21,7 @@ from fairlead.api.quantity import NANOS_PER_UNIT, parse_quantity
 COMPARISONS_MAX: Final = 50_000
 
 
-@dataclass(slots=True)
-class ComparisonBudget:
+class ComparisonBudget(Struct):
     """The number of comparisons that are left for one pod."""
 
     left: int = COMPARISONS_MAX

@@ -6,8 +6,10 @@ apiserver/pkg/admission/plugin/cel/{compile,composition}.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.validation.meta.field import Causes, invalid
@@ -86,8 +88,7 @@ _RIGHTS: Final = {
 }
 
 
-@dataclass(slots=True)
-class ExpressionVariables:
+class ExpressionVariables(Struct):
     """The variables, besides `request` and the objects, that expressions of an object may use.
 
     `has_params` and `has_rights` allow `params` and `authorizer`. `makes_objects` allows

@@ -10,9 +10,10 @@ upstream: apimachinery/pkg/util/validation/ip.go, k8s.io/utils/net/parse.go
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.validation.meta.field import Causes, invalid
@@ -35,8 +36,7 @@ _MAPPED_BITS: Final = 96
 _CACHE_SIZE: Final = 1 << 13  # a NetworkPolicy can have thousands, each of which is read twice
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedIP:
+class ParsedIP(Struct, frozen=True):
     """An IP address as the client wrote it. `is_padded` is True if it has leading zeros."""
 
     address: Address
@@ -53,8 +53,7 @@ class ParsedIP:
         return self.mapped or self.address
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedCIDR:
+class ParsedCIDR(Struct, frozen=True):
     """A CIDR as the client wrote it: an address and a prefix length."""
 
     first: ParsedIP

@@ -9,8 +9,9 @@ upstream: Validate, ValidateUpdate and the status strategies of pkg/registry/*/*
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.apiserver.validation.meta.field import Causes
@@ -22,8 +23,7 @@ CheckWithView = Callable[[Json, Any], Causes]
 CheckUpdate = Callable[[Json, Json], Causes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KindRules:
+class KindRules(Struct, frozen=True, kw_only=True):
     """The validation rules of one kind. The defaults are the rules that all kinds share.
 
     The checks `new` and `changed` take the object's JSON and its typed view.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 from rich.console import Console
 
 from fairlead.api.json import Json

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4  # noqa: TID251 - distinguishes replicas
+
+from msgspec.structs import replace
 
 from fairlead.api.timestamp import parse_duration
 from fairlead.client.leader_election import ElectionConfig

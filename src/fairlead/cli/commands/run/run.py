@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import signal
 import ssl
 import sys
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import uvloop
+from msgspec.structs import replace
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp
 from fairlead.cli import exit_code
@@ -401,7 +403,7 @@ def _engine_config(request: RunRequest, controllers: tuple[str, ...], meter: Met
         raise InputError("--batch-config", problem)
     batch = read_batch_config(source or _BATCH_DEFAULT, plugins) if BATCH in controllers else None
     return EngineConfig(
-        scheduler=replace(scheduler, meter=meter),
+        scheduler=dataclasses.replace(scheduler, meter=meter),
         batch=batch,
         node_lifecycle=_node_lifecycle(request.flags, release),
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import dataclasses
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from typing import Final
 
 from msgspec import structs, to_builtins
+from msgspec.structs import replace
 
 from fairlead.cli import exit_code
 from fairlead.cli.options.controller import ControllerOptions
@@ -79,7 +81,7 @@ def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
     meter = Meter(perf_counter_ns) if wanted else None
     experiment = replace(
         experiment,
-        scheduler=replace(experiment.scheduler, meter=meter),
+        scheduler=dataclasses.replace(experiment.scheduler, meter=meter),
         node_lifecycle=node_lifecycle(
             request.controllers, scenario.settings.controller_manager, experiment.releases.nodes
         ),
@@ -159,7 +161,7 @@ def _files(named: Outputs, options: OutputOptions, snapshot: Path | None) -> _Fi
         snapshot=snapshot or _path(named.snapshot),
     )
     if options.no_report:
-        files = replace(files, report=None)
+        files = dataclasses.replace(files, report=None)
     return files
 
 
@@ -177,7 +179,7 @@ def _require_distinct(
     read = {name: value for name, value in to_builtins(scenario).items() if name != "outputs"}
     require_distinct(
         {**outputs, "--metrics": request.metrics},
-        replace(request, snapshot=None, metrics=None),
+        dataclasses.replace(request, snapshot=None, metrics=None),
         [Path(path).parent / name for name in file_names(read)],
     )
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.auth.certificate_authority import CertificateKeyPair, new_client, new_server

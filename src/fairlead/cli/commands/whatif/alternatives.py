@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from cyclopts import App, CycloptsError
+from msgspec.structs import replace
 
 from fairlead.cli.commands.whatif.options import NO_CHANGES, ChangeOptions, ComparisonOptions
 from fairlead.cli.options.failure import NO_FAILURES, FailureOptions

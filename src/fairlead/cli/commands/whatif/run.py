@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+
+from msgspec.structs import replace
 
 from fairlead.cli import exit_code
 from fairlead.cli.commands.whatif.options import (

@@ -8,9 +8,10 @@ decoder, and parts that the recording omits (`$omitted`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import ZONE
@@ -45,8 +46,7 @@ _COLUMNS: Final = "columnDefinitions["
 _PRINTED: Final = "stdout."
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(Struct, frozen=True):
     """Compares responses, given the values of placeholders in `bindings`.
 
     `managed_fields` compares managed fields; `encodings` compares content encodings. `versions`

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.conformance.api.comparison.response import NOT_SERVED
@@ -18,8 +19,7 @@ _NAMESPACES: Final = "/api/v1/namespaces"
 Finding = Mismatch | Remark | None
 
 
-@dataclass(frozen=True, slots=True)
-class ApiCases:
+class ApiCases(Struct, frozen=True):
     """Lines that record exchanges; each line is replayed on the servers that `servers` returns.
 
     A case agrees if it agrees on any server; otherwise the mismatches of the first server are

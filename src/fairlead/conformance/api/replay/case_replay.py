@@ -6,7 +6,8 @@ A watch starts at its step, stays open during the following steps, and is compar
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.conformance.api.comparison import response, watch_events
@@ -24,8 +25,7 @@ _DEFAULT_USER = "admin"
 _LATE_MS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class _Open:
+class _Open(Struct, frozen=True):
     """An open watch of the case, and the exchange that recorded it."""
 
     number: int

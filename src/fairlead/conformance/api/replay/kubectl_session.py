@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 import yaml
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
@@ -60,8 +61,7 @@ _GENERATED: Final = re.compile(r"^Name: .*<(?:hash|gen):", re.MULTILINE)
 _MAPS: Final = frozenset(("cm", "configmap", "secret"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Ran:
+class _Ran(Struct, frozen=True):
     """The exit code and the output of a command."""
 
     exit: int

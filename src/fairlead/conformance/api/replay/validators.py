@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.conformance.api.exchange import Exchange, ReplayRequest
 from fairlead.conformance.api.transport import HttpAnswer, Transport
@@ -16,8 +18,7 @@ _HASH: Final = "hash"
 _INDEX: Final = "/openapi/v3"
 
 
-@dataclass(slots=True)
-class Validators:
+class Validators(Struct):
     """The ETags of earlier responses, by request path."""
 
     _tags: dict[str, str] = field(default_factory=dict)

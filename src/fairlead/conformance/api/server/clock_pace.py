@@ -13,8 +13,9 @@ upstream: cli-runtime and kubectl wait by watching, or poll at most once a secon
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
@@ -33,8 +34,7 @@ SLEEP_MIN: Final[DurationNs] = seconds(0.6)
 _SECOND: Final[DurationNs] = seconds(1)
 
 
-@dataclass(slots=True)
-class Pace:
+class Pace(Struct):
     """Advances the cluster's time, `now`, at the pace of commands.
 
     `now` does not advance beyond `latest`. The argument `machine` of its methods is real time in

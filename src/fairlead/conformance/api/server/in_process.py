@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import MutableMapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND, NANOSECONDS_PER_SECOND
@@ -25,8 +25,7 @@ Message = MutableMapping[str, Any]
 _BETWEEN_NS: Final = 10 * NANOSECONDS_PER_SECOND
 
 
-@dataclass(slots=True)
-class InProcess:
+class InProcess(Struct):
     """Sends requests to the ASGI application; a watch ends when its events are read."""
 
     own: OwnServer = field(default_factory=OwnServer)
@@ -95,8 +94,7 @@ class InProcess:
         self.own.settle()
 
 
-@dataclass(slots=True)
-class InProcessWatch:
+class InProcessWatch(Struct):
     """The result of a watch request; `until` is the time of its timeout in ns since 1970."""
 
     answer: Response | Watch
@@ -127,8 +125,7 @@ class InProcessWatch:
                 return WatchEnd(HttpAnswer(200, headers, b""), [json.loads(body)], ended=True)
 
 
-@dataclass(slots=True)
-class _Exchange:
+class _Exchange(Struct):
     """One request to an ASGI application and its response."""
 
     sent: bytes

@@ -10,6 +10,9 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from typing import Final
 from urllib.parse import quote, urlencode, urlsplit
 
+import msgspec
+from msgspec import Struct
+
 from fairlead.conformance.api.exchange import ReplayRequest
 from fairlead.conformance.api.transport import HttpAnswer, WatchEnd
 
@@ -120,14 +123,13 @@ class OverHttp:
         connection.endheaders(request.body or None)
 
 
-@dataclass(slots=True)
-class HttpWatching:
+class HttpWatching(Struct):
     """An open watch; its events stay in the socket until `finish` reads them."""
 
     _connection: HTTPConnection
     _response: HTTPResponse
     _timeout_s: float
-    _lines: list[bytes] = field(default_factory=list)
+    _lines: list[bytes] = msgspec.field(default_factory=list)
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
         """Return all events of the watch.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Final
+
+from msgspec.structs import replace
 
 from fairlead.api.objects import Namespace
 from fairlead.api.timestamp import format_micro_time

@@ -6,7 +6,8 @@ upstream: context/autoscaling_context.go
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Node
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
@@ -30,8 +31,7 @@ def _first(_count: int) -> int:
     return 0
 
 
-@dataclass(slots=True)
-class AutoscalingContext:
+class AutoscalingContext(Struct):
     """The state that all parts of the autoscaler share.
 
     Each part appends its commands to `commands`. `pick` chooses among equal expansion options.

@@ -6,7 +6,8 @@ The history is reported to users; decisions do not read it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.api.objects import Node
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
@@ -26,8 +27,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import (
 from fairlead.engine.core.instant import Instant
 
 
-@dataclass(frozen=True, slots=True)
-class GroupGrowth:
+class GroupGrowth(Struct, frozen=True):
     """An increase of a group's target size from `current` to `new`, for the pods `pods`."""
 
     at: Instant
@@ -37,8 +37,7 @@ class GroupGrowth:
     pods: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeArrival:
+class NodeArrival(Struct, frozen=True):
     """The addition of a Node to a node group."""
 
     at: Instant
@@ -46,8 +45,7 @@ class NodeArrival:
     group: str
 
 
-@dataclass(frozen=True, slots=True)
-class NodeDeparture:
+class NodeDeparture(Struct, frozen=True):
     """The deletion of a Node of a node group. `is_own` is set if the autoscaler deleted it."""
 
     at: Instant

@@ -8,9 +8,11 @@ upstream: config/flags/flags.go, config/autoscaling_options.go
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
 from math import isfinite
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.timestamp import parse_duration
 from fairlead.engine.core.instant import DurationNs
@@ -25,16 +27,14 @@ class OptionError(ValueError):
     """A flag is unknown or has an invalid value; the message names the flag."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The minimum and maximum amount of one resource in the whole cluster."""
 
     minimum: int
     maximum: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeGroupOptions:
+class NodeGroupOptions(Struct, frozen=True, kw_only=True):
     """The options that a provider may override for a single node group.
 
     upstream: config/autoscaling_options.go: NodeGroupAutoscalingOptions
@@ -57,8 +57,7 @@ class NodeGroupOptions:
         return replace(self, **_parsed(overrides, NodeGroupOptions)) if overrides else self
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AutoscalingOptions:
+class AutoscalingOptions(Struct, frozen=True, kw_only=True):
     """Settings of Cluster Autoscaler; each field is named after its flag.
 
     `memory_total` is in bytes. `defaults` are the options of node groups without overrides.
@@ -161,12 +160,12 @@ def _field_name(flag: str) -> str:
     return flag.replace("-", "_")
 
 
-_GROUP_FIELDS: Final = frozenset(one.name for one in fields(NodeGroupOptions))
+_GROUP_FIELDS: Final = frozenset(NodeGroupOptions.__struct_fields__)
 
 
-def _parsed(flags: Mapping[str, Any], owner: type) -> dict[str, Any]:
+def _parsed(flags: Mapping[str, Any], owner: type[Struct]) -> dict[str, Any]:
     """Return the values of `flags` by field name, parsed by the field types of `owner`."""
-    types = {one.name: str(one.type) for one in fields(owner)}
+    types = owner.__annotations__
     found: dict[str, Any] = {}
     for flag, value in flags.items():
         name = _field_name(flag)

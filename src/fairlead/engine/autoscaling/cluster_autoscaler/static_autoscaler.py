@@ -11,8 +11,9 @@ upstream: core/static_autoscaler.go: RunOnce
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import ApiObject, DaemonSet, Node, Pod
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
@@ -63,8 +64,7 @@ _CALLED: Final = frozenset(
 )
 
 
-@dataclass(slots=True)
-class LoopRecord:
+class LoopRecord(Struct):
     """The input and the decisions of one autoscaler loop."""
 
     at: Instant

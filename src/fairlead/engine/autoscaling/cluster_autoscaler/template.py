@@ -9,10 +9,10 @@ upstream: processors/nodeinfosprovider/mixed_nodeinfos_processor.go, simulator/n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
@@ -72,8 +72,7 @@ _HOST_NETWORK_TOLERATION: Final = Toleration(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """A node as its group would create it, with the pods that run on every node of the group."""
 
     node: Node

@@ -7,8 +7,9 @@ types to every NodePool.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
@@ -19,8 +20,7 @@ from fairlead.engine.core.instant import DurationNs, seconds
 PROVISION_TIME: Final[DurationNs] = seconds(60)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KarpenterConfig:
+class KarpenterConfig(Struct, frozen=True, kw_only=True):
     """The configuration of Karpenter in a simulation: pools, instance types and options.
 
     `provision_time` is the usual time in ns from a NodeClaim to its Ready node; `provision_times`

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
@@ -19,8 +20,7 @@ from fairlead.engine.core.command import Command, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import Instant
 
 
-@dataclass(frozen=True, slots=True)
-class KarpenterContext:
+class KarpenterContext(Struct, frozen=True):
     """The state that all parts of Karpenter share.
 
     `types_of` returns the instance types of a NodePool. `served` is None if NodePools and

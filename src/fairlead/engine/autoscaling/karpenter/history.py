@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from fairlead.engine.core.instant import Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KarpenterNodeChange:
+class KarpenterNodeChange(Struct, frozen=True, kw_only=True):
     """A node that Karpenter created (`added`) or removed; `price` is per hour.
 
     `reason` is `Provisioned`, `Created by a user`, a disruption reason, or `Expired`.
@@ -25,8 +24,7 @@ class KarpenterNodeChange:
     reason: str
 
 
-@dataclass(slots=True)
-class KarpenterHistory:
+class KarpenterHistory(Struct):
     """The actions of Karpenter in a run.
 
     `changes` are in order of time. `errors` maps pods for which no node can be created to

@@ -5,8 +5,9 @@ upstream: pkg/operator/options/options.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.autoscaling.karpenter.labels import CORE_WELL_KNOWN_LABELS
 
@@ -18,8 +19,7 @@ BEST_EFFORT: Final = "BestEffort"
 MAX_INSTANCE_TYPES: Final = 600
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KarpenterOptions:
+class KarpenterOptions(Struct, frozen=True, kw_only=True):
     """Settings of Karpenter. Times are in seconds.
 
     With `preference_policy` Ignore, preferences of pods are ignored. With `min_values_policy`

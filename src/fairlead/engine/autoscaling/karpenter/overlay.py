@@ -10,10 +10,13 @@ upstream: pkg/controllers/nodeoverlay/{controller,store}.go, pkg/apis/v1alpha1/n
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.engine.autoscaling.karpenter.apis import NodeOverlay, NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
@@ -42,8 +45,7 @@ Target = tuple[str, str, str]
 """A NodePool, an instance type, and an offering (zone and capacity type) or a resource."""
 
 
-@dataclass(slots=True)
-class _Changes:
+class _Changes(Struct):
     """The overlays that change each target.
 
     `first` is the overlay that was applied first to the target. `latest_weight` is the weight of
@@ -170,7 +172,7 @@ class OverlaidTypes:
         added = self._added_capacity(pool, plain)
         if not added and offerings == plain.offerings:
             return plain
-        return replace(
+        return dataclasses.replace(
             plain,
             offerings=offerings,
             capacity={**plain.capacity, **added},

@@ -10,8 +10,9 @@ upstream: pkg/controllers/node/termination/{controller,terminator/terminator}.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.facts import default_of
 from fairlead.api.objects import Pod
@@ -28,8 +29,7 @@ _CRITICAL: Final = ("system-cluster-critical", "system-node-critical")
 _DEFAULT_GRACE_S: Final[int] = default_of("core.v1.PodSpec", "terminationGracePeriodSeconds")
 
 
-@dataclass(frozen=True, slots=True)
-class DrainStep:
+class DrainStep(Struct, frozen=True):
     """The next commands of a drain. `remains` is False if the drain is complete."""
 
     commands: tuple[Command, ...]

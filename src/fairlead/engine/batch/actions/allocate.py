@@ -13,7 +13,8 @@ upstream: pkg/scheduler/actions/allocate/allocate.go
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
@@ -26,8 +27,7 @@ from fairlead.engine.batch.session.statement import ImmediateOperations, Stateme
 Tasks = deque[TaskInfo]
 
 
-@dataclass(slots=True)
-class _WaitingJobs:
+class _WaitingJobs(Struct):
     """The queues, the jobs of each queue, and the remaining tasks of jobs that have had a turn."""
 
     queues: ItemQueue[QueueInfo]

@@ -23,11 +23,11 @@ upstream: actions/preempt/preempt.go: preempt; actions/reclaim/reclaim.go: Execu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from fairlead.engine.batch.actions.victim_pool import VictimPool, VictimPools
 from fairlead.engine.batch.defect import BatchDefects, Defect
@@ -47,8 +47,7 @@ _BEFORE_RUNNING = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND)
 Ask = Callable[[Any], Sequence[TaskInfo]]
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionKind:
+class EvictionKind(Struct, frozen=True):
     """The plugins and plugin methods that choose victims for one action.
 
     `voters` selects the plugins of each tier. `ask(plugin, task, candidates)` returns the

@@ -6,7 +6,8 @@ upstream: pkg/scheduler/actions/reclaim/reclaim.go
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from fairlead.engine.batch.actions.eviction_search import (
     RECLAIM,
@@ -26,8 +27,7 @@ from fairlead.engine.batch.session.statement import ImmediateOperations, Stateme
 Tasks = deque[TaskInfo]
 
 
-@dataclass(slots=True)
-class _WaitingJobs:
+class _WaitingJobs(Struct):
     """The queues to serve, and by queue name the waiting jobs and the jobs to reclaim from.
 
     `tasks` contains the remaining pending tasks of each waiting job.

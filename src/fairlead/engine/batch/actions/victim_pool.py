@@ -14,10 +14,10 @@ search asks `gang` about job 7 and `proportion` about queue a.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 
 from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo
@@ -30,8 +30,7 @@ from fairlead.engine.batch.session.tier import Voters
 Givers = Callable[[Any, JobInfo, Sequence[JobInfo]], list[JobInfo]]
 
 
-@dataclass(frozen=True, slots=True)
-class VictimPool:
+class VictimPool(Struct, frozen=True):
     """The jobs that may lose members to another job, and the amounts that their members occupy.
 
     `potential[resource, row]` is an upper bound of the sum over the running tasks of `jobs`.
@@ -125,8 +124,7 @@ class VictimPools:
         return VictimPool(jobs, potential)
 
 
-@dataclass(slots=True)
-class _QueueJobs:
+class _QueueJobs(Struct):
     """The jobs of one queue that may lose members, keyed by id.
 
     `potential` is the sum over the jobs in `counted`, which have been in `jobs` at some time.

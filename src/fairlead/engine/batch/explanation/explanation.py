@@ -10,8 +10,10 @@ reverts the session. The explanation is the first of these obstacles that applie
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.pods.facts import workload
 from fairlead.api.quantity import amount_text
@@ -48,8 +50,7 @@ class Obstacle(StrEnum):
     NO_NODE = "no node can take the next member"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeFact:
+class NodeFact(Struct, frozen=True):
     """The reason why a member cannot run on a node; `lacking` maps resources to missing amounts."""
 
     node: str
@@ -57,8 +58,7 @@ class NodeFact:
     lacking: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupExplanation:
+class GroupExplanation(Struct, frozen=True):
     """The state of a group and the obstacle that keeps it, or its next member, from starting.
 
     If `has_minimum` is True, the group has its minimum number of running members, or gets it in the
@@ -108,8 +108,7 @@ def explain_group(
         session.room.hold_back(None)
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(Struct, frozen=True):
     """The usage of all queues, and the waiting groups in the order of their expected starts."""
 
     queues: tuple[QueueUsage, ...]

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo, add_amounts
 from fairlead.engine.batch.info.runtime import runtime_of
@@ -40,8 +42,7 @@ def estimate_starts(session: Session, jobs_max: int) -> dict[str, Instant]:
     return _Simulation(session, _waiting(session, jobs_max)).starts()
 
 
-@dataclass(slots=True)
-class _WaitingJob:
+class _WaitingJob(Struct):
     """A job, the members that it lacks, and the sum of the requests of these members."""
 
     job: JobInfo

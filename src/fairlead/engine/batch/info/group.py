@@ -14,8 +14,9 @@ the group that it received last: cache/event_handlers.go: setPodGroup.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod, PodGroup, PodGroupStatus, ResourceList
 from fairlead.api.pods.facts import controller_of
@@ -43,8 +44,7 @@ PREFERENCE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GroupInfo:
+class GroupInfo(Struct, frozen=True):
     """The group of a job. `ref` is None for a shadow group, which has no object.
 
     The kind of `ref` includes the API group (`PodGroup.scheduling.volcano.sh`), because several

@@ -12,7 +12,8 @@ upstream: pkg/scheduler/cache/event_handlers.go
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.api.objects import ApiObject, Pod, PodGroup, PriorityClass, Queue
 from fairlead.api.pods.facts import is_terminal
@@ -34,8 +35,7 @@ from fairlead.engine.state.pod_groups import is_kubernetes_pod_group
 from fairlead.engine.state.pod_info import PodInfo
 
 
-@dataclass(frozen=True, slots=True)
-class Ownership:
+class Ownership(Struct, frozen=True):
     """The scheduler names of the pods that this scheduler owns, and the default queue of groups.
 
     If `own_groups_only` is set, PodGroups of scheduling.k8s.io are ignored: the default scheduler

@@ -6,8 +6,9 @@ kube-batch reads only `weight`. The fields `guarantee`, `deserved`, `capability`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Queue, ResourceList
 from fairlead.api.timestamp import parse_timestamp
@@ -20,8 +21,7 @@ DEFAULT_QUEUE: Final = "default"
 ROOT_QUEUE: Final = "root"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class QueueInfo:
+class QueueInfo(Struct, frozen=True, eq=False):
     """One version of a queue.
 
     A resource that is missing from `capability` is unlimited. A resource that is missing from

@@ -8,8 +8,9 @@ resources to start.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Container, Pod
 from fairlead.api.pods.requests import DEFAULT_MEMORY_BYTES, DEFAULT_MILLI_CPU
@@ -19,8 +20,7 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY, PODS, ResourceCo
 from fairlead.engine.state.shape import Amounts, Shape
 
 
-@dataclass(frozen=True, slots=True)
-class Slack:
+class Slack(Struct, frozen=True):
     """The tolerances of comparisons: an amount `a` fits into `b` if `a < b + least`.
 
     An amount below `least` counts as nothing. `cpu_milli` and `memory_bytes` are the tolerances of

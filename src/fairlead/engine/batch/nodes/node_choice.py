@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.feasibility import Feasibility, filter_nodes
@@ -27,8 +27,7 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
 
-@dataclass(frozen=True, slots=True)
-class RankedNodes:
+class RankedNodes(Struct, frozen=True):
     """The nodes in `rows`; a higher key is better, and all `keys` are distinct.
 
     Iteration yields the rows, best node first. The first node is nearly always the last that is

@@ -15,8 +15,9 @@ return to the queue. Otherwise a gang could start without the member whose volum
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
+
+from msgspec import Struct, field
 
 from fairlead.engine.batch.info.job import TaskInfo
 from fairlead.engine.batch.info.job_table import JobTable
@@ -37,8 +38,7 @@ from fairlead.engine.framework.pre_bind import (
 from fairlead.engine.framework.runtime import attempt
 
 
-@dataclass(slots=True)
-class _Held:
+class _Held(Struct):
     """The reservations for `task` on `node`, and the refusal if `task` cannot be bound there."""
 
     task: TaskInfo
@@ -47,16 +47,14 @@ class _Held:
     refusal: Status | None = None
 
 
-@dataclass(slots=True, eq=False)
-class DispatchGroup:
+class DispatchGroup(Struct, eq=False):
     """The ids of tasks that were dispatched together, and of the tasks still in preparation."""
 
     members: tuple[str, ...]
     preparing: dict[str, None] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class PreparationCommands:
+class PreparationCommands(Struct, frozen=True):
     """The result of a step.
 
     It contains the commands to send, the tasks whose placement must be undone, and the reason if a

@@ -16,8 +16,9 @@ upstream: pkg/scheduler/plugins/proportion/proportion.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from fairlead.engine.batch.defect import BatchDefects, Defect
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo, add_amounts
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
     from fairlead.engine.batch.session.session import Session
 
 
-@dataclass(slots=True)
-class QueueShare:
+class QueueShare(Struct):
     """The amounts of one queue in this session, by resource column.
 
     `request` is fixed when the session opens. `expected` is the amount that admitted jobs will need

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.batch.defect import BatchDefects
 from fairlead.engine.batch.plugins.binpack import Binpack
@@ -20,8 +21,7 @@ from fairlead.engine.batch.rules import BatchRules
 from fairlead.engine.batch.session.plugin import BatchPlugin
 
 
-@dataclass(frozen=True, slots=True)
-class PluginContext:
+class PluginContext(Struct, frozen=True):
     """The input for building a plugin: its `arguments`, and the rules and defects in force."""
 
     rules: BatchRules

@@ -18,8 +18,9 @@ cache/cache.go: RecordJobStatusEvent
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import PodGroupCondition
 from fairlead.api.pods.facts import condition
@@ -39,8 +40,7 @@ _POD_SCHEDULED: Final = "PodScheduled"
 _SHOWN_CONDITIONS: Final = ("type", "status", "reason", "message")
 
 
-@dataclass(frozen=True, slots=True)
-class JobReport:
+class JobReport(Struct, frozen=True):
     """The result of a session for one job.
 
     `conditions` are all conditions of the group. `condition` is the condition that this session

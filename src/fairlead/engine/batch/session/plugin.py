@@ -19,9 +19,10 @@ upstream: pkg/scheduler/framework/session_plugins.go
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.queue import QueueInfo
@@ -30,8 +31,7 @@ from fairlead.engine.framework.runtime import Handle
 from fairlead.engine.plugins.release_1_16.requested import Sums
 
 
-@dataclass(frozen=True, slots=True)
-class Unschedulable:
+class Unschedulable(Struct, frozen=True):
     """The reason why a job cannot run: the reason and message of its condition."""
 
     reason: str

@@ -17,9 +17,9 @@ delay the gang.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.runtime import expected_end, runtime_of
@@ -33,8 +33,7 @@ from fairlead.engine.state.shape import Amounts
 _REMEMBERED = 1 << 40  # more than any node has free, in any unit
 
 
-@dataclass(frozen=True, slots=True)
-class Occupant:
+class Occupant(Struct, frozen=True):
     """The resources that a pod occupies: amounts by column, the node's row, and the end.
 
     `end` is the time at which the pod ends, None if unknown. `queue` is "" for a pod outside all

@@ -14,8 +14,9 @@ upstream: pkg/scheduler/framework/session.go
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from fairlead.api.pods.facts import workload
 from fairlead.engine.batch.defect import BatchDefects, Defect
@@ -40,8 +41,7 @@ from fairlead.engine.state.node_info import NodeInfo
 _ON_NODE: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionStep:
+class SessionStep(Struct, frozen=True):
     """One step of a session: `verb` is allocate, pipeline, release, unevict, … or action.
 
     `detail` is the node, the reason of an eviction, or the name of the action.
@@ -93,8 +93,7 @@ class NoObserver:
 NO_OBSERVER: Final = NoObserver()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeChoices:
+class NodeChoices(Struct, frozen=True):
     """A NodeChoice for each kind of resources.
 
     `now` finds nodes whose idle resources suffice. `later` finds nodes whose idle and releasing
@@ -109,16 +108,14 @@ class NodeChoices:
     anyhow: NodeChoice
 
 
-@dataclass(frozen=True, slots=True)
-class ChoicesByView:
+class ChoicesByView(Struct, frozen=True):
     """The node choices for the job with the reservation (`whole`) and for other jobs (`shared`)."""
 
     shared: NodeChoices
     whole: NodeChoices
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(Struct, frozen=True):
     """Resources that are reserved for `job` on `nodes`.
 
     `held_back` contains the amounts, shape (resources, rows). `starts_at` is the time at which all
@@ -131,8 +128,7 @@ class Reservation:
     starts_at: Instant | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Struct, frozen=True, kw_only=True):
     """The settings that all sessions of a controller share.
 
     A gang that has waited for `starvation_bound` (ns) gets a reservation. A gang that has been

@@ -10,8 +10,9 @@ upstream: pkg/scheduler/framework/statement.go
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from fairlead.engine.batch.info.job import TaskInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
@@ -35,8 +36,7 @@ class StatementOperation(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class AllocateOperation:
+class AllocateOperation(Struct, frozen=True):
     """Allocates idle resources on `node` to `task`, which is bound once its job is ready."""
 
     task: TaskInfo
@@ -57,8 +57,7 @@ class AllocateOperation:
             session.dispatch_ready(self.task.job)
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(Struct, frozen=True):
     """Pipelines `task` onto releasing resources of `node`, until the end of the session."""
 
     task: TaskInfo
@@ -76,8 +75,7 @@ class Pipeline:
         """Do nothing, because pipelining sends no command."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evict:
+class Evict(Struct, frozen=True):
     """Evicts `task` for the reason `why`."""
 
     task: TaskInfo
@@ -96,8 +94,7 @@ class Evict:
         session.evict(self.task, self.why)
 
 
-@dataclass(frozen=True, slots=True)
-class Displace:
+class Displace(Struct, frozen=True):
     """Reports that `victims` are evicted to make room for `task` on `node`."""
 
     task: TaskInfo

@@ -14,8 +14,9 @@ upstream: pkg/scheduler/framework/session_plugins.go
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.queue import QueueInfo
@@ -80,8 +81,7 @@ SWITCHES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PluginOption:
+class PluginOption(Struct, frozen=True):
     """One plugin of a tier; `off` contains the switches (`enableJobOrder`, …) that are false."""
 
     name: str

@@ -20,8 +20,9 @@ gets 2/3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.state.shape import Amounts
 
@@ -29,8 +30,7 @@ from fairlead.engine.state.shape import Amounts
 ROOT: Final = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """The input for one queue; `request` is the sum of its own jobs' requests, by resource column.
 
     `bound` (capability), `guarantee` and `entitled` (spec.deserved) have entries only for the
@@ -45,8 +45,7 @@ class Claim:
     parent: str = ROOT
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """One participant of a division.
 
     `stages` are the amounts up to which it is filled in the three stages.

@@ -18,10 +18,10 @@ not matter, so only the node log names rows to recompute.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Rows, Scores
@@ -33,8 +33,7 @@ from fairlead.engine.state.pod_info import PodInfo
 DEAD: Final = -1
 
 
-@dataclass(frozen=True, slots=True)
-class StaticPoints:
+class StaticPoints(Struct, frozen=True):
     """The NODE plugins that do not skip a shape; `normalized` are scorers that are normalized."""
 
     filters: Sequence[FilterPoint]

@@ -8,8 +8,9 @@ to find the victims.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Plugin
@@ -17,8 +18,7 @@ from fairlead.engine.state.pod_class import PodLocations
 from fairlead.engine.state.pod_info import PodInfo
 
 
-@dataclass(frozen=True, slots=True)
-class RemovalEffect:
+class RemovalEffect(Struct, frozen=True):
     """The pods whose removal from a node can change the verdict of a Filter on that node.
 
     `concerns` returns whether a placed pod is one of them. `locations` are the locations of all of

@@ -12,8 +12,9 @@ takes additional time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from fairlead.engine.core.reporter import PluginFailed, Reporter
 from fairlead.engine.framework.candidate import Candidate, CandidateRule

@@ -14,8 +14,9 @@ upstream: pkg/scheduler/schedule_one.go: schedulePod
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.framework.extension_point import Ask, Kind, Method, wrap_methods
@@ -32,8 +33,7 @@ class Stopwatch(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class PluginTime:
+class PluginTime(Struct):
     """The number of calls and their total time, for one plugin at one extension point."""
 
     plugin: str

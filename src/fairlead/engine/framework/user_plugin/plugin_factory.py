@@ -15,10 +15,10 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from fairlead.engine.framework.fault import describe
 from fairlead.engine.framework.interface import Plugin

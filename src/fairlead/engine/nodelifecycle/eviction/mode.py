@@ -7,8 +7,9 @@ a node are deleted once its heartbeat has been overdue for long enough (`PodEvic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from fairlead.api.objects import Node
 from fairlead.engine.core.command import Command
@@ -17,8 +18,7 @@ from fairlead.engine.nodelifecycle.health.node_health import NodeHealth
 from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """The state of a node in the pass at `now`.
 
     `status` is the Ready status on which the mode acts. `last_pass` is the time of the previous

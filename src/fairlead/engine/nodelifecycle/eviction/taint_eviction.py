@@ -20,8 +20,9 @@ pkg/apis/core/v1/helper/helpers.go:GetMatchingTolerations
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import ApiObject, Node, Pod, Taint, Toleration
 from fairlead.api.pods.facts import condition, is_terminating
@@ -65,8 +66,7 @@ RETRY_AFTER: Final[DurationNs] = seconds(0.01)
 GONE: Final = (FailureReason.NOT_FOUND, FailureReason.CONFLICT)
 
 
-@dataclass(eq=False, slots=True)
-class _Timer:
+class _Timer(Struct, eq=False):
     """A timer that evicts a pod at `due`. The pod's toleration counts from `since`."""
 
     pod: ObjectRef
@@ -75,8 +75,7 @@ class _Timer:
     is_cancelled: bool = False
 
 
-@dataclass(slots=True)
-class _Try:
+class _Try(Struct):
     """A deletion that has not succeeded yet: it is in flight or waits for its next try."""
 
     command: DeleteObject

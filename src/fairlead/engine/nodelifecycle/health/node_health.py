@@ -18,8 +18,10 @@ upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:tryUpdateNod
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.lease import Renewals
 from fairlead.api.objects import Node, NodeCondition
@@ -44,8 +46,7 @@ NEVER_STARTED: Final = ("NodeStatusNeverUpdated", "Kubelet never posted node sta
 KUBELET_CONDITIONS: Final = (READY, MEMORY_PRESSURE, DISK_PRESSURE, PID_PRESSURE)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeHealth:
+class NodeHealth(Struct, frozen=True):
     """The saved health of a node (upstream: nodeHealthData).
 
     `probe` is the time of the pass that noticed the last heartbeat, `ready_since` the time of the
@@ -62,8 +63,7 @@ class NodeHealth:
     lease: Instant | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Examination:
+class Examination(Struct, frozen=True):
     """The result of examining a node.
 
     `health` is the new saved health. `observed` is the Ready status before the pass, `current` the

@@ -7,7 +7,8 @@ again under the same name inherits the time of its last heartbeat.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.api.lease import Renewals
 from fairlead.api.objects import Node
@@ -16,8 +17,7 @@ from fairlead.engine.nodelifecycle.health.node_health import NodeHealth, caught_
 from fairlead.engine.nodelifecycle.period import Period
 
 
-@dataclass(slots=True)
-class NodeRecord:
+class NodeRecord(Struct):
     """The state recorded for one node name, which outlives the Node object.
 
     `node` is the newest Node, None if it does not exist. `renewals` are the renewals of its lease.

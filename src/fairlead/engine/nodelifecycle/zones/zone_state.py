@@ -6,11 +6,11 @@ pkg/controller/nodelifecycle/node_lifecycle_controller.go:ComputeZoneState, Redu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from fairlead.api.objects import Node
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
@@ -29,8 +29,7 @@ class ZoneState(StrEnum):
     FULL_DISRUPTION = "FullDisruption"
 
 
-@dataclass(frozen=True, slots=True)
-class ZoneCount:
+class ZoneCount(Struct, frozen=True):
     """The nodes of a zone that count for its disruption state."""
 
     size: int = 0

@@ -24,8 +24,9 @@ zone_size, unhealthy_nodes_in_zone
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Node
 from fairlead.engine.core.instant import Instant
@@ -42,22 +43,19 @@ from fairlead.engine.nodelifecycle.zones.zone_state import (
 Rates = dict[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class StopEvictions:
+class StopEvictions(Struct, frozen=True):
     """All zones are fully disrupted now: set `rates` (all 0) and remove the taints of all nodes."""
 
     rates: Rates
 
 
-@dataclass(frozen=True, slots=True)
-class ResumeEvictions:
+class ResumeEvictions(Struct, frozen=True):
     """Some zone is no longer fully disrupted: set `rates` and restart all grace periods."""
 
     rates: Rates
 
 
-@dataclass(frozen=True, slots=True)
-class AdjustRates:
+class AdjustRates(Struct, frozen=True):
     """Some zones changed their state: set the `rates` of these zones."""
 
     rates: Rates

@@ -8,8 +8,9 @@ upstream: structured/internal/stable/allocator_stable.go: validateDeviceRequest
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import (
     DeviceClass,
@@ -33,16 +34,14 @@ class AllocationError(Exception):
     """Raised if a claim or its class is invalid; the message is the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(Struct, frozen=True):
     """A CEL expression; `origin` identifies the selector in error messages."""
 
     expression: str
     origin: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ResolvedRequest:
+class ResolvedRequest(Struct, frozen=True, eq=False):
     """A request without alternatives, or one alternative of a request.
 
     `parent` is the name of the request and `place` the position among its alternatives. `place` is
@@ -66,8 +65,7 @@ class ResolvedRequest:
         return any(name in (self.parent, self.full_name) for name in names)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ResolvedClaim:
+class ResolvedClaim(Struct, frozen=True, eq=False):
     """The resolved requests of one claim; each is a tuple of alternatives, most preferred first."""
 
     claim: ResourceClaim

@@ -21,10 +21,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from fairlead.api.codec import as_json
 from fairlead.api.objects import (
@@ -74,8 +73,7 @@ _NAME_MAX: Final = 58  # without the suffix of 5
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"  # of generateName
 
 
-@dataclass(frozen=True, slots=True)
-class SpecialClaim:
+class SpecialClaim(Struct, frozen=True):
     """The special claim of a pod, for nodes that do not list the same extended resources.
 
     `mappings` contains the requests that each container uses.

@@ -18,8 +18,9 @@ with DoesNotExist. The selectors of the incoming pod match only namespaces that 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import LabelSelector, Namespace
 from fairlead.api.selector import selector_matches
@@ -153,8 +154,7 @@ class NamespaceLabels:
         return term.namespaces.union(matching)
 
 
-@dataclass(slots=True)
-class _Match:
+class _Match(Struct):
     """The placed pods' terms that match one PodClass, with their counts.
 
     The entry is valid for `term_version` and `namespace_version`.

@@ -6,10 +6,10 @@ upstream: plugins/podtopologyspread/common.go: filterTopologySpreadConstraints
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.label import label_key_problems
 from fairlead.api.objects import LabelSelector, LabelSelectorRequirement, TopologySpreadConstraint
@@ -32,8 +32,7 @@ SYSTEM_CONSTRAINTS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Constraint:
+class Constraint(Struct, frozen=True, eq=False):
     """One topology spread constraint, which limits the difference between domains to `max_skew`.
 
     If there are fewer than `min_domains` domains, the lowest count is taken to be 0. A node does

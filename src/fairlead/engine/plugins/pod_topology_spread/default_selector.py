@@ -9,10 +9,10 @@ controller gets no default constraints.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.objects import (
     LabelSelector,
@@ -38,8 +38,7 @@ _FOUND_MAX: Final = 1 << 14
 _CONTROLLER: Final = ("v1", "ReplicationController")
 
 
-@dataclass(frozen=True, slots=True)
-class DefaultSelector:
+class DefaultSelector(Struct, frozen=True):
     """The selector of default constraints for some pods.
 
     Two objects have the same `key` if their selectors are equal.

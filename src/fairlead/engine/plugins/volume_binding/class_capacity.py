@@ -9,11 +9,11 @@ upstream: binder.go: hasEnoughCapacity
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from fairlead.api.objects import CSIDriver, CSIStorageCapacity, LabelSelector
 from fairlead.api.quantity import parse_quantity
@@ -23,8 +23,7 @@ from fairlead.engine.state.cluster import Cluster
 _NOTHING: Final = -1
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
+class _Limits(Struct, frozen=True):
     """The capacity limits of one storage class.
 
     `by_value[key][id]` is the largest limit in bytes for nodes whose label `key` has the value with

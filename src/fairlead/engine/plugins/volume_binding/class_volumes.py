@@ -12,11 +12,11 @@ are matched in one array operation. The other volumes are grouped by the nodes t
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from fairlead.api.objects import (
     NodeSelector,
@@ -40,8 +40,7 @@ _LAST: Final = np.iinfo(np.int64).max
 Traits = tuple[str, str, frozenset[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Reach:
+class _Reach(Struct, frozen=True):
     """Volumes at `positions` (ascending) that nodes at `rows` can reach; None means all rows."""
 
     rows: Mask | None

@@ -13,11 +13,11 @@ upstream: binder.go: FindPodVolumes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from fairlead.api.objects import PersistentVolume, PersistentVolumeClaim
 from fairlead.engine.core.status import SUCCESS, Status, unresolvable
@@ -45,8 +45,7 @@ def _status(flags: int) -> Status:
 STATUSES: Final = (SUCCESS, *map(_status, range(1, 2 * NO_VOLUME)))
 
 
-@dataclass(frozen=True, slots=True)
-class PodVolumes:
+class PodVolumes(Struct, frozen=True):
     """The changes to a pod's claims if the pod is placed on a certain node.
 
     `bindings` are (claim, volume) pairs, and `provisions` are the claims to provision.
@@ -56,8 +55,7 @@ class PodVolumes:
     provisions: tuple[PersistentVolumeClaim, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeMatch:
+class VolumeMatch(Struct, frozen=True):
     """The volume that one claim takes on each row.
 
     `chosen[row]` is a position in `volumes`, or NONE. A value of RESERVED - i is position i in
@@ -82,8 +80,7 @@ class VolumeMatch:
 RESERVED: Final = NONE - 1
 
 
-@dataclass(frozen=True, slots=True)
-class NodeVolumes:
+class NodeVolumes(Struct, frozen=True):
     """The result for every node: whether the pod's volumes are or can be made available.
 
     `flags` holds, for each row, the reasons for a rejection, or 0; it is None if all rows fit.

@@ -6,8 +6,9 @@ upstream: volume_binding.go: podHasPVCs, PreFilter; binder.go: GetPodVolumeClaim
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import PersistentVolumeClaim, Volume
 from fairlead.api.pods.volumes import claim_name, is_claimed, is_made_for
@@ -25,8 +26,7 @@ UNBOUND_IMMEDIATE: Final = unresolvable("pod has unbound immediate PersistentVol
 _LOST: Final = "Lost"
 
 
-@dataclass(frozen=True, slots=True)
-class PodClaims:
+class PodClaims(Struct, frozen=True):
     """A pod's claims, in the order of its volumes.
 
     `delayed` are unbound claims that get a volume once a node is chosen.

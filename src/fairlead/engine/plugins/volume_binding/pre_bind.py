@@ -8,8 +8,9 @@ upstream: binder.go: AssumePodVolumes, bindAPIUpdate, checkBindings
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.node_selector import node_selector_matches
 from fairlead.api.objects import PersistentVolume, PersistentVolumeClaim
@@ -27,8 +28,7 @@ from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 
 
-@dataclass(slots=True)
-class Decision:
+class Decision(Struct):
     """The assumed bindings of one pod.
 
     `volumes` and `claims` are the keys of the objects for which a change is assumed.

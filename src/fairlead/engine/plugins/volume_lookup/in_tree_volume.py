@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.objects import (
     CSISource,
@@ -37,8 +37,7 @@ class TranslationError(ValueError):
     """Raised if an in-tree volume cannot be translated to a CSI volume."""
 
 
-@dataclass(frozen=True, slots=True)
-class InTreeKind:
+class InTreeKind(Struct, frozen=True):
     """An in-tree plugin, its CSI driver, and the zone label that the driver uses."""
 
     name: str

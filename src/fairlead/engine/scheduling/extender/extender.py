@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.api.objects import Container
 from fairlead.engine.core.command import CallExtender, ExtenderVerb, NodeVictims
 from fairlead.engine.core.instant import DurationNs, seconds
@@ -32,8 +34,7 @@ class ExtenderTls:
     ca_data: bytes = b""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extender:
+class Extender(Struct, frozen=True, kw_only=True):
     """The configuration of one extender.
 
     The URL of a call consists of `url_prefix` and a verb; calls with an empty verb are not made.
@@ -71,8 +72,7 @@ class Extender:
         return f"{self.url_prefix.rstrip('/')}/{verb}"
 
 
-@dataclass(frozen=True, slots=True)
-class ExtenderCalls:
+class ExtenderCalls(Struct, frozen=True):
     """Builds the calls to one extender for one pod.
 
     `place` is the extender's index in the configuration.

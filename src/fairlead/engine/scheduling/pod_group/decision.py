@@ -10,10 +10,10 @@ upstream: pkg/scheduler/schedule_one_podgroup.go: podGroupCycle
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from fairlead.api.objects import PodGroup, PodGroupCondition
 from fairlead.api.text.field_problem import quoted

@@ -13,8 +13,10 @@ upstream: pkg/scheduler/schedule_one_podgroup.go: podGroupSchedulingDefaultAlgor
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.status import SUCCESS, Status, error, unschedulable
@@ -38,16 +40,14 @@ WAITING_FOR_PREEMPTION: Final = "pod group is waiting for preemption to complete
 UNSCHEDULABLE_GROUP: Final = unschedulable(GROUP_UNSCHEDULABLE)
 
 
-@dataclass(frozen=True, slots=True)
-class PodGroupMember:
+class PodGroupMember(Struct, frozen=True):
     """A waiting pod of the group: its queue entry, and the version of the pod that is tried."""
 
     queued: QueuedPod
     pod: PodInfo
 
 
-@dataclass(frozen=True, slots=True)
-class PodGroupAttempt:
+class PodGroupAttempt(Struct, frozen=True):
     """The decision on one pod of the group.
 
     `node` is the node on which the pod was assumed, "" if there was none. `is_held` is True if
@@ -59,8 +59,7 @@ class PodGroupAttempt:
     is_held: bool = False
 
 
-@dataclass(slots=True)
-class PodGroupResult:
+class PodGroupResult(Struct):
     """The result of a PodGroup's cycle.
 
     `attempts` are in the order of the members; after an error, later members have no attempt. If
@@ -152,8 +151,7 @@ def schedule_pod_group(
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class _Assumption:
+class _Assumption(Struct, frozen=True):
     """A pod that is assumed on a node while the other pods of its group are tried.
 
     `nominated` is the node of the pod's earlier nomination, which is withdrawn during that time.

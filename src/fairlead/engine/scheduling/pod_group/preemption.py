@@ -15,7 +15,8 @@ upstream: framework/preemption/podgrouppreemption.go: selectVictimsOnDomain
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from fairlead.api.objects import PodGroup
 from fairlead.api.pods.facts import preempts_lower

@@ -8,8 +8,9 @@ upstream: framework/preemption/types.go: newDomainForWorkloadPreemption
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import PodDisruptionBudget, PodGroup
 from fairlead.engine.core.instant import Instant
@@ -21,8 +22,7 @@ from fairlead.engine.state.pod_info import PodInfo
 WHOLE_GROUP: Final = "PodGroup"
 
 
-@dataclass(slots=True)
-class PreemptionVictim:
+class PreemptionVictim(Struct):
     """Pods, each with its node, that preemption removes all together or not at all."""
 
     priority: int

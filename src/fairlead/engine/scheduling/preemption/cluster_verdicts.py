@@ -14,10 +14,10 @@ pods of lower priority belongs to app a as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.cycle_state import CycleState
@@ -35,8 +35,7 @@ from fairlead.engine.state.pod_info import PodInfo
 Codes = npt.NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterVerdicts:
+class ClusterVerdicts(Struct, frozen=True):
     """The Filters of one cycle that depend on other nodes, and the effects of removals on them.
 
     `fit` is the only other Filter that depends on the pods of a node.

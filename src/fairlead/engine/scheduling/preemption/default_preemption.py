@@ -6,10 +6,11 @@ upstream: framework/preemption/preemption.go: Evaluator.Preempt
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.engine.core.status import SUCCESS, Code, Status, error, unresolvable, unschedulable
 from fairlead.engine.core.tie_break import TieBreak
@@ -36,8 +37,7 @@ LEFT_TO_GROUP: Final = "not eligible due to workload aware preemption enabled"
 NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
 
 
-@dataclass(frozen=True, slots=True)
-class PreemptionSearch:
+class PreemptionSearch(Struct, frozen=True):
     """The result of a search for candidates, for decisions and for explanations.
 
     `potential` are the rows on which preemption might help. `ineligible` is the reason if the pod
@@ -177,8 +177,7 @@ class DefaultPreemption:
         return DryRun(columns, rows), pick_one_node(columns, rows)
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateShortlist:
+class CandidateShortlist(Struct, frozen=True):
     """The candidates that extenders may filter before DefaultPreemption picks one of them."""
 
     candidates: tuple[Candidate, ...]

@@ -30,12 +30,12 @@ second pod evaluates only row 7.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from fairlead.engine.core.status import Code, Status
 from fairlead.engine.framework.candidate import Candidate, CandidateRule
@@ -79,8 +79,7 @@ _NODES_TIMES_KEPT_MAX: Final = 400_000  # a result takes about 300 bytes if it h
 _COLUMNS_FROM: Final = 24
 
 
-@dataclass(frozen=True, slots=True)
-class DryRun:
+class DryRun(Struct, frozen=True):
     """The dry-run results for the rows in `potential` (ascending), stored in `columns`."""
 
     columns: CandidateColumns
@@ -96,8 +95,7 @@ class DryRun:
         return [(row, answer) for row, answer in answers if isinstance(answer, Status)]
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateSample:
+class CandidateSample(Struct, frozen=True):
     """The limits of a search: it starts at index `offset` of the potential nodes.
 
     It ends at `wanted` candidates, but continues if all of these violate a disruption budget.
@@ -157,8 +155,7 @@ class _LowestPriorities:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
+class _Run(Struct, frozen=True):
     """The dry runs of one cycle, whose results are stored in `columns`.
 
     `fit` is NodeResourcesFit if no other Filter depends on pods. Otherwise `verdicts` are the

@@ -5,10 +5,10 @@ upstream: framework/preemption/preemption.go: pickOneNodeForPreemption
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from fairlead.engine.framework.interface import Rows
 from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
@@ -17,8 +17,7 @@ ONLY_CANDIDATE: Final = "only candidate"
 AT_RANDOM: Final = "random among equals"
 
 
-@dataclass(frozen=True, slots=True)
-class Pick:
+class Pick(Struct, frozen=True):
     """The rows of the best candidates (ascending), and the rule by which they were chosen."""
 
     rows: Rows

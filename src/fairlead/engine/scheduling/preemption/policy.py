@@ -7,8 +7,10 @@ The defaults are those of Kubernetes 1.36. The plugins of a profile may replace 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.pods.facts import condition
 from fairlead.engine.framework.candidate import CandidateRule
@@ -48,8 +50,7 @@ def is_preempted(pod: PodInfo) -> bool:
     return found is not None and found.status == "True" and found.reason == PREEMPTED_BY_SCHEDULER
 
 
-@dataclass(frozen=True, slots=True)
-class PreemptionPolicy:
+class PreemptionPolicy(Struct, frozen=True):
     """The rules for choosing and ordering victims and for rating candidates.
 
     `order` is a sort key, most important pod first. Each of `eligibility` must accept a pod as a

@@ -11,8 +11,9 @@ upstream: v1.19 framework/plugins/defaultpreemption/default_preemption.go: Prepa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import ClassVar
+
+from msgspec import Struct, field
 
 from fairlead.engine.core.command import Command, DeleteObject, PatchStatus, RecordEvent
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
@@ -20,8 +21,7 @@ from fairlead.engine.scheduling.preemption.execution import PREEMPTION, clear_no
 from fairlead.engine.state.pod_info import PodInfo
 
 
-@dataclass(slots=True)
-class SynchronousExecution:
+class SynchronousExecution(Struct):
     """The preemption of one preemptor in progress; call `answer` until `is_done`.
 
     The preemptor's scheduling cycle ends when the preemption is done. `reject(victim)` rejects a

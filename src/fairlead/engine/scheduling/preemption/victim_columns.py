@@ -25,11 +25,11 @@ rewrites the rows that the logs name.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from fairlead.api.objects import PodDisruptionBudget
 from fairlead.engine.core.status import Status
@@ -55,8 +55,7 @@ _LOWEST: Final = -(1 << 62)
 _PER_VICTIM: Final = 1 << 31
 
 
-@dataclass(frozen=True, slots=True)
-class VictimCosts:
+class VictimCosts(Struct, frozen=True):
     """The results of dry runs on some nodes.
 
     `costs[i]` are the costs under rule i, valid where `is_candidate`. Where `codes` is not 0, the

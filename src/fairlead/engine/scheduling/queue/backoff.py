@@ -8,8 +8,9 @@ ordered by priority (backend/queue/backoff_queue.go: alignToWindow).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -20,8 +21,7 @@ MAX_IN_UNSCHEDULABLE_DEFAULT: Final = seconds(300)
 _FLUSH_PERIOD: Final = NANOSECONDS_PER_SECOND
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffConfig:
+class BackoffConfig(Struct, frozen=True):
     """The settings of backoff and of the unschedulable pool; durations in ns.
 
     `initial` and `maximum` are podInitialBackoffSeconds and podMaxBackoffSeconds.
@@ -38,8 +38,7 @@ class BackoffConfig:
     ends_at_expiry: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffClock:
+class BackoffClock(Struct, frozen=True):
     """Computes the expiry of backoffs, and the flush that releases their pods.
 
     An expiry is truncated to a multiple of `window` (ns). Flushes happen every second, starting at

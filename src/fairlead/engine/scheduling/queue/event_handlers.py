@@ -6,7 +6,8 @@ upstream: pkg/scheduler/eventhandlers.go
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.framework.cluster_event import (
@@ -30,8 +31,7 @@ from fairlead.engine.state.cluster import (
 from fairlead.engine.state.pod_info import PodInfo
 
 
-@dataclass(frozen=True, slots=True)
-class EventHandlers:
+class EventHandlers(Struct, frozen=True):
     """Moves pods in `queue` and updates nominations when `cluster` changes.
 
     Only pods whose schedulerName is in `profiles` are queued. `is_binding` returns whether a pod

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.api.objects import Node, Pod
 from fairlead.engine.state.pod_info import PodInfo
 
 
-@dataclass(frozen=True, slots=True)
-class RemedyChange:
+class RemedyChange(Struct, frozen=True):
     """One change that may make a rejected pod fit.
 
     `what` is the text for users. Exactly one of the other fields is set: `pod` is the changed pod
@@ -30,8 +30,7 @@ def deleting(pods: Sequence[PodInfo], because: str = "") -> RemedyChange:
     return RemedyChange(f"delete {noun} {names}{because}", without=tuple(pods))
 
 
-@dataclass(frozen=True, slots=True)
-class Remedy:
+class Remedy(Struct, frozen=True):
     """Changes that together make the pod fit the node; usually a single change."""
 
     changes: tuple[RemedyChange, ...]

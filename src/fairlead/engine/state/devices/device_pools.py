@@ -14,10 +14,10 @@ after those in the slice; Fairlead sorts them by the names of the rules.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.node_selector import node_selector_matches
@@ -31,8 +31,7 @@ EVERYWHERE: Final = ""
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PoolDevice:
+class PoolDevice(Struct, frozen=True, eq=False):
     """A device of a pool; `make` is the key by which results of selectors are cached."""
 
     id: DeviceId
@@ -41,8 +40,7 @@ class PoolDevice:
     make: bytes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pool:
+class Pool(Struct, frozen=True, eq=False):
     """The newest generation of a pool; `flaw` is the reason if it is invalid, else ""."""
 
     id: PoolId
@@ -56,8 +54,7 @@ class Pool:
         return not self.is_incomplete and not self.flaw
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NodeDevicePool:
+class NodeDevicePool(Struct, frozen=True, eq=False):
     """The devices of `pool` that one node can use."""
 
     pool: Pool

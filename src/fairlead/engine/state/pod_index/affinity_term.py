@@ -6,11 +6,11 @@ upstream: pkg/scheduler/framework/types.go: newAffinityTerm, getNamespacesFromPo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.objects import LabelSelector, PodAffinity, PodAffinityTerm, PodSpec
 from fairlead.api.selector import selector_matches
@@ -30,8 +30,7 @@ class TermKind(Enum):
     PREFERRED = "preferred"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AffinityTerm:
+class AffinityTerm(Struct, frozen=True, eq=False):
     """One affinity or anti-affinity term of a pod, required or preferred.
 
     `weight` is 0 for required terms and negative for preferred anti-affinity. The term matches a

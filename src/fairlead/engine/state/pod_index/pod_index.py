@@ -17,8 +17,9 @@ counted as well.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_class import PodClass
@@ -40,8 +41,7 @@ _Key = TypeVar("_Key")
 _REPELLING: Final = TermKind.REQUIRED_ANTI_AFFINITY
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Watch:
+class _Watch(Struct, frozen=True, eq=False):
     """A selector, and the `counts` in which its matching pods are counted with `weight`."""
 
     selector: PodSelector

@@ -14,9 +14,10 @@ upstream: pkg/controller/cronjob/cronjob_controllerv2.go:syncCronJob, cleanupFin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.api.objects import CronJob, Job
@@ -41,8 +42,7 @@ WHY_HISTORY: Final = "older than its CronJob's history"
 MINUTE: Final = 60 * NANOSECONDS_PER_SECOND
 
 
-@dataclass(slots=True)
-class CronJobState:
+class CronJobState(Struct):
     """A CronJob with its Jobs by name; `last` is the last scheduled time that created a Job.
 
     If the Job cannot be created, `last` is reset to its previous value, `before`. These fields

@@ -11,8 +11,11 @@ upstream: pkg/controller/daemon/daemon_controller.go, update.go, util/daemonset_
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.node_selector import required_node_affinity_matches
@@ -86,8 +89,7 @@ def target_node(pod: Pod) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeEligibility:
+class NodeEligibility(Struct, frozen=True):
     """Whether a node should get a daemon pod, and whether an existing daemon pod may stay."""
 
     should_run: bool

@@ -25,8 +25,9 @@ addUnblockedOwnersToDeleteQueue; patch.go:unblockOwnerReferencesStrategicMergePa
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from typing import ClassVar, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.codec import as_json
 from fairlead.api.objects import ApiObject, ObjectMeta, OwnerReference, Pod, Unstructured
@@ -57,8 +58,7 @@ WHY_OWNER_DELETED: Final = "its owner was deleted"
 Owners = tuple[OwnerReference, ...]
 
 
-@dataclass(slots=True)
-class _Dependent:
+class _Dependent(Struct):
     """An object with owner references.
 
     `keys` identify the owners: each key is the owner's uid, or its kind, namespace and name if the
@@ -74,8 +74,7 @@ class _Dependent:
     is_ending: bool = False
 
 
-@dataclass(slots=True)
-class GarbageCollector:
+class GarbageCollector(Struct):
     """Indexes owner references, and deletes or detaches dependents.
 
     If `looks_up_owners` is set, the commands of this controller are postponed until all other work

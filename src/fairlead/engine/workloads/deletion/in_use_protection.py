@@ -17,8 +17,9 @@ pkg/controller/scheduling/podgroupprotection
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import ClassVar, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import (
     ApiObject,
@@ -56,8 +57,7 @@ RETRY_AFTER: Final = seconds(1)
 Key = tuple[str, str, str]  # kind, namespace, name
 
 
-@dataclass(slots=True)
-class InUseProtection:
+class InUseProtection(Struct):
     """The controllers that remove protection finalizers from deleted objects without users."""
 
     issuer: ClassVar[Issuer] = controller_account("pvc-protection-controller")

@@ -15,8 +15,9 @@ pkg/controller/namespace/deletion/namespaced_resources_deleter.go, status_condit
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import ClassVar, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Namespace
 from fairlead.api.timestamp import parse_timestamp
@@ -69,8 +70,7 @@ _CLEAR: Final = {
 }
 
 
-@dataclass(slots=True)
-class NamespaceDeletion:
+class NamespaceDeletion(Struct):
     """The namespace controller: empties and finalizes terminating namespaces."""
 
     issuer: ClassVar[Issuer] = controller_account("namespace-controller")

@@ -13,8 +13,9 @@ upstream: pkg/controller/deployment/deployment_controller.go:syncDeployment
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Deployment, ReplicaSet
 from fairlead.api.pods.facts import controller_of
@@ -36,8 +37,7 @@ DEPLOYMENT: Final = "Deployment"
 WRITES_PER_REPLICA: Final = 8
 
 
-@dataclass(slots=True)
-class Rollouts:
+class Rollouts(Struct):
     """The rollouts of all Deployments; `pod_sets` controls the pods of implied ReplicaSets.
 
     `changed` contains the keys of the Deployments to sync.

@@ -9,8 +9,9 @@ upstream: pkg/controller/deployment/progress.go, sync.go
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.objects import ReplicaSet
@@ -92,8 +93,7 @@ class RolloutOutput(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutWriter:
+class RolloutWriter(Struct, frozen=True):
     """Writes status, revisions and history of Deployments, as upstream does."""
 
     pod_sets: PodSets

@@ -15,8 +15,9 @@ util/deployment_util.go:DeploymentComplete, DeploymentProgressing, DeploymentTim
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Deployment
@@ -34,8 +35,7 @@ PAUSED: Final = "DeploymentPaused"
 NO_DEADLINE: Final = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodCounts:
+class PodCounts(Struct, frozen=True, kw_only=True):
     """Numbers of pods of a Deployment's ReplicaSets.
 
     `requested` is the sum of their spec.replicas. `updated` is the number in the status of the
@@ -50,8 +50,7 @@ class PodCounts:
     terminating: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgressInput:
+class ProgressInput(Struct, frozen=True, kw_only=True):
     """Inputs of the Progressing condition other than pod counts.
 
     `name` is the name of the current ReplicaSet, "" if there is none. `failure` is the

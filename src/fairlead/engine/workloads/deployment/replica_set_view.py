@@ -12,8 +12,9 @@ counts arrive later.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.workloads.deployment.rolling_update import RECREATE, ReplicaSetState
@@ -50,8 +51,7 @@ class ReplicaSetView(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedReplicaSets:
+class ReportedReplicaSets(Struct, frozen=True):
     """Reads the pod counts from the status of the ReplicaSets."""
 
     pod_sets: PodSets
@@ -84,8 +84,7 @@ class ReportedReplicaSets:
         """Do nothing, because every change of a ReplicaSet's status is handled anyway."""
 
 
-@dataclass(frozen=True, slots=True)
-class CountedReplicaSets:
+class CountedReplicaSets(Struct, frozen=True):
     """Counts the pods of the ReplicaSets."""
 
     pod_sets: PodSets

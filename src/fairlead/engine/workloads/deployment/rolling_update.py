@@ -23,8 +23,9 @@ upstream: pkg/controller/deployment/rolling.go, sync.go:scale, util/deployment_u
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import IntOrString, UpdateStrategy
 from fairlead.engine.workloads.int_or_percent import IntOrPercentError, scaled
@@ -36,8 +37,7 @@ SHARE_DEFAULT: Final = "25%"
 Sizes = dict[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaSetState:
+class ReplicaSetState(Struct, frozen=True, kw_only=True):
     """A ReplicaSet of a Deployment with its size (`replicas`) and its number of `available` pods.
 
     `age` is a sort key, smaller for older ReplicaSets. `desired` and `max_pods` are the
@@ -53,8 +53,7 @@ class ReplicaSetState:
     max_pods: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """The limits of a rolling update as numbers of pods: replicas, maxSurge and maxUnavailable."""
 
     replicas: int

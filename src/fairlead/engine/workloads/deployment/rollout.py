@@ -13,8 +13,9 @@ upstream: pkg/controller/deployment/deployment_controller.go, sync.go:getNewRepl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.codec import as_json
 from fairlead.api.json import Json
@@ -55,8 +56,7 @@ REPLICA_SET: Final = "ReplicaSet"
 WHY_HISTORY: Final = "older than its Deployment's revision history"
 
 
-@dataclass(frozen=True, slots=True)
-class RequestedScale:
+class RequestedScale(Struct, frozen=True):
     """A size that was patched into a ReplicaSet but is not yet observed.
 
     `desired` and `max_pods` are the Deployment's replicas and maximum number of pods in the same
@@ -68,8 +68,7 @@ class RequestedScale:
     max_pods: int
 
 
-@dataclass(slots=True)
-class Rollout:
+class Rollout(Struct):
     """A Deployment with its known ReplicaSets (`replica_sets`) and its `implied` ones, by key.
 
     `current` is the key of the ReplicaSet that has `template`, "" if there is none. `sizes` are the

@@ -16,7 +16,7 @@ recreate.go, sync.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from fairlead.api.objects import ReplicaSet
 from fairlead.engine.core.command import Command, ObjectRef, RecordEvent
@@ -38,8 +38,7 @@ from fairlead.engine.workloads.event_sink import EventSink
 from fairlead.engine.workloads.identity import owner_event
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutSync:
+class RolloutSync(Struct, frozen=True):
     """Syncs Deployments, one at a time.
 
     `view` reads the ReplicaSets' pod counts, `output` writes data for API clients, and `events`

@@ -22,9 +22,9 @@ upstream: pkg/controller/devicetainteviction/device_taint_eviction.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.objects import ApiObject, DeviceTaintRule, Pod, ResourceClaim, ResourceSlice
@@ -73,8 +73,7 @@ RETRY_AFTER: Final[DurationNs] = seconds(1)
 _GONE: Final = (FailureReason.NOT_FOUND, FailureReason.CONFLICT)
 
 
-@dataclass(frozen=True, slots=True)
-class _Eviction:
+class _Eviction(Struct, frozen=True):
     """The time of a pod's eviction, and the uids of the DeviceTaintRules that cause it."""
 
     due: Instant

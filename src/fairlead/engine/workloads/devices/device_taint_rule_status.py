@@ -9,9 +9,9 @@ upstream: pkg/controller/devicetainteviction/device_taint_eviction.go: maybeUpda
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.objects import DeviceTaintRule, DeviceTaintRuleCondition
@@ -28,8 +28,7 @@ _ONCE: Final = (
 _OTHER: Final = "Eviction only happens for the NoExecute effect."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleEffect:
+class RuleEffect(Struct, frozen=True, kw_only=True):
     """The effect of a rule, as counts.
 
     `pending_pods` in `pending_namespaces` are still to be evicted. The rule selects

@@ -10,8 +10,9 @@ upstream: pkg/controller/devicetainteviction/device_taint_eviction.go: pool, all
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Device, DeviceTaint, DeviceTaintRule, ResourceSlice
 from fairlead.api.timestamp import parse_timestamp
@@ -21,8 +22,7 @@ from fairlead.engine.state.devices.device_pools import DeviceId, PoolId, rule_se
 NO_EXECUTE: Final = "NoExecute"
 
 
-@dataclass(frozen=True, slots=True)
-class EvictingTaint:
+class EvictingTaint(Struct, frozen=True):
     """A NoExecute taint that has existed since the instant `since`.
 
     `rule` is the uid of the DeviceTaintRule that sets the taint, "" if a ResourceSlice sets it.

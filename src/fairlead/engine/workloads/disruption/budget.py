@@ -16,10 +16,9 @@ buildDisruptedPodMap, updatePdbStatus
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fairlead.api.objects import OwnerReference, Pod, PodDisruptionBudget
 from fairlead.api.pods.facts import controller_of, is_terminating
@@ -50,8 +49,7 @@ class Member(Struct, frozen=True, gc=False):
         return cls(controller_of(pod.metadata), is_leaving, is_ready(pod) and not is_leaving)
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetStatus:
+class BudgetStatus(Struct, frozen=True):
     """The computed status of a budget."""
 
     expected_pods: int
@@ -77,8 +75,7 @@ class BudgetStatus:
         )
 
 
-@dataclass(slots=True)
-class DisruptionBudget:
+class DisruptionBudget(Struct):
     """A budget with the pods that it selects (`members`, by name).
 
     `owners` counts the members of each controller. `healthy` is the number of healthy members.

@@ -15,8 +15,9 @@ upstream: pkg/registry/core/pod/storage/eviction.go, pkg/controller/disruption/d
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import ApiObject, Pod, PodDisruptionBudget
 from fairlead.api.pods.facts import is_terminal, is_terminating
@@ -30,8 +31,7 @@ from fairlead.engine.workloads.pod_control.scale_down import is_ready
 _ALWAYS: Final = "AlwaysAllow"
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetLimit:
+class BudgetLimit(Struct, frozen=True):
     """Disruptions that a budget allows `now`, and `at_best` if all its replicas are ready.
 
     Numbers of pods: `healthy` pods are ready, `desired` pods must be ready, and `wanted` is the

@@ -6,9 +6,8 @@ Each method that stores or removes a pod returns the states of the affected budg
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod, PodDisruptionBudget
 from fairlead.api.pods.facts import Replicas
@@ -19,8 +18,7 @@ from fairlead.engine.workloads.disruption.budget import DisruptionBudget, Member
 Labels = dict[str, str]
 
 
-@dataclass(slots=True)
-class BudgetState:
+class BudgetState(Struct):
     """A budget and its status writes; `expected` is expectedPods of the loaded status, else 0.
 
     While a write is in flight, the status in `budget.view` is outdated. Changes then only set
@@ -52,8 +50,7 @@ class _SelectedPod(Struct, frozen=True, gc=False):
     budgets: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class NamespaceBudgets:
+class NamespaceBudgets(Struct):
     """The budgets and pods of one namespace, keyed by name."""
 
     states: dict[str, BudgetState] = field(default_factory=dict)

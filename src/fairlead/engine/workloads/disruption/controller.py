@@ -18,8 +18,9 @@ upstream: pkg/controller/disruption/disruption.go (nonTerminatingPodHasStaleDisr
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import ClassVar, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import ApiObject, Pod, PodDisruptionBudget
 from fairlead.api.pods.facts import Replicas, condition, is_terminal, is_terminating
@@ -252,8 +253,7 @@ def _fail(state: BudgetState, message: str) -> list[PatchStatus]:
     return [failure_patch(view, message)]
 
 
-@dataclass(slots=True)
-class StaleDisruptions:
+class StaleDisruptions(Struct):
     """Pods with a DisruptionTarget condition, and the time at which each one becomes stale."""
 
     _announced: dict[str, tuple[ObjectRef, Instant]] = field(default_factory=dict)  # by pod key

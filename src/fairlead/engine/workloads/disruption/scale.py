@@ -13,8 +13,9 @@ upstream: pkg/controller/disruption/disruption.go:finders, getScaleController
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final, TypeGuard
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import (
     ApiObject,
@@ -38,8 +39,7 @@ DEPLOYMENT: Final = "Deployment"
 ScalePath = tuple[str, str, str]
 
 
-@dataclass(slots=True)
-class _ControllerPods:
+class _ControllerPods(Struct):
     """The active pods of a controller, and the highest number of them so far (`peak`).
 
     `sample` is one of its pods.
@@ -50,8 +50,7 @@ class _ControllerPods:
     peak: int = 0
 
 
-@dataclass(slots=True)
-class Scales:
+class Scales(Struct):
     """Scalable objects by kind, namespace and name, and the pods of all controllers."""
 
     _known: dict[ScalePath, Scalable] = field(default_factory=dict)

@@ -19,8 +19,9 @@ upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go:evictPods, filters.go, c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import ClassVar, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import ApiObject, Node, Pod, Taint
 from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
@@ -51,8 +52,7 @@ GONE: Final = (FailureReason.NOT_FOUND, FailureReason.CONFLICT)
 CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
 
 
-@dataclass(frozen=True, slots=True)
-class Blocked:
+class Blocked(Struct, frozen=True):
     """A pod that blocks the drain of `node`.
 
     `message` is from the last refused eviction, and `since` is the time of the first refused
@@ -65,8 +65,7 @@ class Blocked:
     since: Instant
 
 
-@dataclass(slots=True)
-class _Drain:
+class _Drain(Struct):
     """A drain in progress: the remaining pods by key, and the pods with a refused eviction."""
 
     node: str

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import ApiObject, Node
 from fairlead.api.timestamp import parse_duration
@@ -43,8 +44,7 @@ FOREVER: Final = "forever"
 _FORM: Final = re.compile(r"max-unavailable=([1-9][0-9]{0,8}) away=([0-9.a-z]+)(?: .*)?")
 
 
-@dataclass(frozen=True, slots=True)
-class RollingDrainOptions:
+class RollingDrainOptions(Struct, frozen=True):
     """Options of a rolling drain: at most `at_once` nodes are draining or down at a time.
 
     Each node stays down for `away` nanoseconds after it is empty, or forever if `away` is None.
@@ -75,8 +75,7 @@ def parse_options(text: str) -> RollingDrainOptions | None:
     return RollingDrainOptions(int(matched[1]), away) if away >= 0 else None
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(Struct):
     """The nodes of a rolling drain, by name.
 
     In `waiting` (not drained yet) and `begun`, the value is whether the node was cordoned before.

@@ -12,8 +12,9 @@ trace/trigger_time_tracker.go
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Endpoints, EndpointSlice, ObjectMeta, Pod, Service
@@ -42,8 +43,7 @@ TRIGGERED_AT: Final = "endpoints.kubernetes.io/last-change-trigger-time"
 SliceWrite = CreateObject | PatchObject | DeleteObject
 
 
-@dataclass(slots=True)
-class TriggerTime:
+class TriggerTime(Struct):
     """The trigger time of one Service; `at` is a timestamp, "" if there is no trigger time.
 
     The trigger time of a new Service is its creation time. Later, it is the time of the first
@@ -73,8 +73,7 @@ class TriggerTime:
         return {"annotations": {TRIGGERED_AT: self.at}} if self.at else {}
 
 
-@dataclass(slots=True)
-class ServiceState:
+class ServiceState(Struct):
     """A Service, the pods that it selects (by name), and its slices and Endpoints as observed.
 
     `serial` is the number of slices created so far.

@@ -10,8 +10,9 @@ upstream: pkg/controller/endpointslicemirroring/endpointslicemirroring_controlle
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import ClassVar, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import ApiObject, Endpoints, EndpointSlice, Service
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, PatchObject
@@ -43,8 +44,7 @@ WHY_GONE: Final = "there is nothing to mirror"
 _WRITES: Final = (CreateObject, PatchObject, DeleteObject)
 
 
-@dataclass(slots=True)
-class MirrorState:
+class MirrorState(Struct):
     """The Service and the Endpoints of one name, and the slices that mirror the Endpoints."""
 
     service: Service | None = None

@@ -9,9 +9,10 @@ upstream: pkg/controller/endpointslicemirroring/reconciler.go, reconciler_helper
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Endpoints, EndpointSlice
@@ -33,8 +34,7 @@ WHY: Final = "its Endpoints say otherwise"
 _NOT_MIRRORED: Final = (TRIGGERED_AT, "kubectl.kubernetes.io/last-applied-configuration")
 
 
-@dataclass(slots=True)
-class DesiredSlice:
+class DesiredSlice(Struct):
     """The content that the slice of one set of ports and one address family should have."""
 
     ports: list[Json]

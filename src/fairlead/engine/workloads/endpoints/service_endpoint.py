@@ -11,8 +11,9 @@ pkg/controller/endpoint/endpoints_controller.go:syncService
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod, Service, ServicePort
@@ -25,8 +26,7 @@ HEADLESS: Final = "None"
 EXTERNAL: Final = "ExternalName"
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """A pod behind a Service.
 
     `is_serving` is set if the pod is ready. `is_published` is set if the Service publishes

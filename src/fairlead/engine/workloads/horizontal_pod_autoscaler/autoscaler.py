@@ -29,6 +29,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.api.json import Json
 from fairlead.api.objects import HorizontalPodAutoscaler, LabelSelector, Pod
 from fairlead.api.selector import format_selector
@@ -66,8 +68,7 @@ SKIPPED_MAX: Final = 240
 Rivals = Callable[[], list[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Rescale:
+class Rescale(Struct, frozen=True):
     """A change of the number of replicas of `target`, from `before` to `after`.
 
     `at` is the time of the sync, and `why` is the reason in upstream's words.
@@ -81,8 +82,7 @@ class Rescale:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Skip:
+class _Skip(Struct, frozen=True):
     """The metrics and the number of replicas that apply to the skipped syncs after `since`."""
 
     since: Instant
@@ -90,8 +90,7 @@ class _Skip:
     replicas: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
+class _Pending(Struct, frozen=True):
     """A scale patch in flight, with the status to be written after the patch succeeds."""
 
     command: PatchObject
@@ -408,8 +407,7 @@ class Autoscaler:
             at += period
 
 
-@dataclass(slots=True)
-class _Evaluation:
+class _Evaluation(Struct):
     """The result of all metrics together; `replicas` is FAILED if the target must not be changed.
 
     `metric` is the name of the metric with the highest proposal.

@@ -5,8 +5,9 @@ upstream: pkg/controller/podautoscaler/config/v1alpha1/defaults.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
@@ -18,8 +19,7 @@ INITIAL_READINESS_DELAY_DEFAULT: Final = seconds(30)
 TOLERANCE_DEFAULT: Final = 0.1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HorizontalPodAutoscalerConfig:
+class HorizontalPodAutoscalerConfig(Struct, frozen=True, kw_only=True):
     """kube-controller-manager's --horizontal-pod-autoscaler-* flags, and the load of workloads.
 
     `loads` maps workloads to their load. A workload without an entry has no metrics, unless

@@ -10,9 +10,10 @@ upstream: pkg/controller/podautoscaler/horizontal.go, rate_limiters.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import ApiObject, HorizontalPodAutoscaler, LabelSelector, Pod
 from fairlead.api.pods.facts import Replicas
@@ -51,8 +52,7 @@ LabelsKey = tuple[tuple[str, str], ...]
 SCALABLE_KINDS: Final = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 
 
-@dataclass(slots=True)
-class _Namespace:
+class _Namespace(Struct):
     """The autoscalers and pods of a namespace, by name.
 
     `selecting` caches the names of the autoscalers that select a set of labels. `by_labels` caches

@@ -22,9 +22,10 @@ metrics/client.go:getPodMetrics, getContainerMetrics
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Container, Pod
 from fairlead.api.pods.facts import condition, is_sidecar, is_terminating
@@ -53,8 +54,7 @@ def thousandths(resource: str, amount: int) -> int:
     return amount if resource == CPU else amount * 1000
 
 
-@dataclass(slots=True)
-class PodTotals:
+class PodTotals(Struct):
     """A number of pods, and the sum of their requests in thousandths."""
 
     pods: int = 0
@@ -66,8 +66,7 @@ class PodTotals:
         self.requests += requests
 
 
-@dataclass(slots=True)
-class PodGroups:
+class PodGroups(Struct):
     """The pods of a scale target, grouped for one metric.
 
     `serving` is the number of pods that share the load. `weight` is the part of these pods that is
@@ -98,8 +97,7 @@ class PodGroups:
         self.until = at if self.until is None else min(self.until, at)
 
 
-@dataclass(frozen=True, slots=True)
-class MeteredResource:
+class MeteredResource(Struct, frozen=True):
     """The resource of a metric: of the container `container`, or of whole pods.
 
     `container` is "" for whole pods. `has_load` is set if the workload's load is known for this
@@ -111,8 +109,7 @@ class MeteredResource:
     has_load: bool
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct):
     """The data that a metric needs of one version of a pod; amounts are in thousandths.
 
     `since` is the time of the last change of the condition Ready, and `started` is the start time

@@ -16,9 +16,10 @@ calcPlainMetricReplicas; metrics/utilization.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.workloads.horizontal_pod_autoscaler.pod_group import MetricError, PodGroups
 
@@ -26,8 +27,7 @@ NO_READY_PODS: Final = "did not receive metrics for targeted pods (pods might be
 NO_MATCH: Final = "no metrics returned matched known pods"
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerances:
+class Tolerances(Struct, frozen=True):
     """Maximum differences between the ratio and 1 that cause no change, as fractions."""
 
     scale_down: float
@@ -38,8 +38,7 @@ class Tolerances:
         return (1.0 - self.scale_down) <= ratio <= (1.0 + self.scale_up)
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """The replicas that a metric proposes, and the current values for the status.
 
     `average` is the usage per pod in thousandths. `utilization` is the usage as a percentage of the
@@ -116,8 +115,7 @@ def _counts_all(groups: PodGroups, ratio: float) -> bool:
     return not groups.missing_requests and not _counts_unready(groups, ratio)
 
 
-@dataclass(slots=True)
-class _Sample:
+class _Sample(Struct):
     """The total usage and requests of some pods, in thousandths, and the number of these pods."""
 
     usage: int

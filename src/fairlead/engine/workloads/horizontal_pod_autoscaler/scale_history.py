@@ -16,9 +16,10 @@ convertDesiredReplicasWithBehaviorRate, storeScaleEvent
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import HorizontalPodAutoscalerSpec, ScalingBehavior, ScalingRules
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -58,8 +59,7 @@ TOO_FEW: Final = (
 Words = tuple[str, str]  # reason, message
 
 
-@dataclass(frozen=True, slots=True)
-class NormalizedReplicas:
+class NormalizedReplicas(Struct, frozen=True):
     """The number of replicas after stabilization and limits.
 
     `able` and `limit` are (reason, message) of the conditions AbleToScale and ScalingLimited.
@@ -72,14 +72,12 @@ class NormalizedReplicas:
     limit: Words
 
 
-@dataclass(frozen=True, slots=True)
-class _ScaleEvent:
+class _ScaleEvent(Struct, frozen=True):
     change: int
     at: Instant
 
 
-@dataclass(slots=True)
-class ScaleHistory:
+class ScaleHistory(Struct):
     """The earlier recommendations of an autoscaler and its changes of the number of replicas.
 
     Old entries are dropped when new entries are added.

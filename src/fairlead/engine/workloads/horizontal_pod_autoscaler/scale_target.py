@@ -6,8 +6,9 @@ with a scale subresource are not scaled.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final, TypeGuard
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import (
     ApiObject,
@@ -42,8 +43,7 @@ class ScaleError(ValueError):
     """Raised if the scale of a target cannot be read; the message is in upstream's words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """The number of replicas of a workload, the selector of its pods, and its annotated load.
 
     `ref` is the workload.
@@ -60,8 +60,7 @@ class Scale:
         return (self.ref.kind, self.ref.namespace, self.ref.name)
 
 
-@dataclass(slots=True)
-class ScaleTargets:
+class ScaleTargets(Struct):
     """The scales of all workloads that an autoscaler can scale."""
 
     _scales: dict[ScaleTargetKey, Scale] = field(default_factory=dict)

@@ -6,8 +6,9 @@ upstream: pkg/controller/podautoscaler/horizontal.go:setStatus, setConditionInLi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
@@ -20,8 +21,7 @@ SCALING_LIMITED: Final = "ScalingLimited"
 CONTROLLER: Final = "horizontal-pod-autoscaler"
 
 
-@dataclass(slots=True)
-class StatusDraft:
+class StatusDraft(Struct):
     """The new status of an autoscaler during a sync; `now` is the time of changed conditions."""
 
     status: Json

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.text.integer import parse_int64
 
@@ -14,8 +15,7 @@ from fairlead.api.text.integer import parse_int64
 INDEXES_MAX: Final = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class IndexSet:
+class IndexSet(Struct, frozen=True):
     """A set of indexes as ascending intervals (first, last), both inclusive."""
 
     intervals: tuple[tuple[int, int], ...]

@@ -13,8 +13,9 @@ upstream: pkg/controller/job/pod_failure_policy.go:matchPodFailurePolicy
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from fairlead.api.objects import ContainerStatus, OnExitCodes, OnPodCondition, Pod, PodFailurePolicy
 
@@ -28,8 +29,7 @@ class Consequence(StrEnum):
     FAIL_JOB = "FailJob"
 
 
-@dataclass(frozen=True, slots=True)
-class FailureDecision:
+class FailureDecision(Struct, frozen=True):
     """The consequence of a pod's failure.
 
     `message` is the message of the Job's condition if the consequence is that the Job fails.

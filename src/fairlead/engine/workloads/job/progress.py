@@ -23,8 +23,9 @@ backoff_utils.go; success_policy.go
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Job, Pod
 from fairlead.api.text.integer import parse_int64
@@ -40,8 +41,7 @@ BACKOFF_INITIAL: Final[DurationNs] = seconds(10)
 BACKOFF_MAX: Final[DurationNs] = seconds(600)
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedCondition:
+class FinishedCondition(Struct, frozen=True):
     """Reason and message of a finished Job's condition, and whether the Job succeeded."""
 
     reason: str
@@ -49,8 +49,7 @@ class FinishedCondition:
     is_success: bool = False
 
 
-@dataclass(slots=True)
-class Backoff:
+class Backoff(Struct):
     """The number of consecutive failures of a Job or index, and the time of the last failure."""
 
     failures: int = 0
@@ -70,8 +69,7 @@ class Backoff:
         return self.last + min(BACKOFF_INITIAL << min(self.failures - 1, 10), BACKOFF_MAX)
 
 
-@dataclass(slots=True)
-class JobProgress:
+class JobProgress(Struct):
     """Counts of a Job's pods; `finished` is set once and does not change afterwards.
 
     `completed` and `failed_indexes` contain indexes. `by_index` has the backoff of each index with

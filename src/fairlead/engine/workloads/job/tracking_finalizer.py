@@ -16,8 +16,9 @@ flushUncountedAndRemoveFinalizers, syncJobBatchPeriod, syncOrphanPod
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import ClassVar, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Job, Pod
 from fairlead.api.pods.facts import controller_of
@@ -41,8 +42,7 @@ BATCH_PERIOD: Final[DurationNs] = seconds(1)
 RETRY_AFTER: Final[DurationNs] = seconds(1)  # upstream: job_controller.go: DefaultJobApiBackOff
 
 
-@dataclass(slots=True)
-class JobSyncSchedule:
+class JobSyncSchedule(Struct):
     """The times at which Jobs must be synced, by the key of their pod set."""
 
     _generations: dict[str, int] = field(default_factory=dict)
@@ -101,8 +101,7 @@ def released(pod: Pod) -> Command:
     return PatchObject(pod_ref(pod), {"metadata": {"finalizers": kept or None}})
 
 
-@dataclass(slots=True)
-class JobOrphans:
+class JobOrphans(Struct):
     """Removes tracking finalizers from pods whose Job does not exist or no longer controls them."""
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")
@@ -173,8 +172,7 @@ class JobOrphans:
             self._held.get(owner.uid, {}).pop(pod.metadata.uid, None)
 
 
-@dataclass(frozen=True, slots=True)
-class EndedJobPods:
+class EndedJobPods(Struct, frozen=True):
     """Removes the tracking finalizer of each Job's pod that finishes or terminates.
 
     No status is written. Invariant: the Job's rule has counted the pod already, because it handles

@@ -15,8 +15,9 @@ upstream: pkg/controller/controller_ref_manager.go:ClaimObject
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import ClassVar, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.codec import as_json
 from fairlead.api.objects import (
@@ -55,8 +56,7 @@ POD_OWNERS: Final = (ReplicaSet, ReplicationController, DaemonSet, StatefulSet)
 OWNERS: Final = (*POD_OWNERS, Deployment)
 
 
-@dataclass(slots=True)
-class _Namespace:
+class _Namespace(Struct):
     """The owners of a namespace by uid, and the orphans in it by kind and name."""
 
     owners: dict[str, Adopter] = field(default_factory=dict)

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.api.objects import ControllerRevision, DaemonSet, Pod, StatefulSet
@@ -36,8 +37,7 @@ CONTROLLER_REVISION: Final = "ControllerRevision"
 WHY_HISTORY: Final = "older than the revision history"
 
 
-@dataclass(slots=True)
-class History:
+class History(Struct):
     """The ControllerRevisions of one owner (`views`) and the templates of its revisions, by name.
 
     `update` is the name of the revision with the owner's template, and `current` is the name of the
@@ -196,8 +196,7 @@ class History:
         return ObjectRef(CONTROLLER_REVISION, meta.namespace, meta.name, meta.uid)
 
 
-@dataclass(slots=True)
-class Histories:
+class Histories(Struct):
     """The histories of all owners, by the owner's key.
 
     `_early` contains the revisions that were observed before their owner.

@@ -28,6 +28,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.api.objects import OwnerReference, Pod
 from fairlead.api.pods.facts import Replicas, condition, differs_in_status_only, is_terminating
 from fairlead.api.timestamp import parse_timestamp
@@ -75,8 +77,7 @@ def ready_since(pod: Pod) -> Instant | None:
     return parse_timestamp(ready.last_transition_time) if ready.last_transition_time else 0
 
 
-@dataclass(frozen=True, slots=True)
-class EndedPod:
+class EndedPod(Struct, frozen=True):
     """A pod that was ACTIVE and now has the state `after` (None if it was deleted).
 
     `is_ours` is set if the pod's owner deleted it.
@@ -87,8 +88,7 @@ class EndedPod:
     is_ours: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
+class Replacement(Struct, frozen=True):
     """A pod that must be replaced.
 
     `serial` orders the replacements of an owner. `original` is the name of the first pod in the
@@ -100,8 +100,7 @@ class Replacement:
     pod: Pod
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedCreation:
+class ExpectedCreation(Struct, frozen=True):
     """A pod creation in flight for `slot`; `replacement` is the pod to replace, if any."""
 
     slot: str

@@ -10,7 +10,8 @@ changes of the same instant are handled.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import OwnerReference, Pod
 from fairlead.api.pods.facts import Replicas, controller_of, is_static
@@ -41,8 +42,7 @@ from fairlead.engine.workloads.pod_control.unknown_owner import UnknownOwnerRule
 from fairlead.engine.workloads.work_queue import BURST_MAX, REST, BurstLimiter
 
 
-@dataclass(slots=True)
-class PodSets:
+class PodSets(Struct):
     """The pod sets of all owners and the rules of these owners, by owner key.
 
     If `follows_all` is set, a change of a pod marks its owner as changed even if the owner is not

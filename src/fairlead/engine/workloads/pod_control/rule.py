@@ -6,8 +6,9 @@ Each kind of owner has an implementation. A rule reads a `PodSet` and returns a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Protocol
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
@@ -15,8 +16,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
 
 
-@dataclass(frozen=True, slots=True)
-class DesiredPod:
+class DesiredPod(Struct, frozen=True):
     """A pod to create from `template`.
 
     If `name` is "", a name is generated from `prefix`, or from the owner's name if `prefix` is also
@@ -29,8 +29,7 @@ class DesiredPod:
     prefix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """Pods to create, in this order, and pods to delete; `why` is the reason of the deletions.
 
     `again_at` is the time of the next run of the rule if no object changes. `is_waiting` is set if

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition, is_sidecar
@@ -25,8 +26,7 @@ PHASE_ORDER: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 _COST: Final = re.compile(r"0|-?[1-9][0-9]*")
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
+class _Candidate(Struct, frozen=True):
     """A pod with the values that the comparison uses; an instant is None if it is not set."""
 
     pod: Pod

@@ -7,8 +7,9 @@ and are not replaced.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Pod
 from fairlead.engine.core.instant import Instant
@@ -23,8 +24,7 @@ NAME_KEEPING_KIND: Final = "StatefulSet"
 NODE_BOUND_KINDS: Final = ("DaemonSet", "Node")
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownOwnerRule:
+class UnknownOwnerRule(Struct, frozen=True):
     """Replaces the pods of an unknown owner of this `kind`."""
 
     is_watchful: ClassVar[bool] = False
@@ -64,8 +64,7 @@ class UnknownOwnerRule:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class NoOpRule:
+class NoOpRule(Struct, frozen=True):
     """A rule that does not change the owner's pods."""
 
     is_watchful: ClassVar[bool] = False
@@ -87,8 +86,7 @@ class NoOpRule:
         return NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class DeletedOwnerRule:
+class DeletedOwnerRule(Struct, frozen=True):
     """Deletes the pods of an implied ReplicaSet after its Deployment was deleted."""
 
     is_watchful: ClassVar[bool] = False

@@ -9,8 +9,9 @@ upstream: pkg/controller/replicaset/replica_set.go:manageReplicas
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from msgspec import Struct
 
 from fairlead.api.objects import Pod
 from fairlead.engine.core.instant import Instant
@@ -21,8 +22,7 @@ from fairlead.engine.workloads.pod_control.scale_down import pods_to_delete
 WHY_TOO_MANY = "scaled down"
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaSetRule:
+class ReplicaSetRule(Struct, frozen=True):
     """Keeps `desired` pods created from `template`."""
 
     is_watchful: ClassVar[bool] = False

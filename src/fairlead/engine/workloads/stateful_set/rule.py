@@ -20,8 +20,10 @@ processCondemned; stateful_set_utils.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
+
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod, StatefulSet

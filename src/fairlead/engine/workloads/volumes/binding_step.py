@@ -11,8 +11,9 @@ upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundCl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from fairlead.api.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
 from fairlead.engine.core.command import Command
@@ -42,8 +43,7 @@ class StepKind(Enum):
     RETRY = "retry"
 
 
-@dataclass(frozen=True, slots=True)
-class BindingStep:
+class BindingStep(Struct, frozen=True):
     """The next step for a claim; two steps with equal fields have the same effect.
 
     `volume` is the volume to bind, and `of` is the class to set or to provision from.

@@ -14,11 +14,11 @@ from __future__ import annotations
 import base64
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 from zlib import crc32
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
@@ -69,8 +69,7 @@ def _webhook(name: str, rules: list[Json], failure_policy: str) -> Json:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class DelayedAnswer:
+class DelayedAnswer(Struct, frozen=True):
     """A webhook's answer, and the time in nanoseconds after which it arrives."""
 
     answer: WebhookAnswer

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change.node_outage.node_selection import fraction_of_nodes, zone_nodes
@@ -22,8 +24,7 @@ from fairlead.whatif.snapshot.inventory import Inventory
 NO_FAILURE: Final = "needs --fail-zone, --fail-node, --fail-fraction or --flap"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failures:
+class Failures(Struct, frozen=True, kw_only=True):
     """The nodes that fail in a what-if, and how, when and for how long they fail.
 
     `how` names the behaviour of the failed kubelets. `at` is the time from the change to the

@@ -7,8 +7,10 @@ The only direct effect is a change of the annotation `fairlead.dev/kubelet` of e
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.kubelet_behaviour import Mode, parse_kubelet_behaviour
 from fairlead.engine.core.instant import DurationNs
@@ -21,8 +23,7 @@ STOPPED: Final = str(Mode.STOPPED)
 FLAP_TIMES: Final = "60s/120s"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outage:
+class Outage(Struct, frozen=True, kw_only=True):
     """An outage: the kubelets of `nodes` have `behaviour` from `at` on, for `lasts`.
 
     `lasts` is None for a permanent outage. `source` and `what` name the option or scenario field in

@@ -7,10 +7,10 @@ a what-if of a small cluster.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -28,8 +28,7 @@ CHOICES: Final = (OFF, AUTO, CLUSTER_AUTOSCALER, KARPENTER)
 _KARPENTER_GROUP: Final = "karpenter.sh"
 
 
-@dataclass(frozen=True, slots=True)
-class AutoscaleOptions:
+class AutoscaleOptions(Struct, frozen=True):
     """The values of --autoscale, --node-groups, --instance-types and --node-pools.
 
     An option without a file is "" or None; its node groups, types or pools come from the snapshot.
@@ -44,8 +43,7 @@ class AutoscaleOptions:
 NO_AUTOSCALING: Final = AutoscaleOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class Autoscaling:
+class Autoscaling(Struct, frozen=True):
     """The configurations of Cluster Autoscaler (`config`) and Karpenter, and notes for the user.
 
     A configuration is None if the autoscaler does not act.

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.text import yaml_documents
 from fairlead.api.well_known_label import ZONE
@@ -35,8 +36,7 @@ _PREFIXES: Final = {"EKS": ("eks-{}-",), "AKS": ("aks-{}-",), "kops": ("{}.",)}
 Limits = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupLimits:
+class GroupLimits(Struct, frozen=True):
     """The (minimum, maximum) sizes of groups, by the cloud provider's name of the group.
 
     `source` describes the part of the dump that contains the limits.

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.label import label_value_problems
@@ -57,8 +59,7 @@ _COLUMNS: Final = (
 _ARCHITECTURES: Final = {"x86_64": "amd64", "X86_64": "amd64", "x64": "amd64", "Arm64": "arm64"}
 
 
-@dataclass(frozen=True, slots=True)
-class StatedType:
+class StatedType(Struct, frozen=True):
     """One instance type from a file; `prices` are per hour, keyed by (capacity type, zone)."""
 
     name: str

@@ -8,10 +8,10 @@ Notes state the assumptions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE

@@ -6,10 +6,10 @@ tools/form_schema.py writes its JSON schema, docs/node-groups-schema.json, from 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Annotated, Any
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json

@@ -10,8 +10,10 @@ against the machines that the autoscaler can create.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
 from fairlead.engine.core.instant import DurationNs
@@ -31,8 +33,7 @@ _LABELS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class StatedOutage:
+class StatedOutage(Struct, frozen=True):
     """A capacity outage; `path` is the field of `source` that contains it."""
 
     source: str
@@ -40,8 +41,7 @@ class StatedOutage:
     outage: CapacityOutage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderSettings:
+class ProviderSettings(Struct, frozen=True, kw_only=True):
     """Provision times and capacity outages; `path` in `source` contains the provision times.
 
     `provision_time` is the time of all groups, None for the autoscaler's default;

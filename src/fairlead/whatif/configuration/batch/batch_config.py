@@ -13,9 +13,11 @@ schedules them.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from fairlead.api.objects import Node, Pod
 from fairlead.engine.batch.info.group import GROUP_LABELS, GROUP_NAME_ANNOTATION, UPSTREAM_API
@@ -87,7 +89,7 @@ def with_deployed_profile(
     if FAIRLEAD not in _names(initial, _created(steps)):
         return scheduler
     deployed = replace(scheduler.profiles[0], scheduler_name=FAIRLEAD)
-    return replace(scheduler, profiles=(*scheduler.profiles, deployed))
+    return dataclasses.replace(scheduler, profiles=(*scheduler.profiles, deployed))
 
 
 def _created(steps: Iterable[ScriptedStep]) -> list[Mapping[str, Any]]:
@@ -140,7 +142,7 @@ def with_job_schedulers(scheduler: SchedulerConfig) -> SchedulerConfig:
     known = {profile.scheduler_name for profile in scheduler.profiles}
     first = scheduler.profiles[0]
     more = [replace(first, scheduler_name=name) for name in SCHEDULER_NAMES if name not in known]
-    return replace(scheduler, profiles=(*scheduler.profiles, *more))
+    return dataclasses.replace(scheduler, profiles=(*scheduler.profiles, *more))
 
 
 def _refuse_two_schedulers(source: str, config: BatchConfig, profiles: Iterable[str]) -> None:

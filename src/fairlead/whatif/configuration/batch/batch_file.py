@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from fairlead.engine.batch.actions.action import Action
 from fairlead.engine.batch.compose import compose

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 SINGLE_PODS: Final = "single-pods"
 OPTION: Final = "--batch-plugin"
 
 
-@dataclass(frozen=True, slots=True)
-class BatchOptions:
+class BatchOptions(Struct, frozen=True):
     """The batch scheduler's options, as the user wrote them.
 
     `source` is the name or file of a configuration; `plugins` are the classes of users' plugins.

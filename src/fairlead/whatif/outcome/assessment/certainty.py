@@ -12,8 +12,9 @@ minimum, median, 90th percentile and maximum of its amount over those seeds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.core.instant import DurationNs, to_seconds
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind, Verdict
@@ -27,8 +28,7 @@ _COUNTS: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class SeedOutcome:
+class SeedOutcome(Struct, frozen=True):
     """The outcome with one seed: the kind of verdict, and counts keyed by (workload, outcome).
 
     `recovered` is the time until all affected pods ran again.
@@ -39,8 +39,7 @@ class SeedOutcome:
     recovered: DurationNs | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CertaintyRow:
+class CertaintyRow(Struct, frozen=True, kw_only=True):
     """One outcome: `what` happens to `subject` in `seeds` of `total` seeds.
 
     The amounts are numbers of pods or seconds; a verdict has no amount.

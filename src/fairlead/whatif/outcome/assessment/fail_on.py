@@ -17,9 +17,10 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 from fairlead.api.text.integer import parse_int64
 from fairlead.whatif.input.error import InputError, known_names
@@ -89,8 +90,7 @@ class FailCondition(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionResult:
+class ConditionResult(Struct, frozen=True):
     """A condition, and the reasons why it is true (`evidence`); () if it is false."""
 
     text: str
@@ -120,8 +120,7 @@ class _PodFields(Protocol):
     def labels(self) -> Mapping[str, str]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class FailOn:
+class FailOn(Struct, frozen=True):
     """A condition `field operator value` on displaced pods."""
 
     text: str
@@ -147,8 +146,7 @@ class FailOn:
         return fnmatchcase(pod.namespace if self.field == "namespace" else pod.name, self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class FailOnCount:
+class FailOnCount(Struct, frozen=True):
     """A condition on the number of pods in the list `name`; each pod counts once."""
 
     text: str
@@ -168,8 +166,7 @@ class FailOnCount:
         return pods or [f"no pods are {self.name}"]
 
 
-@dataclass(frozen=True, slots=True)
-class FailOnFlag:
+class FailOnFlag(Struct, frozen=True):
     """A condition that consists only of its name."""
 
     text: str
@@ -179,8 +176,7 @@ class FailOnFlag:
         return _FLAGS[self.text](effect)
 
 
-@dataclass(frozen=True, slots=True)
-class FailOnWorkload:
+class FailOnWorkload(Struct, frozen=True):
     """The condition that a workload had fewer ready pods than `amount`.
 
     If `is_percent` is set, `amount` is a percentage of the wanted pods, else a number of pods. A

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.whatif.input.duration import for_readers
@@ -62,8 +63,7 @@ class Severity(StrEnum):
     GOOD = "good"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A row of the table that applies, as a sentence."""
 
     kind: OutcomeKind
@@ -79,8 +79,7 @@ class Finding:
         return Severity.WARNING if is_warning else Severity.GOOD
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """All rows that apply, in the order of the table; only UNCHANGED if no row applies."""
 
     findings: tuple[Finding, ...]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 
@@ -12,8 +14,7 @@ HOURS_PER_MONTH: Final = 730
 _SECONDS_PER_HOUR: Final = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTransition:
+class NodeTransition(Struct, frozen=True):
     """An event of a group: a node appeared (`came` is True) or was removed."""
 
     at: Instant
@@ -23,8 +24,7 @@ class NodeTransition:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupOutcome:
+class GroupOutcome(Struct, frozen=True):
     """A node group: its limits, its nodes before and after, and the node hours of the run.
 
     For Karpenter it is an instance type and capacity type of a NodePool. `maximum` is None if
@@ -54,8 +54,7 @@ class GroupOutcome:
         return None if self.price is None else self.node_hours * self.price
 
 
-@dataclass(frozen=True, slots=True)
-class AutoscalingOutcome:
+class AutoscalingOutcome(Struct, frozen=True):
     """The effects of a node autoscaler in a run.
 
     `waiting` maps pods to the reasons why they trigger no scale-up. `staying` maps nodes to the

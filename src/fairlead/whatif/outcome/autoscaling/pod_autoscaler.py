@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from fairlead.engine.core.instant import Instant
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaChange:
+class ReplicaChange(Struct, frozen=True):
     """A change of a workload's number of replicas, and the autoscaler's reason for it."""
 
     at: Instant
@@ -17,8 +16,7 @@ class ReplicaChange:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodAutoscalerOutcome:
+class PodAutoscalerOutcome(Struct, frozen=True, kw_only=True):
     """A HorizontalPodAutoscaler, its target (such as `Deployment web`), limits and replica changes.
 
     `replicas` is the number at the end, None if the target has no scale. `inactive_reason` and

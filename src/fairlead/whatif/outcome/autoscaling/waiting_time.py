@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.whatif.outcome.percentile import percentile
 from fairlead.whatif.outcome.workload import WorkloadRef
 
 
-@dataclass(frozen=True, slots=True)
-class PodWait:
+class PodWait(Struct, frozen=True):
     """A wait of a pod (`namespace/name`) for a node; `until` is None if the pod still waits.
 
     `group` is the name of its PodGroup, "" if it has none.
@@ -29,8 +29,7 @@ class PodWait:
     group: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingTimes:
+class WaitingTimes(Struct, frozen=True, kw_only=True):
     """The distribution of the waits of the `bound` pods; `still_waiting` pods are not included.
 
     If no pod was bound, all times are 0, and `longest_pod` is "".

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from fairlead.apiserver.kind import (
     DEPLOYMENT,
@@ -42,8 +43,7 @@ _WITH_REPLICAS: Final = frozenset(
 AnyDisplaced = TypeVar("AnyDisplaced", bound=Displaced)
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """A pod that is on `target` instead of `origin` at the end."""
 
     pod: PodEnd
@@ -51,8 +51,7 @@ class Move:
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class PodUpdate:
+class PodUpdate(Struct, frozen=True):
     """A pod that the change replaces by another version: `pod` replaces `before`.
 
     The new version has another revision of the template, is created anew on its node, or is resized
@@ -63,8 +62,7 @@ class PodUpdate:
     pod: PodEnd
 
 
-@dataclass(frozen=True, slots=True)
-class NotCreated:
+class NotCreated(Struct, frozen=True):
     """A displaced pod that its workload still needs, but had not recreated at the end.
 
     `waits_for` is the pod that its StatefulSet must make ready first, "" if there is none.
@@ -74,8 +72,7 @@ class NotCreated:
     waits_for: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(Struct, frozen=True, kw_only=True):
     """All effects that only the run with the change has.
 
     `placed` pods have a node only with the change. `gone` pods were displaced, or their node was
@@ -241,8 +238,7 @@ def _first_waiting(pods: Iterable[PodEnd]) -> str:
 _ABSENT: Final = PodEnd(namespace="", name="")
 
 
-@dataclass(frozen=True, slots=True)
-class _Role:
+class _Role(Struct, frozen=True):
     """A pod `before`, without the change, and its counterpart `after`, in the run with the change.
 
     Either is _ABSENT if the pod has no counterpart.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, KubectlDrain
 from fairlead.whatif.outcome.budget import BudgetOutcome, budget_outcomes
@@ -13,8 +14,7 @@ from fairlead.whatif.outcome.packing import PackingRow
 from fairlead.whatif.outcome.run_outcome import Complaint, Recurrence, RunOutcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
+class Effect(Struct, frozen=True, kw_only=True):
     """Two runs and all differences between them.
 
     `lost` pods were on failed nodes and do not run again, `loops` are repeated displacements,

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.whatif.outcome.run_outcome import NodeEnd, RunOutcome
 
@@ -18,8 +19,7 @@ ALL_NODES: Final = "all nodes"
 NO_POOL: Final = "no pool"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodePoolOutcome:
+class NodePoolOutcome(Struct, frozen=True, kw_only=True):
     """The nodes of one pool at the end of the run with the change, and of the run without it.
 
     `nodes` is their number with the change; `not_ready` of them are not ready and `cordoned` of

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
@@ -23,8 +25,7 @@ UNAVAILABLE_MIN: Final = seconds(60)
 """A shorter time without a ready pod counts as a restart, a longer one as an outage."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkloadEffect:
+class WorkloadEffect(Struct, frozen=True, kw_only=True):
     """The effect of a change on one workload; counts are numbers of pods.
 
     `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
@@ -143,8 +144,7 @@ class WorkloadEffect:
         return words or "pods not ready for a time"
 
 
-@dataclass(slots=True)
-class _Tally:
+class _Tally(Struct):
     """Counts for one workload, keyed by field names of WorkloadEffect."""
 
     counts: Counter[str] = field(default_factory=Counter)

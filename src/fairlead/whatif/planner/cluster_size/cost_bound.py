@@ -15,12 +15,12 @@ y = (0.25, 0) is feasible and proves a cost of 2.50; 3 nodes cost 3.00.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,8 +29,7 @@ _KINDS_MAX: Final = 40
 _TOLERANCE: Final = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class CostBound:
+class CostBound(Struct, frozen=True):
     """The proven minimum `cost` of any set of nodes.
 
     `unit_prices` are the y of the module's docstring, by resource; `shares` is the fraction of

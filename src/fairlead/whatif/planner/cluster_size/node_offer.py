@@ -9,9 +9,9 @@ DaemonSet pods and allocatable share of capacity of an existing node of its pool
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.objects import QuantityText, ResourceList
@@ -33,8 +33,7 @@ _GIB_WEIGHT: Final = 0.004
 _GIB: Final = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class NodeOffer:
+class NodeOffer(Struct, frozen=True):
     """A kind of node of which any number can be added.
 
     `price` is per hour; it is estimated from cores and memory if `is_estimate`. A new node is a
@@ -129,8 +128,7 @@ def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
     return dict(sorted(named.items()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Type:
+class _Type(Struct, frozen=True):
     """An instance type for one pool; `stated` is None if no file contains the type."""
 
     name: str

@@ -18,11 +18,11 @@ ends when the cost reaches the proven lower limit. The search is repeatable with
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from math import ceil, gcd
 from typing import Final
 
 import numpy as np
+from msgspec import Struct, field
 
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.decision import Failure, Placement
@@ -47,8 +47,7 @@ _RUIN: Final = (2, 3, 5, 8)  # numbers of nodes that are removed at random and r
 _SURVIVAL_ROUNDS_MAX: Final = 50
 
 
-@dataclass(slots=True)
-class SizeResult:
+class SizeResult(Struct):
     """The result of a search; `nodes` contains the offers of the new nodes, by node name.
 
     `unplaceable` maps pods that fit no node on offer to the reason. `pinned` pods, as (pod,
@@ -79,8 +78,7 @@ class SizeResult:
         return runs_all and self.cost <= self.bound.cost + 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class _Manner:
+class _Manner(Struct, frozen=True):
     """A way to choose nodes.
 
     Large nodes come first if `prefers_large`, otherwise small nodes. A node is valued by the

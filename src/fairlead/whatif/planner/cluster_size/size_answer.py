@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import floor
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.whatif.planner.cluster_size.search import SizeResult
@@ -22,8 +23,7 @@ from fairlead.whatif.result.tabular_answer import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SizeQuestion:
+class SizeQuestion(Struct, frozen=True):
     """The question of `fairlead size`: about `replaced` nodes that cost `cost` per hour today.
 
     `kept` is the number of nodes that stay. `is_priced` is set if prices are stated, not estimated.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.state.node_info import NodeInfo
@@ -16,8 +17,7 @@ _FULLNESS: Final[dict[str, Callable[[NodeInfo], int]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Survival:
+class Survival(Struct, frozen=True):
     """The failures to survive: of a zone (if `zones` is set), and of `nodes` nodes at a time.
 
     If `nodes` is more than 1, only the worst sets of nodes are tried.

@@ -7,10 +7,10 @@ exclusion    pods of one workload that exclude each other need a node each
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from fairlead.api.objects import PodAffinityTerm
 from fairlead.api.selector import selector_matches
@@ -22,8 +22,7 @@ from fairlead.whatif.planner.cluster_model import ClusterModel, is_placed_anew
 PODS_PER_NODE: Final = "pods per node"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class NodeBound:
+class NodeBound(Struct, frozen=True, order=True):
     """The minimum number `count` of nodes; `binds` is the resource or workload that needs them."""
 
     count: int

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.codec import as_json
@@ -22,8 +22,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 
 
-@dataclass(frozen=True, slots=True)
-class NodeCopy:
+class NodeCopy(Struct, frozen=True):
     """A node that does not exist yet, with the DaemonSet pods on it."""
 
     node: Node

@@ -14,8 +14,9 @@ with fewer pods, then by name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.engine.core.instant import DurationNs
@@ -50,8 +51,7 @@ _OWNER: Final = "\0"
 PACES: Final = (1, 2, 4, 8, 16, 32)
 
 
-@dataclass(slots=True)
-class DrainPlan:
+class DrainPlan(Struct):
     """The `drains` in order, the `blockers` of all other nodes, and the simulated `runs`.
 
     `flags` are the flags that kubectl drain of the nodes needs.

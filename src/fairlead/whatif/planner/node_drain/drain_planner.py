@@ -15,11 +15,11 @@ same time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
+from msgspec import Struct, field
 
 from fairlead.api.pods.facts import controller_of
 from fairlead.engine.scheduling.decision import Placement
@@ -57,8 +57,7 @@ class BlockCause(StrEnum):
     OTHER_RULE = "a rule of the autoscaler"
 
 
-@dataclass(frozen=True, slots=True)
-class Blocker:
+class Blocker(Struct, frozen=True):
     """An obstacle to emptying `node`: the pod, the cause, and the object to change.
 
     `pod` is "" if the node itself is the obstacle. `owner` is the object to change, such as
@@ -74,8 +73,7 @@ class Blocker:
     edit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PodMove:
+class PodMove(Struct, frozen=True):
     """A pod that is evicted from `origin`; its replacement goes to `target`."""
 
     pod: str
@@ -84,8 +82,7 @@ class PodMove:
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedDrain:
+class PlannedDrain(Struct, frozen=True):
     """A node that can be emptied, with the moves of its pods.
 
     `lost` are pods without a controller, which nothing replaces. `charged` is the number of

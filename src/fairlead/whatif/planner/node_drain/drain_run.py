@@ -11,9 +11,11 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.engine.core.instant import DurationNs, seconds, to_seconds
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
@@ -30,16 +32,14 @@ SOURCE: Final = "plan"
 _HORIZON: Final = seconds(7 * 24 * 3600)
 
 
-@dataclass(frozen=True, slots=True)
-class DrainPace:
+class DrainPace(Struct, frozen=True):
     """A pace of drains: `at_once` nodes at a time; each returns after `away`, None for never."""
 
     at_once: int
     away: DurationNs | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StoppedWorkload:
+class StoppedWorkload(Struct, frozen=True):
     """A workload that had no ready pod for `stopped_for` (None: until the end).
 
     `wanted` is the number of pods that it should have.
@@ -50,8 +50,7 @@ class StoppedWorkload:
     stopped_for: DurationNs | None
 
 
-@dataclass(frozen=True, slots=True)
-class DrainRun:
+class DrainRun(Struct, frozen=True):
     """The result of draining `pace.at_once` nodes at a time.
 
     `took` is the time until the last node was empty and, if nodes return, back in service; None if

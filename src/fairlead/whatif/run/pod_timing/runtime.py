@@ -17,10 +17,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final, TypeVar
 from zlib import crc32
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
@@ -40,8 +41,7 @@ Durations = tuple[DurationNs, ...]
 Template = tuple[str, str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatedRuntime:
+class StatedRuntime(Struct, frozen=True, kw_only=True):
     """Runtimes from a file, sorted, for the pods that `workload`, `image` or `label` selects.
 
     `workload` is `kind/namespace/name`, in which * matches any part of a name; `label` is (key,
@@ -70,8 +70,7 @@ class StatedRuntime:
         return pod.metadata.labels.get(key) == value
 
 
-@dataclass(frozen=True, slots=True)
-class Runtimes:
+class Runtimes(Struct, frozen=True):
     """The known runtimes, sorted: `stated` in a file, or of pods with the same owner or template.
 
     They apply in this order. If several stated entries match a pod, the first entry applies.
@@ -104,8 +103,7 @@ class Runtimes:
         return known[bisect_right(known, _age(pod, now)) :]
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeDraw:
+class RuntimeDraw(Struct, frozen=True):
     """Draws a runtime for each pod; the kubelets call it as a function of the pod.
 
     Equal seeds lead to equal runtimes. Pods that ran at `start` get a runtime longer than their
@@ -125,8 +123,7 @@ class RuntimeDraw:
         return known[next(draws(self.seed, purpose)) % len(known)]
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeCoverage:
+class RuntimeCoverage(Struct, frozen=True):
     """The numbers of `running` pods of a dump, and of those with a `known` runtime.
 
     `stated` of the `known` runtimes are from a file. Pods of DaemonSets and static pods do not

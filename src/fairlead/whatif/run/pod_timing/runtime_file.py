@@ -23,10 +23,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.input.document import Document, decode_text, read_bytes, read_one

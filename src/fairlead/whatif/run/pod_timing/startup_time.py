@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from statistics import median_low
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition, is_static, is_terminal, is_terminating
@@ -29,8 +30,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 LONGEST: Final = seconds(3600)
 
 
-@dataclass(frozen=True, slots=True)
-class StartupTimes:
+class StartupTimes(Struct, frozen=True):
     """The startup times of workloads; the kubelets call it as a function of a pod."""
 
     by_workload: Mapping[WorkloadRef, DurationNs] = field(default_factory=dict)

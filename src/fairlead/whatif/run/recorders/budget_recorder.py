@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod, PodDisruptionBudget
 from fairlead.api.selector import selector_matches
@@ -12,8 +13,7 @@ from fairlead.engine.workloads.annotation import original_key
 from fairlead.whatif.outcome.run_outcome import NODE_DELETED, BudgetHistory, PdbBreach
 
 
-@dataclass(slots=True)
-class _Record:
+class _Record(Struct):
     """The history of one budget; statuses are (instant, healthy, needed healthy, allowed).
 
     `displaced` contains (instant, pod key) in order of time; `refused` contains instants by pod
@@ -26,8 +26,7 @@ class _Record:
     refused: dict[str, Instant] = field(default_factory=dict)  # {pod key: last refusal}
 
 
-@dataclass(slots=True)
-class BudgetRecorder:
+class BudgetRecorder(Struct):
     """Observes all versions of all budgets, and the displaced and refused pods that they cover.
 
     `breaches` contains the pods that left although a budget did not allow it.

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.api.objects import Node
 from fairlead.engine.core.instant import Instant
@@ -23,8 +25,7 @@ from fairlead.whatif.run.allocation import nodes_at_end
 PLACEMENTS_MAX: Final = 100_000  # a report with more changes would be too large for a browser
 
 
-@dataclass(slots=True)
-class ClusterHistoryRecorder:
+class ClusterHistoryRecorder(Struct):
     """Records the history of one run; `is_loading` is set while the initial state is recorded.
 
     With more than `placements_max` changes of placements, there is no history.

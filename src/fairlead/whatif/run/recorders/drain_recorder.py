@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Node
 from fairlead.engine.core.instant import Instant
@@ -12,15 +13,13 @@ from fairlead.whatif.outcome.outage import DrainProgress
 from fairlead.whatif.outcome.run_outcome import Undrained
 
 
-@dataclass(slots=True)
-class _Drain:
+class _Drain(Struct):
     begun_at: Instant | None = None
     empty_at: Instant | None = None
     back_at: Instant | None = None
 
 
-@dataclass(slots=True)
-class DrainRecorder:
+class DrainRecorder(Struct):
     """Records the progress of each rolling drain; it must observe every version of every node."""
 
     # {node: drain}, in the order of the requests

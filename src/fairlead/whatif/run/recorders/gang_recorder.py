@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import ApiObject, Pod, PodGroup
 from fairlead.api.pods.facts import Replicas, is_terminating
@@ -22,8 +23,7 @@ from fairlead.engine.workloads.annotation import original_name
 from fairlead.whatif.outcome.jobs import GangTally, GangWaits
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Struct):
     """A period in which one member runs; `until` is the instant at which it succeeds."""
 
     began: Instant
@@ -31,8 +31,7 @@ class _Run:
     until: Instant | None = None
 
 
-@dataclass(slots=True)
-class _Gang:
+class _Gang(Struct):
     """A gang's members; `running` is keyed by uid, `done` by the name of the member's first pod.
 
     `created` is the instant at which the group appeared. `started` is the instant at which enough

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
 from fairlead.engine.batch.info.task_status import TaskStatus
@@ -31,8 +32,7 @@ EXPLAINED_MAX: Final = 100
 """The maximum number of waiting groups to explain; each explanation costs a trial session."""
 
 
-@dataclass(slots=True)
-class JobRecorder:
+class JobRecorder(Struct):
     """A Reporter that keeps samples of queues and forwards every record to `reporter`."""
 
     reporter: Reporter

@@ -12,8 +12,9 @@ change of one pod can concern several pods that exist under their own keys:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
@@ -74,8 +75,7 @@ class KeptEnds:
         return {self.by_key[key].node for key in changed if key in self.by_key}
 
 
-@dataclass(frozen=True, slots=True)
-class _Best:
+class _Best(Struct, frozen=True):
     key: str
     liveness: int
 

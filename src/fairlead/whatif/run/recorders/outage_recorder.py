@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from fairlead.api.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviour
 from fairlead.api.objects import ApiObject, Node, Pod
@@ -45,8 +46,7 @@ from fairlead.whatif.outcome.outage import (
 _FAILURE_TAINTS = (NOT_READY, UNREACHABLE)
 
 
-@dataclass(slots=True)
-class FailedNode:
+class FailedNode(Struct):
     """A node that is or was out of service; see `NodeHistory`."""
 
     quiet_at: Instant
@@ -57,8 +57,7 @@ class FailedNode:
     pods: dict[str, None] = field(default_factory=dict)  # pod keys
 
 
-@dataclass(slots=True)
-class AffectedPod:
+class AffectedPod(Struct):
     """A pod that was on a failed `node`; `pod` is the incarnation on that node."""
 
     pod: Pod
@@ -68,8 +67,7 @@ class AffectedPod:
     is_replaced: bool = False
 
 
-@dataclass(slots=True)
-class OutageRecorder:
+class OutageRecorder(Struct):
     """Records the failed nodes of one run; `config` determines the zones of nodes."""
 
     config: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)

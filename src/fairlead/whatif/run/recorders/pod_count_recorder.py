@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.outcome.run_outcome import PodCountSample
@@ -13,8 +15,7 @@ PENDING: Final = "pending"
 RUNNING: Final = "running"
 
 
-@dataclass(slots=True)
-class _Counts:
+class _Counts(Struct):
     """Numbers of pods of one priority: pending and running now, preempted and evicted so far."""
 
     pending: int = 0
@@ -23,8 +24,7 @@ class _Counts:
     evicted: int = 0
 
 
-@dataclass(slots=True)
-class PodCountRecorder:
+class PodCountRecorder(Struct):
     """Counts pods by priority. Each change of a count adds a sample."""
 
     samples: list[PodCountSample] = field(default_factory=list)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from fairlead.api.objects import Pod
@@ -52,8 +52,7 @@ class OwnerFacts:
         )
 
 
-@dataclass(slots=True)
-class PodTrack:
+class PodTrack(Struct):
     """One incarnation of a pod; `end` is its `new_end`, None until it is needed."""
 
     pod: Pod

@@ -12,7 +12,8 @@ replacements are called the incarnations of one pod.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, PriorityClass
 from fairlead.api.pods.facts import (
@@ -83,8 +84,7 @@ def requests_of_pod(pod: Pod) -> Mapping[str, int]:
     return pod_requests(pod, existing=bool(pod.spec.node_name))
 
 
-@dataclass(slots=True)
-class Recorder:
+class Recorder(Struct):
     """A Reporter that also observes stimuli; `now` is the time of the last stimulus or deadline."""
 
     now: Instant

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition, is_terminal, is_terminating
@@ -32,8 +33,7 @@ class Step(StrEnum):
     LEFT = "left"
 
 
-@dataclass(frozen=True, slots=True)
-class PodTransition:
+class PodTransition(Struct, frozen=True):
     """One transition of a pod of `workload`, which was made from the template's `revision`."""
 
     at: Instant
@@ -42,8 +42,7 @@ class PodTransition:
     step: Step
 
 
-@dataclass(slots=True)
-class WorkloadRecorder:
+class WorkloadRecorder(Struct):
     """Records the transitions of the pods that change after the cluster was loaded.
 
     `placed` counts, for each workload, the pods that got a node after loading, minus the pods that

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.quantity import QuantityError, parse_quantity
@@ -135,8 +136,7 @@ _COMPARING: Final = ("Gt", "Lt")
 Replace = Callable[[str], str]
 
 
-@dataclass(frozen=True, slots=True)
-class AnonymousObjects:
+class AnonymousObjects(Struct, frozen=True):
     """The anonymised objects, their pseudonyms, and the number of dropped objects by kind."""
 
     objects: list[Json]
@@ -208,8 +208,7 @@ def _with_ordinals(replace: Replace, ordinals: Mapping[str, str]) -> Replace:
     return replaced
 
 
-@dataclass(frozen=True, slots=True)
-class _Rewriter:
+class _Rewriter(Struct, frozen=True):
     """Rewrites objects with `replace`; `compared` are the label keys that Gt and Lt compare."""
 
     replace: Replace

@@ -12,8 +12,9 @@ upstream: client-go/tools/record/events_cache.go
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
+
+from msgspec import Struct, field
 
 from fairlead.engine.core.command import RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -48,24 +49,21 @@ class _LruCache(Generic[Value]):
             self._entries.popitem(last=False)
 
 
-@dataclass(slots=True)
-class _Similar:
+class _Similar(Struct):
     """The distinct messages of one aggregation key; the last of these events occurred at `at`."""
 
     at: Instant
     notes: dict[str, None] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class _SpamFilter:
+class _SpamFilter(Struct):
     """The token bucket of one component and object: it contained `left` tokens at the time `at`."""
 
     left: float
     at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class CorrelatedEvent:
+class CorrelatedEvent(Struct, frozen=True):
     """The message `note` to write, and the `key` of the stored event to create or increment."""
 
     key: Key

@@ -10,11 +10,11 @@ upstream: pkg/kubelet/kubelet_pods.go:convertStatusToAPIStatus, generateAPIPodSt
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
@@ -216,8 +216,7 @@ def _known(pod: Json) -> dict[str, Json]:
     return {row["name"]: row for row in rows}
 
 
-@dataclass(frozen=True, slots=True)
-class _Report:
+class _Report(Struct, frozen=True):
     """Builds the statuses of `pod` at `timestamp`; `before` has the previous ones by container."""
 
     pod: Json

@@ -8,12 +8,12 @@ import logging
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from socket import socket
 from typing import Final, Protocol
 
 import uvloop
+from msgspec import Struct
 
 from fairlead.apiserver.http.app import NO_HANDLERS, ApiApp, Audit, Authenticate, PathHandler
 from fairlead.apiserver.http.listener import Certificate, Listener
@@ -45,8 +45,7 @@ class Companion(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServeOptions:
+class ServeOptions(Struct, frozen=True, kw_only=True):
     """The socket to listen on, the authentication of clients, and the place of the state.
 
     `data_dir` is None for a cluster in memory. `companion` is served beside the API.

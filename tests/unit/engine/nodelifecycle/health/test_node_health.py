@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from fairlead.api.lease import Renewals
 from fairlead.engine.core.command import Condition

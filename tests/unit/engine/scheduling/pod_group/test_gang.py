@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from fairlead.api.codec import decode
 from fairlead.engine.configuration.release import release_of

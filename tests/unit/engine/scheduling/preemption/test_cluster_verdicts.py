@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.bench.templates import claimed_volumes, csi_nodes

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, DrainFlag, KubectlDrain, RefusedDrain

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from tests.unit.whatif.planner.conftest import budget, daemon_pod, deployment
 
 from fairlead.api.well_known_label import ZONE

@@ -13,8 +13,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.facts import facts_of, values_of
 from fairlead.api.json import Json
@@ -51,8 +52,7 @@ _CLAIMS_SHOWN_MAX: Final = 64
 _SIDECARS_ONLY: Final = "may not be set for init containers without restartPolicy=Always"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodContext:
+class PodContext(Struct, frozen=True, kw_only=True):
     """The parts of a pod that its containers refer to."""
 
     volumes: Mapping[str, Json]

@@ -6,8 +6,9 @@ upstream: cloudprovider/cloud_provider.go
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from fairlead.api.objects import Node, Pod
 from fairlead.engine.core.instant import Instant
@@ -28,8 +29,7 @@ class ProviderError(Exception):
     """A call to the provider failed. The text is the provider's error message."""
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceError:
+class InstanceError(Struct, frozen=True):
     """The error for which an instance cannot be created.
 
     `error_class` is `OutOfResource` or `Other`.
@@ -40,8 +40,7 @@ class InstanceError:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(Struct, frozen=True):
     """A machine of a node group. `id` is the providerID of the machine's Node."""
 
     id: str

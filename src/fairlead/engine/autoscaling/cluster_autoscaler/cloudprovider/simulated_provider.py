@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 from zlib import crc32
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
@@ -49,8 +49,7 @@ _NO_CAPACITY: Final = InstanceError("OutOfResource", "STOCKOUT", "insufficient c
 _NOT_IN_NAME: Final = re.compile(r"[^a-z0-9.-]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeGroupSpec:
+class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     """A node group as a dump or a file describes it.
 
     A Node belongs to the group if it has all `labels` and `annotations`, which must not both be

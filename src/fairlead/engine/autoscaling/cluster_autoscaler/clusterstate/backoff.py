@@ -5,14 +5,13 @@ upstream: utils/backoff/exponential_backoff.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.core.instant import DurationNs, Instant
 
 
-@dataclass(frozen=True, slots=True)
-class _Failure:
+class _Failure(Struct, frozen=True):
     duration: DurationNs
     until: Instant
     last: Instant

@@ -5,9 +5,9 @@ upstream: utils/kubernetes/ready.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.objects import Node, NodeCondition
@@ -31,8 +31,7 @@ _NOT_READY_TAINTS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NodeReadiness:
+class NodeReadiness(Struct, frozen=True):
     """Whether a node counts as ready, and the time of the last change.
 
     `last_transition` is the newest transition time of the conditions and taints that are evaluated.

@@ -14,8 +14,9 @@ upstream: clusterstate/clusterstate.go
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Node
 from fairlead.api.timestamp import format_duration, parse_timestamp
@@ -42,8 +43,7 @@ from fairlead.engine.core.instant import Instant
 _MESSAGES_MAX: Final = 3
 
 
-@dataclass(slots=True)
-class ScaleUpRequest:
+class ScaleUpRequest(Struct):
     """An open request for `increase` new nodes in one group, which times out at `expected_by`.
 
     `time` is the time at which the request was last increased.
@@ -54,8 +54,7 @@ class ScaleUpRequest:
     expected_by: Instant
 
 
-@dataclass(slots=True)
-class Readiness:
+class Readiness(Struct):
     """The names of the nodes of one group, or of all groups, by readiness.
 
     `unregistered` and `long_unregistered` contain the providerIDs of instances that have no Node.
@@ -71,16 +70,14 @@ class Readiness:
     long_unregistered: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptableRange:
+class AcceptableRange(Struct, frozen=True):
     """The expected number of nodes of a group: at least `minimum` now, `target` after scale-up."""
 
     minimum: int
     target: int
 
 
-@dataclass(frozen=True, slots=True)
-class IncorrectSize:
+class IncorrectSize(Struct, frozen=True):
     """A mismatch between the `current` number of nodes of a group and the `expected` target size.
 
     `since` is the time at which either number last changed.

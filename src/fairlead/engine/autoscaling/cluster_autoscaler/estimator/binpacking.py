@@ -23,9 +23,10 @@ upstream: estimator/binpacking_estimator.go
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.autoscaling.cluster_autoscaler.estimator.added_nodes import AddedNodes
@@ -40,16 +41,14 @@ from fairlead.engine.state.pod_info import PodInfo
 _SPREAD_MISMATCH: Final = "node(s) didn't match pod topology spread constraints"
 
 
-@dataclass(frozen=True, slots=True)
-class BinpackingEstimate:
+class BinpackingEstimate(Struct, frozen=True):
     """The result of an estimation: `nodes` new nodes hold `pods`, in order of placement."""
 
     nodes: int
     pods: tuple[PodInfo, ...]
 
 
-@dataclass(slots=True)
-class _Packing:
+class _Packing(Struct):
     """The state of one estimation; `base` is the number of nodes in the snapshot before it.
 
     `left` is the number of nodes that may still be added (None: any number). `helped` are the names

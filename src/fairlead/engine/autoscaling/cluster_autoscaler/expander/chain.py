@@ -6,7 +6,8 @@ upstream: expander/factory/chain.go
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.engine.autoscaling.cluster_autoscaler.expander.option import Filter, Option
 from fairlead.engine.autoscaling.cluster_autoscaler.expander.size import (
@@ -23,8 +24,7 @@ _BY_SIZE: Mapping[str, Filter] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """The result of a chain of expanders.
 
     `options` are the options before filtering, `equals` are the options that passed all filters,

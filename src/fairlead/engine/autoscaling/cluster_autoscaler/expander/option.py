@@ -6,16 +6,16 @@ upstream: expander/expander.go
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import NodeGroup
 from fairlead.engine.autoscaling.cluster_autoscaler.template import Template
 from fairlead.engine.state.pod_info import PodInfo
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """An expansion option: adding `nodes` nodes to `group` makes room for `pods`.
 
     `similar` are the ids of the groups over which the new nodes are balanced.

@@ -6,13 +6,13 @@ upstream: processors/nodegroupset/balancing_processor.go: BalanceScaleUpBetweenG
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import NodeGroup
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleUpInfo:
+class ScaleUpInfo(Struct, frozen=True):
     """A group that grows from `current` to `new` nodes."""
 
     group: str

@@ -6,9 +6,10 @@ upstream: core/scaledown/deletiontracker/nodedeletiontracker.go
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.core.instant import Instant
 
@@ -24,16 +25,14 @@ class DeleteResult(StrEnum):
     INTERNAL = "NodeDeleteErrorInternal"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeDeleteResult:
+class NodeDeleteResult(Struct, frozen=True):
     """The result of a node's deletion, with the error text if the deletion failed."""
 
     type: DeleteResult
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DeletionsInProgress:
+class DeletionsInProgress(Struct, frozen=True):
     """The names of the nodes that are being deleted, and the number of such nodes by group."""
 
     empty: Collection[str]

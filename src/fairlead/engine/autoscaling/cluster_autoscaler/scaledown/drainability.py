@@ -9,9 +9,10 @@ upstream: simulator/drainability/rules/rules.go, simulator/drain.go: GetPodsToMo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import (
     ApiObject,
@@ -70,8 +71,7 @@ class DrainDecision(Enum):
 Outcome = DrainDecision | BlockingReason | None
 
 
-@dataclass(frozen=True, slots=True)
-class PodsToMove:
+class PodsToMove(Struct, frozen=True):
     """The pods of a node, classified for its removal.
 
     `pods` and `daemon_set_pods` are evicted, `on_completion` must complete first. `blocking` is the
@@ -145,8 +145,7 @@ def _moves_with_node(outcome: Outcome, pod: Pod) -> bool:
     return outcome is DrainDecision.MOVE and is_daemon_set_pod(pod)
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
+class _Question(Struct, frozen=True):
     options: AutoscalingOptions
     now: Instant
     listers: Listers | None

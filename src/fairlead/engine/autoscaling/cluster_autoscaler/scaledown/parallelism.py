@@ -6,7 +6,8 @@ upstream: core/scaledown/budgets/budgets.go
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.deletion_tracker import (
@@ -16,8 +17,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.planner import Nod
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.removal import NodeToBeRemoved
 
 
-@dataclass(frozen=True, slots=True)
-class NodeGroupView:
+class NodeGroupView(Struct, frozen=True):
     """Nodes of one group to delete.
 
     `batch_size` nodes of the group must be deleted together; 0 if each node can be deleted alone.
@@ -28,16 +28,14 @@ class NodeGroupView:
     batch_size: int = 0
 
 
-@dataclass(slots=True)
-class Cropped:
+class Cropped(Struct):
     """The nodes whose deletion starts in this loop, by group."""
 
     empty: list[NodeGroupView]
     drain: list[NodeGroupView]
 
 
-@dataclass(slots=True)
-class _Budget:
+class _Budget(Struct):
     """Counts the deletions that may still start, and how many of them may be drains.
 
     The first group that must be deleted as a whole may exceed a budget that is not used up, so that

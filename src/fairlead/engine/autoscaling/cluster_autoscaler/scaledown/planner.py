@@ -6,8 +6,9 @@ upstream: core/scaledown/planner/planner.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Node, PodDisruptionBudget
 from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
@@ -39,8 +40,7 @@ from fairlead.engine.core.instant import DurationNs, Instant
 _INTERVAL_MIN: Final[DurationNs] = 1
 
 
-@dataclass(frozen=True, slots=True)
-class NodesToDelete:
+class NodesToDelete(Struct, frozen=True):
     """The nodes that may be deleted now, before parallelism is limited."""
 
     empty: tuple[NodeToBeRemoved, ...] = ()

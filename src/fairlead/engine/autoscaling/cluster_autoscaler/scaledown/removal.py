@@ -6,8 +6,8 @@ upstream: simulator/cluster.go
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.objects import Node, Pod
@@ -28,8 +28,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.pod_info import PodInfo
 
 
-@dataclass(frozen=True, slots=True)
-class NodeToBeRemoved:
+class NodeToBeRemoved(Struct, frozen=True):
     """A removable node, with the pods that have to move.
 
     `is_risky` is set if a disruption budget does not allow disrupting all these pods now.

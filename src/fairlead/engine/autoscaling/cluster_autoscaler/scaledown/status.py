@@ -6,8 +6,9 @@ upstream: core/scaledown/status/status.go
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.deletion_tracker import (
@@ -27,16 +28,14 @@ class ScaleDownResult(StrEnum):
     IN_COOLDOWN = "ScaleDownInCooldown"
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleDownNode:
+class ScaleDownNode(Struct, frozen=True):
     """A node whose deletion started, with the pods that are evicted."""
 
     name: str
     evicted: tuple[Pod, ...] = ()
 
 
-@dataclass(slots=True)
-class ScaleDownStatus:
+class ScaleDownStatus(Struct):
     """The result of scale-down in one loop.
 
     `candidates` and `to_delete` are None if scale-down ended before it determined them.

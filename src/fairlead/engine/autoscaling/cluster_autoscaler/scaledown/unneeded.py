@@ -6,7 +6,8 @@ upstream: core/scaledown/unneeded/nodes.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.api.objects import Node
 from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness import (
@@ -22,8 +23,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import
 from fairlead.engine.core.instant import DurationNs, Instant
 
 
-@dataclass(frozen=True, slots=True)
-class UnneededNode:
+class UnneededNode(Struct, frozen=True):
     """A node that was found removable in every loop since the time `since`."""
 
     removal: NodeToBeRemoved

@@ -6,9 +6,10 @@ upstream: simulator/cluster.go: UnremovableReason, core/scaledown/unremovable/no
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Pod
 from fairlead.engine.core.instant import Instant
@@ -45,16 +46,14 @@ class BlockingReason(StrEnum):
     NOT_ENOUGH_PDB = "NotEnoughPdb"
 
 
-@dataclass(frozen=True, slots=True)
-class BlockingPod:
+class BlockingPod(Struct, frozen=True):
     """A pod that prevents the removal of its node, with the reason."""
 
     pod: Pod
     reason: BlockingReason
 
 
-@dataclass(frozen=True, slots=True)
-class Unremovable:
+class Unremovable(Struct, frozen=True):
     """The reason for keeping a node in this loop, with the blocking pod if there is one."""
 
     reason: UnremovableReason

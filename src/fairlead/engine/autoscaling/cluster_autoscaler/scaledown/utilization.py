@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
@@ -30,8 +31,7 @@ class UtilizationError(Exception):
     """The utilization cannot be computed: a resource has no allocatable amount."""
 
 
-@dataclass(frozen=True, slots=True)
-class Utilization:
+class Utilization(Struct, frozen=True):
     """The shares of a node's allocatable resources that its pods request.
 
     `resource` is the resource that counts for the node, and `value` is its share.
@@ -50,8 +50,7 @@ class Utilization:
         return f"{{{shown} {self.resource} {_go_float(self.value)}}}"
 
 
-@dataclass(frozen=True, slots=True)
-class UtilizationRules:
+class UtilizationRules(Struct, frozen=True):
     """Settings: the kinds of pods to ignore, and the label that marks GPU nodes."""
 
     ignore_daemon_sets: bool

@@ -6,8 +6,9 @@ upstream: core/scaleup/equivalence/groups.go
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import controller, is_daemon_set_pod
 from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.pod_spec import same_pods
@@ -16,8 +17,7 @@ from fairlead.engine.state.pod_info import PodInfo
 _GROUPS_MAX: Final = 10
 
 
-@dataclass(slots=True)
-class PodEquivalenceGroup:
+class PodEquivalenceGroup(Struct):
     """Equivalent pending pods, represented by the first pod.
 
     `accepted` are the ids of the node groups with nodes that fit the first pod. `rejected` maps the

@@ -6,9 +6,10 @@ upstream: processors/status/scale_up_status_processor.go
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
 from fairlead.engine.autoscaling.cluster_autoscaler.event import NORMAL, EventLog
@@ -29,8 +30,7 @@ class ScaleUpResult(StrEnum):
     LIMITED_BY_MAX_NODES_TOTAL = "ScaleUpLimitedByMaxNodesTotal"
 
 
-@dataclass(frozen=True, slots=True)
-class NoScaleUpInfo:
+class NoScaleUpInfo(Struct, frozen=True):
     """The reasons why no node group helps `pod`.
 
     `rejected` contains the reasons of groups whose nodes the pod does not fit, `skipped` the
@@ -42,8 +42,7 @@ class NoScaleUpInfo:
     skipped: dict[str, tuple[str, ...]]
 
 
-@dataclass(slots=True)
-class ScaleUpStatus:
+class ScaleUpStatus(Struct):
     """The result of one scale-up attempt.
 
     Pods are in the order in which they were considered.

@@ -6,8 +6,9 @@ upstream: simulator/framework/handle.go: NewHandle. Only PreFilter and Filter ar
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.plan.plan_cache import PlanCache
@@ -26,8 +27,7 @@ _UNUSED: Final = frozenset(
 _PLUGINS: Final = tuple((name, 0) for name, _ in DEFAULT_PLUGINS if name not in _UNUSED)
 
 
-@dataclass(slots=True)
-class _SimulationHandle:
+class _SimulationHandle(Struct):
     """The handle through which plugins read the snapshot.
 
     Implements `engine.framework.runtime.Handle`.

@@ -6,8 +6,9 @@ upstream: simulator/scheduling/{hinting_simulator,hints,similar_pods}.go
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import controller, is_daemon_set_pod
@@ -70,8 +71,7 @@ class HintingSimulator:
         return name
 
 
-@dataclass(slots=True)
-class _FailedPods:
+class _FailedPods(Struct):
     """The pods that could not be placed, at most ten different pods of each controller."""
 
     _by_controller: dict[str, list[Pod]] = field(default_factory=dict)

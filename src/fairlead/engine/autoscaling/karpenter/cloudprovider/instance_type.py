@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, CAPACITY_TYPES, RESERVED
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requirements
@@ -27,8 +29,7 @@ _HUGEPAGES: Final = "hugepages-"
 _MEMORY: Final = "memory"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Offering:
+class Offering(Struct, frozen=True, eq=False):
     """One zone and capacity type of an instance type, with its price.
 
     Reserved offerings have a `reservation_id`, and `reservation_capacity` is the number of

@@ -8,9 +8,11 @@ upstream: karpenter-provider-aws pkg/cache/unavailableofferings.go, cache.go:Una
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
     InstanceType,
@@ -86,4 +88,4 @@ def _without(one: InstanceType, unavailable: frozenset[OfferingKey]) -> Instance
         replace(offering, available=False) if _key(one, offering) in unavailable else offering
         for offering in one.offerings
     )
-    return replace(one, offerings=offerings)
+    return dataclasses.replace(one, offerings=offerings)

@@ -6,8 +6,9 @@ upstream: pkg/controllers/disruption/types.go:NewCandidate, pkg/utils/disruption
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from fairlead.api.objects import Pod
 from fairlead.api.well_known_label import INSTANCE_TYPE
@@ -40,8 +41,7 @@ class DisruptionClass(StrEnum):
     EVENTUAL = "eventual"
 
 
-@dataclass(frozen=True)
-class DisruptionCandidate:
+class DisruptionCandidate(Struct, frozen=True):
     """A node that may be disrupted, its pool and instance type, and the cost of the disruption.
 
     `pods` are the pods that would be rescheduled. `instance_type` is None if the provider no longer

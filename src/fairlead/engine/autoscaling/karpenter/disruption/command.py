@@ -5,7 +5,7 @@ upstream: pkg/controllers/disruption/types.go:Command
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
     DisruptionCandidate,
@@ -15,8 +15,7 @@ from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode import ExistingNode
 
 
-@dataclass(frozen=True, slots=True)
-class DisruptionCommand:
+class DisruptionCommand(Struct, frozen=True):
     """The decision of a disruption method: nodes to remove, and NodeClaims that replace them.
 
     `placed` are the existing nodes on which the simulation placed pods.

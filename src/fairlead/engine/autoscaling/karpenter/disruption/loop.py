@@ -14,8 +14,9 @@ upstream: pkg/controllers/disruption/controller.go, queue.go
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.autoscaling.karpenter.context import KarpenterContext, node_ref
@@ -53,8 +54,7 @@ AT_ONCE_NS: Final[DurationNs] = 1
 UNSYNCED_RETRY_NS: Final[DurationNs] = NANOSECONDS_PER_SECOND
 
 
-@dataclass(frozen=True, slots=True)
-class LoopResult:
+class LoopResult(Struct, frozen=True):
     """The commands of one loop, and the time in ns until the next loop."""
 
     commands: tuple[DisruptionCommand, ...]

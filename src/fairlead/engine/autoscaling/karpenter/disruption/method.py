@@ -6,8 +6,9 @@ upstream: pkg/controllers/disruption/types.go:Method
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Protocol
+
+from msgspec import Struct, field
 
 from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
     Candidates,
@@ -26,8 +27,7 @@ Waiting = Generator[DurationNs, Instant, list[DisruptionCommand]]
 """A generator that yields ns to wait, is resumed with the current time, and returns commands."""
 
 
-@dataclass(slots=True)
-class DisruptionContext:
+class DisruptionContext(Struct):
     """The state that all methods share: cluster, candidates, and a provisioner for simulations.
 
     `rejected` collects (node, reason) for commands that failed validation. `notes` contains event

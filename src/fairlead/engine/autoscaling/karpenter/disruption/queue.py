@@ -6,9 +6,10 @@ upstream: pkg/controllers/disruption/queue.go
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.autoscaling.karpenter.apis import INITIALIZED_CONDITION
@@ -30,8 +31,7 @@ class CommandProgress(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedCommand:
+class QueuedCommand(Struct, frozen=True):
     """A command in progress. `replacements` are the names of the NodeClaims that it launched."""
 
     command: DisruptionCommand

@@ -6,8 +6,9 @@ upstream: pkg/controllers/disruption/helpers.go:SimulateScheduling
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.autoscaling.karpenter.disruption.candidate import DisruptionCandidate
 from fairlead.engine.autoscaling.karpenter.pod import is_provisionable
@@ -24,8 +25,7 @@ from fairlead.engine.core.instant import Instant
 _SHOWN_ERRORS: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Simulated:
+class Simulated(Struct, frozen=True):
     """The result of a provisioning pass that was simulated without some nodes.
 
     `requests` are new NodeClaims, `placed` are existing nodes on which pods were placed. `errors`

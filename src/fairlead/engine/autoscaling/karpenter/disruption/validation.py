@@ -6,8 +6,9 @@ upstream: pkg/controllers/disruption/validation.go
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.engine.autoscaling.karpenter.disruption.budget import allowed_disruptions
 from fairlead.engine.autoscaling.karpenter.disruption.candidate import (

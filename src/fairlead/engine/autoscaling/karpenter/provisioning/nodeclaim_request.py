@@ -7,7 +7,8 @@ cloudprovider.go:Create
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
@@ -37,8 +38,7 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirement import LabelRe
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requirements
 
 
-@dataclass(frozen=True, slots=True)
-class NodeClaimRequest:
+class NodeClaimRequest(Struct, frozen=True):
     """A NodeClaim to create. `instance_types` are the possible types, cheapest first.
 
     `requirements` are those of the pass; `stored_requirements` adds requirements that follow from

@@ -6,7 +6,8 @@ upstream: pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fairlead.api.objects import Taint
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
@@ -23,8 +24,7 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NodeClaimTemplate:
+class NodeClaimTemplate(Struct, frozen=True, eq=False):
     """The template of a NodePool's nodes.
 
     `table` contains the instance types of the NodePool; `options` is a mask of the types that it

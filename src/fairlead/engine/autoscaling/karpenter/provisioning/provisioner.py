@@ -6,10 +6,10 @@ upstream: pkg/controllers/provisioning/provisioner.go
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import is_
 from typing import Final
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as, without_nulls
@@ -85,8 +85,7 @@ NO_TYPES_BY_MIN_VALUES: Final = f"{NO_TYPES} due to minValues incompatibility"
 TypesOfPool = Callable[[NodePool], InstanceTypeTable]
 
 
-@dataclass(slots=True)
-class Provisioned:
+class Provisioned(Struct):
     """The result of a provisioning pass.
 
     `requests` are NodeClaims to create, `existing` are existing nodes with the pods placed on them.
@@ -105,8 +104,7 @@ class Provisioned:
     has_pools: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _FreeResources:
+class _FreeResources(Struct, frozen=True):
     """The free resources of a node, with the inputs from which they were computed."""
 
     node: StateNode
@@ -118,8 +116,7 @@ class _FreeResources:
 _KNOWN_MIN: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class _DaemonPod:
+class _DaemonPod(Struct, frozen=True):
     """The pod that represents a DaemonSet in passes, with the spec and pod it was built from."""
 
     spec: WorkloadSpec

@@ -15,8 +15,10 @@ upstream: pkg/scheduling/requirement.go
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.objects import LabelSelectorRequirement, NodeSelectorRequirement
 from fairlead.api.text.integer import parse_int64
@@ -33,8 +35,7 @@ _INT64_MIN: Final = -(2**63)
 _NONE: Final[frozenset[str]] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class LabelRequirement:
+class LabelRequirement(Struct, frozen=True):
     """The values that a label may have. If `complement` is set, `values` are the forbidden values.
 
     `gte` and `lte` bound integer values. `min_values` is the number of distinct values that the

@@ -5,7 +5,7 @@ upstream: pkg/controllers/state/nodepoolstate.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
@@ -14,8 +14,7 @@ from fairlead.engine.autoscaling.karpenter.state.usage import NODES
 from fairlead.engine.core.instant import Instant
 
 
-@dataclass(frozen=True, slots=True)
-class PoolCount:
+class PoolCount(Struct, frozen=True):
     """The numbers of NodeClaims of a pool that are active, deleting, or about to be replaced."""
 
     active: int

@@ -6,8 +6,9 @@ upstream: pkg/utils/volume/volume.go, pkg/scheduling/volumeusage.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import (
     CSINode,
@@ -30,8 +31,7 @@ _CSI_NAMES: Final = {
 }
 
 
-@dataclass
-class StorageObjects:
+class StorageObjects(Struct):
     """The storage objects of a cluster by name; PersistentVolumeClaims by `namespace/name`."""
 
     claims: dict[str, PersistentVolumeClaim] = field(default_factory=dict)

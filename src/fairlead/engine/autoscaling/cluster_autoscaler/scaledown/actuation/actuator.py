@@ -15,8 +15,9 @@ upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Node, Pod, PodDisruptionBudget
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
@@ -51,8 +52,7 @@ _OTHERS_FAILED: Final = "couldn't scale down other nodes in this node group"
 Task = Callable[[Instant], None]
 
 
-@dataclass(frozen=True, slots=True)
-class _Deletion:
+class _Deletion(Struct, frozen=True):
     """A node whose deletion has started.
 
     `drain` is set if pods must be evicted. `batch_size` is the number of nodes of an atomic group
@@ -69,8 +69,7 @@ class _Deletion:
         return self.node.metadata.name
 
 
-@dataclass(frozen=True, slots=True)
-class DeletionOutcome:
+class DeletionOutcome(Struct, frozen=True):
     """The result of deleting a node of `group`; used for the scale-down delays of each group."""
 
     group: str

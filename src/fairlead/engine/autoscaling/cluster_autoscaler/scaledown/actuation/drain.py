@@ -13,8 +13,9 @@ upstream: core/scaledown/actuation/{drain,priority}.go
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
 from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
@@ -33,8 +34,7 @@ _HEADROOM: Final = seconds(30)
 _EVICT_DAEMON_SET_POD: Final = f"{ANNOTATION_PREFIX}enable-ds-eviction"
 
 
-@dataclass(slots=True)
-class _Eviction:
+class _Eviction(Struct):
     """The eviction of one pod. If `is_full` is set, the drain fails when the eviction fails."""
 
     pod: Pod
@@ -46,15 +46,13 @@ class _Eviction:
     failure: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _PriorityGroup:
+class _PriorityGroup(Struct, frozen=True):
     grace_s: int
     full: tuple[Pod, ...]
     best_effort: tuple[Pod, ...]
 
 
-@dataclass(slots=True)
-class NodeDrain:
+class NodeDrain(Struct):
     """The drain of one node. `failure` is the error text if the drain was given up."""
 
     context: AutoscalingContext

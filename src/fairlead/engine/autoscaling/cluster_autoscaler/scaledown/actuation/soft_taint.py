@@ -10,8 +10,9 @@ upstream: core/scaledown/actuation/softtaint.go, utils/taints/taints.go
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Node
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
@@ -25,8 +26,7 @@ from fairlead.engine.core.instant import DurationNs, seconds
 CONFLICT_SLEEP: Final[DurationNs] = seconds(0.75)
 
 
-@dataclass(frozen=True, slots=True)
-class SoftTaintWrite:
+class SoftTaintWrite(Struct, frozen=True):
     """A write of a node's soft taint, `delay` ns after the loop's start.
 
     If `add` is set, the taint is added, otherwise removed.

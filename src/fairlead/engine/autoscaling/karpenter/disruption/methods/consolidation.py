@@ -16,9 +16,10 @@ upstream: pkg/controllers/disruption/consolidation.go
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
 from fairlead.engine.autoscaling.karpenter.apis import (

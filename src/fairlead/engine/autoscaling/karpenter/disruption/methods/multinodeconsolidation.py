@@ -9,9 +9,10 @@ upstream: pkg/controllers/disruption/multinodeconsolidation.go
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import NO_PRICE
 from fairlead.engine.autoscaling.karpenter.disruption.budget import UNDERUTILIZED

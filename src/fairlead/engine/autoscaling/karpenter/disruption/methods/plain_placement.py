@@ -24,8 +24,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import Amounts
@@ -44,8 +45,7 @@ Size = tuple[int, int]
 """The first two parts of a `PodOrder`."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlainPod:
+class PlainPod(Struct, frozen=True):
     """A plain pod and its position in the queue."""
 
     pod: Pod
@@ -53,8 +53,7 @@ class PlainPod:
     order: PodOrder
 
 
-@dataclass(frozen=True, slots=True)
-class PlainPods:
+class PlainPods(Struct, frozen=True):
     """Plain pods in the order of the queue.
 
     `sizes` maps each size to the facts and the number of its pods. It is None if pods of one size
@@ -81,8 +80,7 @@ def plain_pods(pods: Iterable[PlainPod]) -> PlainPods:
     return PlainPods(ordered, sizes)
 
 
-@dataclass(slots=True)
-class NodeRoom:
+class NodeRoom(Struct):
     """An existing node with its free resources.
 
     `accepts` caches, by the identity of pod facts, whether the node accepts pods with these facts.
@@ -103,8 +101,7 @@ class NodeRoom:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Struct, frozen=True):
     """The result of a placement: pods without a node, and pods on nodes that are still starting.
 
     `left` contains (facts, number of pods) for the pods without a node, in the order of the queue.

@@ -22,10 +22,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod, PodSpec
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
@@ -67,16 +68,14 @@ Sequenced = tuple[tuple[int, int], ...]
 """Runs of pods with equal specs: (identity of their facts, number of successive pods)."""
 
 
-@dataclass(slots=True)
-class _KnownPod:
+class _KnownPod(Struct):
     """A pod, and its `PlainPod` or None if it is not plain."""
 
     pod: Pod
     plain: PlainPod | None
 
 
-@dataclass(slots=True)
-class RejectionMemory:
+class RejectionMemory(Struct):
     """Results of a search that later searches use again: rows, pods and NodeClaims.
 
     `own` maps nodes to the pods that their removal moves, or to None if such a pod is not plain.
@@ -310,8 +309,7 @@ class QuickRejection:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(Struct, frozen=True):
     """The result of placing the pods that take part. `own` are the pods of the candidates."""
 
     placement: PlainPlacement

@@ -7,8 +7,9 @@ InstanceTypeFilterError
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
     min_values_error,
@@ -27,8 +28,7 @@ Remaining = tuple[Mask, dict[str, int]]
 """The remaining types, and {label: number of values left} for labels with unmet minValues."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilterFailure:
+class FilterFailure(Struct, frozen=True):
     """The failure to find an instance type for a NodeClaim.
 
     `reason` is the first part of upstream's text. `is_huge` is set if the amount of cpu looks like

@@ -9,8 +9,9 @@ upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.host_port import HostPort
@@ -46,8 +47,7 @@ from fairlead.engine.autoscaling.karpenter.state.usage import conflicting_port
 _TYPO: Final = " (CPU request >= 1 Million, m vs M typo?)"
 
 
-@dataclass(frozen=True, slots=True)
-class DaemonOverhead:
+class DaemonOverhead(Struct, frozen=True):
     """The resources of the DaemonSet pods that will run on every node of a NodePool."""
 
     pods: tuple[Pod, ...] = ()
@@ -55,8 +55,7 @@ class DaemonOverhead:
     ports: tuple[HostPort, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AddRefusal:
+class AddRefusal(Struct, frozen=True):
     """The reason why a pod cannot be added. `reserved` is set if reservations are used up.
 
     As in upstream, the text is built when it is read, so its counts of topology domains are those
@@ -72,8 +71,7 @@ def refusal(text: str, *, reserved: bool = False) -> AddRefusal:
     return AddRefusal(lambda: text, reserved=reserved)
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimPlacement:
+class ClaimPlacement(Struct, frozen=True):
     """The state of a NodeClaim with one more pod, as computed by `can_add`."""
 
     requirements: Requirements
@@ -82,8 +80,7 @@ class ClaimPlacement:
     relaxed_min_values: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PassContext:
+class PassContext(Struct, frozen=True):
     """The context that all NodeClaims of a pass share."""
 
     topology: Topology
@@ -314,8 +311,7 @@ class InFlightNodeClaim:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _FilterText:
+class _FilterText(Struct, frozen=True):
     """Builds upstream's text if no instance type has `requirements` and enough resources.
 
     The resources are the requests of the DaemonSet pods and of `pod`.

@@ -12,10 +12,10 @@ upstream: pkg/controllers/provisioning/scheduling/scheduler.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
+from msgspec import Struct, field
 
 from fairlead.api.objects import Pod, PodSpec
 from fairlead.api.well_known_label import HOSTNAME
@@ -59,16 +59,14 @@ _PODS_MAX = 1 << 17  # the number of specs that are kept; others are encoded aga
 _encode_spec = msgspec.json.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True)
-class Relaxation:
+class Relaxation(Struct, frozen=True):
     """One relaxation step of a pod, described in upstream's words."""
 
     pod: str
     reason: str
 
 
-@dataclass(slots=True)
-class PassResult:
+class PassResult(Struct):
     """The result of a pass; `errors` maps the keys of unplaced pods to upstream's texts."""
 
     queue: list[Pod] = field(default_factory=list)

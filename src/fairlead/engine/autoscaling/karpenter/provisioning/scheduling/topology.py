@@ -10,9 +10,9 @@ upstream: pkg/controllers/provisioning/scheduling/topology.go
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.objects import (
@@ -47,8 +47,7 @@ from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
 from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 
 
-@dataclass(frozen=True, slots=True)
-class UnsatisfiableTopology:
+class UnsatisfiableTopology(Struct, frozen=True):
     """The failure of a topology group that allows none of the node's domains."""
 
     group: TopologyGroup
