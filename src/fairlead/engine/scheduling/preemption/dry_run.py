@@ -436,8 +436,6 @@ def _reach(beyond: Sequence[object], state: CycleState) -> frozenset[str] | None
     may affect it. `beyond` are the plugins that depend on other nodes.
     """
     match beyond:
-        case []:
-            return frozenset()
         case [InterPodAffinity() as plugin]:
             return plugin.reach(state)
         case _:

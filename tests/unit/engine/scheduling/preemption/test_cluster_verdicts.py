@@ -235,6 +235,7 @@ def test_all_nodes_need_a_trial_if_another_filter_depends_on_their_pods():
         found = find_nodes_that_fit(scene.served.plans, scene.info(waiting))
         verdicts = cluster_verdicts(scene.served.framework, found)
         assert isinstance(verdicts, ClusterVerdicts) is is_possible
+        assert scene.make_room(waiting).nominated_node == "n"
 
 
 def test_a_nominated_pod_counts_only_while_its_node_is_judged():

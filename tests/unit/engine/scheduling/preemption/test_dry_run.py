@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.compose import PluginHandle, serve
 from fairlead.engine.scheduling.evaluation import evaluate
+from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.preemption import dry_run
+from fairlead.engine.scheduling.preemption.dry_run import DryRuns
+from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
+from fairlead.engine.scheduling.preemption.victims import select_victims_on_node
+from fairlead.engine.state import change_log
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_node, make_pod
@@ -29,6 +36,18 @@ def apart(key):
     return {"affinity": affinity}
 
 
+SPREAD = {
+    "topologySpreadConstraints": [
+        {
+            "maxSkew": 1,
+            "topologyKey": ZONE,
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {"app": "a"}},
+        }
+    ]
+}
+
+
 def serve_over(cluster, nominator):
     return serve(Profile(), PluginHandle(cluster, nominator, WaitingPods()), TieBreak(0))
 
@@ -42,9 +61,10 @@ def rooms(served, pod):
     return victims, found.rejected
 
 
-@pytest.mark.parametrize("own", [HOSTNAME, ZONE, None])
+@pytest.mark.parametrize("own", [apart(HOSTNAME), apart(ZONE), SPREAD, {}])
 @pytest.mark.parametrize("seed", range(2))
 def test_cached_results_are_those_of_a_new_evaluation(own, seed):
+    """Also after pods have come and gone, and a node has moved to another zone."""
     chance, cluster, nominator = Chance(seed), Cluster(), Nominator()
     for number, name in enumerate(NODES):
         zone = {ZONE: f"z{number % 3}"} if number < 6 else {}
@@ -52,15 +72,17 @@ def test_cached_results_are_those_of_a_new_evaluation(own, seed):
         cluster.apply(ObjectChanged(node))
         lesser = make_pod(f"lesser-{name}", node=name, priority=1, requests={"cpu": 2})
         cluster.apply(ObjectChanged(lesser))
-    waiting = make_pod(
-        "new", priority=9, labels={"app": "a"}, requests={"cpu": 3}, spec=apart(own) if own else {}
-    )
+    waiting = make_pod("new", priority=9, labels={"app": "a"}, requests={"cpu": 3}, spec=own)
     pod = PodInfo(waiting, cluster.shapes.shape_of(waiting))
     served, placed, seen = serve_over(cluster, nominator), {}, set()
     for step in range(30):
         if placed and chance.below(9) < 4:
             gone = placed.pop(chance.of(sorted(placed)))
             cluster.apply(ObjectDeleted(gone))
+        elif chance.one_in(6):
+            name = chance.of(NODES)
+            zone = {ZONE: f"z{chance.below(3)}"}
+            cluster.apply(ObjectChanged(make_node(name, labels={HOSTNAME: name, **zone}, cpu=4)))
         else:
             one = make_pod(
                 f"p{step}",
@@ -104,18 +126,6 @@ class Diary:
         return found
 
 
-SPREAD = {
-    "topologySpreadConstraints": [
-        {
-            "maxSkew": 1,
-            "topologyKey": ZONE,
-            "whenUnsatisfiable": "DoNotSchedule",
-            "labelSelector": {"matchLabels": {"app": "a"}},
-        }
-    ]
-}
-
-
 def full_nodes(names, best):
     """Nodes full of pods of lower priority; that on node `best` is the least important one."""
     scene = PluginScene()
@@ -127,18 +137,23 @@ def full_nodes(names, best):
 
 
 def chosen(scene, pod):
-    return scene.make_room(pod).nominated_node
+    """The node that is nominated, None if preemption does not help."""
+    room = scene.make_room(pod)
+    return room and room.nominated_node
 
 
 @pytest.mark.parametrize("spec", [{}, SPREAD, apart(HOSTNAME)], ids=["plain", "spread", "apart"])
-@pytest.mark.parametrize("nodes", [dry_run._COLUMNS_FROM - 1, dry_run._COLUMNS_FROM])
-def test_nodes_are_evaluated_by_sums_and_again_only_after_a_change(spec, nodes, monkeypatch):
+@pytest.mark.parametrize("is_many", [False, True])
+def test_nodes_are_evaluated_by_sums_and_again_only_after_a_change(spec, is_many, monkeypatch):
     """Many nodes are evaluated together, and then the victims on the chosen node are found."""
+    nodes = dry_run._COLUMNS_FROM if is_many else dry_run._COLUMNS_FROM - 1
     diary, names = Diary(monkeypatch), [f"n{number:02}" for number in range(nodes)]
     scene = full_nodes(names, "n05")
+    scene.add(make_pod("p-n03", node="n03", priority=2, requests={"cpu": 1}))
+    scene.add(make_pod("in-the-way", node="n03", priority=10, requests={"cpu": 3}))
     pod = make_pod("new", priority=9, labels={"app": "a"}, requests={"cpu": 3}, spec=spec)
     assert chosen(scene, pod) == "n05"
-    assert diary.read() == (set(), {"n05"} if nodes == dry_run._COLUMNS_FROM else {*names})
+    assert diary.read() == (set(), {"n05"} if is_many else {*names})
     assert chosen(scene, pod) == "n05"
     assert diary.read() == (set(), set())
     scene.add(make_pod("more", node="n07", priority=2))
@@ -146,6 +161,11 @@ def test_nodes_are_evaluated_by_sums_and_again_only_after_a_change(spec, nodes, 
     trials, sums = diary.read()
     assert not trials
     assert sums - {"n05"} == {"n07"}
+    scene.add(make_node("n09", cpu=4, labels={ZONE: "z1", HOSTNAME: "n09", "more": ""}))
+    assert chosen(scene, pod) == "n05"
+    trials, sums = diary.read()
+    assert not trials
+    assert sums - {"n05"} == {"n09"}
 
 
 def test_a_nominated_pod_concerns_only_its_node(monkeypatch):
@@ -160,3 +180,88 @@ def test_a_nominated_pod_concerns_only_its_node(monkeypatch):
     assert chosen(scene, first) == "n2"
     assert diary.read() == (set(), {"n2"})
     assert chosen(scene, second) != "n2"
+
+
+@pytest.mark.parametrize("spec", [{}, SPREAD, apart(HOSTNAME)], ids=["plain", "spread", "apart"])
+def test_a_nomination_is_room_for_its_own_pod_only(spec):
+    """Results that another pod of the shape has left behind count the nominated pod."""
+    scene, more = full_nodes(NODES, "n2"), {"requests": {"cpu": 3}, "labels": {"app": "a"}}
+    first, second = (make_pod(name, priority=9, spec=spec, **more) for name in ("one", "two"))
+    scene.nominate(first, "n2")
+    for _ in range(2):
+        assert chosen(scene, second) not in ("n2", None)
+        assert chosen(scene, first) == "n2"
+
+
+def test_verdicts_and_sums_are_combined_as_in_a_trial(monkeypatch):
+    """On nodes that have room, get room or get none; in zones that accept the pod, or reject it.
+
+    An accepted node with room is evaluated if something else, such as an extender, rejected it.
+    """
+    scene, cpu, rows = PluginScene(), {"short": 4, "room": 1, "awaited": 1, "none": 1}, {}
+    for kind, lesser in cpu.items():
+        for zone in ("accepts", "rejects", "unnamed"):
+            name = f"{zone}-{kind}"
+            labels = {} if zone == "unnamed" else {ZONE: zone}
+            scene.add(make_node(name, cpu=5, memory="9Gi", labels=labels))
+            scene.add(make_pod(f"p-{name}", node=name, priority=1, requests={"cpu": lesser}))
+            if kind == "awaited":
+                scene.nominate(make_pod(f"to-{name}", priority=9, requests={"cpu": 1}), name)
+            if kind == "none":
+                taken = {"memory": "2Gi"} if zone == "accepts" else {"cpu": 3}
+                scene.add(make_pod(f"q-{name}", node=name, priority=10, requests=taken))
+            rows[name] = scene.cluster.table.find(name).row
+    scene.add(make_pod("a", node="rejects-room", priority=10, labels={"app": "a"}))
+    wanted = {"cpu": 3, "memory": "8Gi"}
+    waiting = make_pod("new", priority=9, labels={"app": "a"}, requests=wanted, spec=SPREAD)
+    pod, framework = scene.info(waiting), scene.served.framework
+    found = find_nodes_that_fit(scene.served.plans, pod)
+    expected = {
+        name: select_victims_on_node(framework, found.state, pod, scene.cluster.table.at(row), ())
+        for name, row in rows.items()
+    }
+    diary = Diary(monkeypatch)
+    run = DryRuns(scene.served.plans, PreemptionPolicy())
+    result = run.dry_run_preemption(pod, found, np.array(sorted(rows.values()))).columns
+    trials, _ = diary.read()
+    assert {name: result.answer(row) for name, row in rows.items()} == expected
+    assert trials == {"accepts-room"}
+    assert isinstance(expected["accepts-short"], Candidate)
+    assert len({str(one) for one in expected.values()}) == 7
+
+
+@pytest.mark.parametrize("changed", ["nodes", "pods"])
+def test_all_is_read_again_after_more_changes_than_a_log_can_hold(changed, monkeypatch):
+    """The node of the least important pod changes, or that pod becomes important."""
+    monkeypatch.setattr(change_log, "_LENGTH_MAX", 4)
+    scene = full_nodes(NODES, "n2")
+    pod = make_pod("new", priority=9, requests={"cpu": 3})
+    assert chosen(scene, pod) == "n2"
+    for number in range(9):
+        if changed == "nodes":
+            scene.add(make_node("n0", cpu=4, labels={"number": str(number)}))
+        else:
+            scene.add(make_pod("p-n2", node="n2", priority=9 + number, requests={"cpu": 4}))
+    assert chosen(scene, pod) in ({"n2"} if changed == "nodes" else set(NODES) - {"n2"})
+
+
+class Moody:
+    """A plugin that spares all pods until it has changed its mind."""
+
+    name = "Moody"
+    spares = True
+
+    def is_eligible_victim(self, _pod, _victim):
+        return not Moody.spares
+
+
+@pytest.mark.parametrize("spec", [{}, SPREAD], ids=["plain", "spread"])
+def test_a_plugin_that_decides_who_may_leave_is_asked_each_time(spec, monkeypatch):
+    scene = PluginScene(Moody, nodes=[make_node("n", cpu=4, labels={ZONE: "z"})])
+    scene.add(make_pod("p", node="n", requests={"cpu": 4}))
+    pod = make_pod("new", priority=9, labels={"app": "a"}, requests={"cpu": 3}, spec=spec)
+    assert chosen(scene, pod) is None
+    monkeypatch.setattr(Moody, "spares", False)
+    assert chosen(scene, pod) == "n"
+    monkeypatch.setattr(Moody, "spares", True)
+    assert chosen(scene, pod) is None
