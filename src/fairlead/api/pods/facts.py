@@ -180,6 +180,9 @@ def _are_equal(
     some: Sequence[object], others: Sequence[object], parts: attrgetter[tuple[object, ...]]
 ) -> bool:
     """Return whether `parts` returns the same of every item of `some` and of `others`."""
-    return len(some) == len(others) and all(
-        one is other or parts(one) == parts(other) for one, other in zip(some, others, strict=True)
-    )
+    if len(some) != len(others):
+        return False
+    for one, other in zip(some, others, strict=True):
+        if one is not other and parts(one) != parts(other):
+            return False
+    return True

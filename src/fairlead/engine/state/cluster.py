@@ -209,8 +209,11 @@ class Cluster:
                 self._add_placed(placed)  # this pod may replace one of them
                 self._put_pod(pod)
                 continue
-            if shape is None or spec.affinity is not like.spec.affinity:
-                like, shape = pod, self.shapes.shape_of(pod)
+            if shape is None:
+                shape = self.shapes.shape_of(pod)
+            elif spec.affinity is not like.spec.affinity:
+                shape = self.shapes.shape_of_replica(pod)
+            like = pod
             new = self.pods[key] = PodInfo(pod, shape)
             placed.append((info, new))
             self.changes.append(PodChange(None, new))

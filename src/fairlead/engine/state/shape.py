@@ -28,6 +28,7 @@ _NO_VOLUMES: Final = ((), False)
 _RESIZE_PENDING: Final = "PodResizePending"
 HostPort = tuple[str, str, int]
 Amounts = tuple[tuple[int, int], ...]
+_Key = tuple[bytes, bytes, bytes]  # of the sums, of the rest, and of the affinity
 
 
 class _Sums:
@@ -77,7 +78,6 @@ class Shape:
 
     __slots__ = (
         "_amounts_of",
-        "_sums",
         "container_count",
         "has_volumes",
         "host_ports",
@@ -90,16 +90,20 @@ class Shape:
         "nonzero_requests",
         "requests",
         "spec",
+        "sums",
         "wanted",
         "__weakref__",
     )
 
-    def __init__(self, shape_id: int, pod: Pod, sums: _Sums) -> None:
-        """Compile the shape of `pod`, whose requests add up to `sums`."""
+    def __init__(self, shape_id: int, pod: Pod, sums: _Sums, like: Shape | None = None) -> None:
+        """Compile the shape of `pod`, whose requests add up to `sums`.
+
+        `like` is a shape that differs only in its affinity, if one is known.
+        """
         spec = pod.spec
         self.id = shape_id
         self.spec: PodSpec = spec
-        self._sums = sums  # keeps them cached
+        self.sums = sums  # keeps them cached
         self.requests = sums.requests
         self.nonzero_requests = sums.nonzero_requests
         self.load = sums.load
@@ -107,11 +111,11 @@ class Shape:
         self.milli_cpu = sums.milli_cpu
         self.memory = sums.memory
         self.wanted = sums.wanted
-        self.host_ports: tuple[HostPort, ...] = host_ports(spec)
-        self.images = pod_images(spec)
+        self.host_ports: tuple[HostPort, ...] = like.host_ports if like else host_ports(spec)
+        self.images: tuple[str, ...] = like.images if like else pod_images(spec)
         self.container_count = sums.container_count
         self._amounts_of: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
-        self.has_volumes = any(is_placed(volume) for volume in spec.volumes)
+        self.has_volumes: bool = like.has_volumes if like else any(map(is_placed, spec.volumes))
 
     def amounts_of(self, columns: tuple[int, ...]) -> tuple[int, ...]:
         """Return the amount of each resource in `columns` that a placed pod occupies; cached."""
@@ -143,12 +147,11 @@ def _sums_key(pod: Pod) -> bytes:
 
 
 def _rest_key(pod: Pod) -> bytes:
-    """Return the key of the parts of a shape on which its sums do not depend."""
+    """Return the key of the parts of a shape, except affinity, on which its sums do not depend."""
     spec = pod.spec
     return _ENCODER.encode(
         (
             sorted(spec.node_selector.items()) if spec.node_selector else None,
-            spec.affinity,
             spec.tolerations,
             spec.topology_spread_constraints,
             _volumes_key(spec),
@@ -217,7 +220,9 @@ def is_same_shape(before: Pod, after: Pod) -> bool:
     If the result is False, the shapes may still be equal.
     """
     if before.spec is not after.spec and not (
-        _share_summands(before.spec, after.spec) and _share_rest(before.spec, after.spec)
+        _share_summands(before.spec, after.spec)
+        and before.spec.affinity is after.spec.affinity
+        and _share_rest(before.spec, after.spec)
     ):
         return False
     return _have_one_resize(before, after)
@@ -233,9 +238,9 @@ def _share_summands(one: PodSpec, other: PodSpec) -> bool:
 
 
 def _share_rest(one: PodSpec, other: PodSpec) -> bool:
+    """Return whether the `_rest_key` of two specs is equal; False if that is not certain."""
     return (
         one.node_selector is other.node_selector
-        and one.affinity is other.affinity
         and one.tolerations is other.tolerations
         and one.topology_spread_constraints is other.topology_spread_constraints
         and one.resource_claims is other.resource_claims
@@ -265,12 +270,12 @@ class _Latest:
     their affinity, so they share only the sums.
     """
 
-    __slots__ = ("pod", "shape", "sums_key")
+    __slots__ = ("key", "pod", "shape")
 
-    def __init__(self, pod: Pod, shape: Shape, sums_key: bytes) -> None:
+    def __init__(self, pod: Pod, shape: Shape, key: _Key) -> None:
         self.pod = pod
         self.shape = shape
-        self.sums_key = sums_key
+        self.key = key
 
     def has_sums_of(self, pod: Pod) -> bool:
         """Return True if `pod` shares the objects on which sums depend with the last pod."""
@@ -288,7 +293,7 @@ class ShapeTable:
         """Start without shapes; `columns` is the cluster's resource table."""
         self._columns = columns
         self._sums: WeakValueDictionary[bytes, _Sums] = WeakValueDictionary()
-        self._shapes: WeakValueDictionary[tuple[bytes, bytes], Shape] = WeakValueDictionary()
+        self._shapes: WeakValueDictionary[_Key, Shape] = WeakValueDictionary()
         self._ids = count()
         self._latest: _Latest | None = None
 
@@ -297,19 +302,33 @@ class ShapeTable:
 
         Raises QuantityError if a quantity cannot be parsed.
         """
-        latest = self._latest
+        latest, spec = self._latest, pod.spec
         if latest is not None and latest.has_sums_of(pod):
-            if _share_rest(latest.pod.spec, pod.spec):
-                return latest.shape
-            sums_key = latest.sums_key
+            if _share_rest(latest.pod.spec, spec):
+                if latest.pod.spec.affinity is spec.affinity:
+                    return latest.shape
+                return self.shape_of_replica(pod)
+            sums_key = latest.key[0]
         else:
             sums_key = _sums_key(pod)
-        key = sums_key, _rest_key(pod)
+        key = sums_key, _rest_key(pod), _ENCODER.encode(spec.affinity)
         shape = self._shapes.get(key)
         if shape is None:
             sums = self._sums.get(sums_key)
             if sums is None:
                 sums = self._sums[sums_key] = _Sums(pod, self._columns)
             shape = self._shapes[key] = Shape(next(self._ids), pod, sums)
-        self._latest = _Latest(pod, shape, sums_key)
+        self._latest = _Latest(pod, shape, key)
+        return shape
+
+    def shape_of_replica(self, pod: Pod) -> Shape:
+        """Return the shape of `pod`; the last pod must differ from it only in its affinity."""
+        latest = self._latest
+        assert latest is not None
+        like = latest.shape
+        key = *latest.key[:2], _ENCODER.encode(pod.spec.affinity)
+        shape = self._shapes.get(key)
+        if shape is None:
+            shape = self._shapes[key] = Shape(next(self._ids), pod, like.sums, like)
+        self._latest = _Latest(pod, shape, key)
         return shape
