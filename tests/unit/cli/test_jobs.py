@@ -135,6 +135,15 @@ def test_a_simulation_shows_them_too(busy, tmp_path, capsys):
     assert shown[shown.index("queues") + 3].split()[:2] == ["b", "1"]
 
 
+def test_the_rest_of_a_gang_that_lost_a_member(dump, capsys):
+    group, *pods = gang("g", 2)
+    for pod, name in zip(pods, ("n1", "n2"), strict=True):
+        pod["spec"]["nodeName"], pod["status"] = name, {"phase": "Running"}
+    run(["whatif", dump(node("n1"), node("n2"), group, pods), "--drain", "n1", "--no-report"])
+    (row,) = [line for line in lines(capsys) if line.startswith("default/g-1") and "1m" in line]
+    assert words(row) == "default/g-1 n2 1m01s gang below its minimum"
+
+
 def test_without_jobs_there_is_nothing_to_show(dump, capsys):
     run(["whatif", dump(node("n1")), "--no-report"])
     assert not {"queues", "waiting groups (0)"} & set(lines(capsys))

@@ -8,6 +8,8 @@ after a grace period, its remaining members are evicted, and it waits until it c
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import Struct
 
 from fairlead.engine.batch.compose import Composition
@@ -23,7 +25,7 @@ from fairlead.engine.core.reporter import PodEvicted, Reporter, SilentReporter
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.state.cluster import Cluster
 
-WHY = "gang-broken"
+WHY: Final = "gang below its minimum"
 
 
 class SessionOutcome(Struct, frozen=True):
