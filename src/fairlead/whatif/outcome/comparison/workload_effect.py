@@ -29,10 +29,11 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     """The effect of a change on one workload; counts are numbers of pods.
 
     `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
-    frequent first. `fewer` of the `removed` pods never existed in that run. `by` lists the
-    workloads that preempted pods, and the causes of evictions. `down` pods were on failed nodes and
-    do not run again, `undrained` pods could not be evicted. `budgets` are the outcomes of the
-    budgets that cover its displaced or undrained pods.
+    frequent first. `moved_alike` of the `returned` pods left another node, and end where the run
+    without the change moves them too. `fewer` of the `removed` pods never existed in that run. `by`
+    lists the workloads that preempted pods, and the causes of evictions. `down` pods were on failed
+    nodes and do not run again, `undrained` pods could not be evicted. `budgets` are the outcomes of
+    the budgets that cover its displaced or undrained pods.
     """
 
     workload: WorkloadRef
@@ -41,6 +42,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     evicted: int = 0
     moved: int = 0
     returned: int = 0
+    moved_alike: int = 0
     updated: int = 0
     placed: int = 0
     pending: int = 0
@@ -134,7 +136,11 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
             (self.preempted, f"preempted by {preemptors}" if preemptors else "preempted"),
             (0 if is_implied else self.evicted, f"evicted{cause}"),
             (self.moved, f"moved{cause if is_all else ''}"),
-            (self.returned, f"back on the same node{cause if is_all and not self.moved else ''}"),
+            (
+                self.returned - self.moved_alike,
+                f"back on the same node{cause if is_all and not self.moved else ''}",
+            ),
+            (self.moved_alike, "moved as without the change"),
             (self.updated, "updated"),
             (self.placed, "new"),
             (self.removed - self.fewer, "removed"),
@@ -201,6 +207,7 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
     yield "evicted", [one.pod for one in found.evicted]
     yield "moved", [one.pod for one in found.moved]
     yield "returned", list(found.returned)
+    yield "moved_alike", list(_moved_alike(found))
     yield "updated", [one.pod for one in found.updated]
     yield "placed", list(found.placed)
     yield "pending", list(found.pending)
@@ -209,6 +216,14 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
     yield "removed", list(found.removed)
     yield "fewer", list(found.fewer)
     yield "undrained", [one.pod for one in changed.undrained]
+
+
+def _moved_alike(found: Difference) -> Iterator[PodEnd]:
+    """Yield the returned pods that left other nodes, but not the node on which they end."""
+    left: dict[str, set[str]] = defaultdict(set)
+    for one in (*found.preempted, *found.evicted):
+        left[one.pod.key].add(one.node)
+    yield from (pod for pod in found.returned if pod.node not in left.get(pod.key, {pod.node}))
 
 
 def _add_budgets(

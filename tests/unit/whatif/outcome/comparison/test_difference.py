@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.outcome.comparison.difference import difference, moves_within
+from fairlead.whatif.outcome.comparison.effect import effect_of
 from fairlead.whatif.outcome.run_outcome import (
     Evicted,
     NodeEnd,
@@ -150,6 +151,18 @@ def test_an_evicted_pod_that_its_workload_does_not_want_is_removed(kind, wanted,
     assert {name for name, pods in fates.items() if pods} == {fate}
     assert (found.recovered_after is None) == (fate != "removed")
     assert keys(found.displaced) == ["ns/p"]
+
+
+@pytest.mark.parametrize(
+    ("left", "words"),
+    [("a", "1 back on the same node (drain)"), ("b", "1 moved as without the change")],
+)
+def test_a_displaced_pod_that_ends_where_it_ends_without_the_change(left, words):
+    """The run without the change may also move it to this node, as autoscalers do."""
+    here = pod("p", "a", owner=WorkloadRef("Deployment", "ns", "web"))
+    changed = outcome(here, evicted=(Evicted(pod=here, node=left, at=1, why="drain"),))
+    (effect,) = effect_of(outcome(here), changed).workloads
+    assert (effect.returned, effect.short_words) == (1, words)
 
 
 def test_one_runs_moves_begin_where_a_pod_was_first_displaced():
