@@ -91,8 +91,8 @@ def _verdict(limit: BudgetLimit, pods: int) -> str:
     figures = f"{limit.healthy:,} ready, {limit.desired:,} needed"
     if limit.is_permanent:
         return (
-            f"{name} never allows a disruption: of {limit.wanted:,} wanted pods it needs "
-            f"{limit.desired:,} ready."
+            f"{name} never allows a disruption: it needs {limit.desired:,} ready of "
+            f"{counted(limit.wanted, 'wanted pod')}."
         )
     if limit.now < 1:
         at_best = counted(limit.at_best, "disruption")

@@ -83,7 +83,7 @@ def test_a_node_says_which_budget_blocks_its_drain(explained, make):
     ("minimum", "ready", "verdict"),
     [
         (1, 3, "allows 2 disruptions now: 3 ready, 1 needed."),
-        (3, 3, "never allows a disruption: of 3 wanted pods it needs 3 ready."),
+        (3, 3, "never allows a disruption: it needs 3 ready of 3 wanted pods."),
         (2, 2, "allows no disruption now: 2 ready, 2 needed; with all ready it allows 1 disr"),
     ],
 )
