@@ -21,13 +21,14 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.admission_control import judges_users
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import User
-from fairlead.engine.core.command import Command, Issued
+from fairlead.engine.core.command import Command, Issued, PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer
 from fairlead.engine.core.stimulus import CommandSucceeded
 from fairlead.worlds.component_identity import sender_of
 from fairlead.worlds.local.field_manager import FieldManagers
-from fairlead.worlds.local.pod_write_copy import PodWriteCopies
+from fairlead.worlds.local.kubelet.pod_status import ReportInputs
+from fairlead.worlds.local.pod_write_copy import PodWrite, PodWriteCopies
 from fairlead.worlds.perform import Outcome, perform, refused
 
 
@@ -56,13 +57,37 @@ class AdmissionGateway:
         self._quotas = QuotaLedgers(store.storage)
         self._copies = PodWriteCopies(store)
 
-    def perform(self, issued: Issued, detailed: Command, now: Instant) -> Outcome | None:
+    def described_report(
+        self, command: PatchStatus, inputs: ReportInputs, now: Instant
+    ) -> PodWrite | None:
+        """Return the description of a kubelet's status write by its inputs.
+
+        Returns None if the write must go through webhooks and policies, or cannot be described.
+        """
+        if judges_users(self._store.storage):
+            return None
+        return self._copies.described_report(command, inputs, now)
+
+    def copied(self, command: Command, report: PodWrite) -> Outcome | None:
+        """Store the result of an earlier write with the same inputs, and return the outcome.
+
+        Returns None if there is no such write.
+        """
+        try:
+            return CommandSucceeded(command) if self._copies.write_report(report) else None
+        except ApiError as refusal:
+            return refused(command, refusal)
+
+    def perform(
+        self, issued: Issued, detailed: Command, now: Instant, report: PodWrite | None = None
+    ) -> Outcome | None:
         """Perform `detailed`, the complete form of an issued command; return its outcome.
 
-        Returns None if the command is pending, because it waits for a webhook.
+        `report` is the description of the command by its inputs. Returns None if the command is
+        pending, because it waits for a webhook.
         """
         if not judges_users(self._store.storage):
-            return self._perform_alone(issued, detailed, now)
+            return self._perform_alone(issued, detailed, now, report)
         user = sender_of(issued, self._store)
         steps = self._steps(issued, detailed, now, user)
         try:
@@ -75,13 +100,16 @@ class AdmissionGateway:
         self.pending.append(PendingCommand(issued, call, steps))
         return None
 
-    def _perform_alone(self, issued: Issued, detailed: Command, now: Instant) -> Outcome:
+    def _perform_alone(
+        self, issued: Issued, detailed: Command, now: Instant, report: PodWrite | None
+    ) -> Outcome:
         """Perform a command in a store without webhooks and policies, and return its outcome."""
         described = self._copies.described(detailed, issued.issuer.component, now)
         if described is None:
             return settle(self._steps(issued, detailed, now, None))
         try:
             if self._copies.write(described):
+                self._copies.learn_report(report, described)
                 return CommandSucceeded(detailed)
         except ApiError as refusal:
             return refused(detailed, refusal)

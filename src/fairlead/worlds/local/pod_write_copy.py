@@ -16,11 +16,16 @@ Markers number the strings of each kind in ascending order, so two texts are equ
 strings are at the same places and their order is the same. A string is replaced only if it is a
 whole JSON string, or the key of an address in managed fields. In any other place it stays in the
 text, which is then distinct.
+
+A kubelet's status write is also described by the inputs of its details (`ReportInputs`), so that
+the details of later writes need not be made. In this text, each set of managed fields is replaced
+by a number, because most pods share the Python objects of these sets, and by its addresses.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import count
 from typing import Any, Final
 
 import msgspec
@@ -34,6 +39,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.command import Bind, Command, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Component
+from fairlead.worlds.local.kubelet.pod_status import ReportInputs
 
 TEMPLATES_MAX: Final = 1024
 STRINGS_MAX: Final = 26
@@ -41,6 +47,8 @@ TEXT_MAX: Final = 1 << 14  # templates of larger texts would take much memory
 _MARK: Final = b"\x7f"  # a text that has it is not described
 _WRITTEN: Final = frozenset(("resourceVersion", "labels"))
 _WRITTEN_WITH_STATUS: Final = frozenset(("resourceVersion", "managedFields"))
+# A key of managed fields with an address: k:{"ip":"10.0.0.7"}
+_ADDRESS_KEY: Final = re.compile(rb'\{\\"ip\\":\\"([0-9.]+)\\"\}')
 _END_OF_TIME: Final = b'Z"'
 _TIME_BYTES: Final = len('"2026-01-01T00:00:00')
 _TIME: Final = re.compile(rb'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d')
@@ -84,6 +92,76 @@ class PodWriteCopies:
         """Start without templates of earlier writes."""
         self._store = store
         self._templates: dict[bytes, _Template] = {}
+        self._reports: dict[bytes, _Template] = {}  # by the inputs of kubelets' status writes
+        self._sets: dict[bytes, int] = {}  # the numbers of sets of managed fields, by their texts
+        self._unused = count()  # numbers; none is used again
+        self._numbers: dict[int, tuple[Json, list[int | str]]] = {}  # by the id of the set
+
+    def described_report(
+        self, command: PatchStatus, inputs: ReportInputs, now: Instant
+    ) -> PodWrite | None:
+        """Return the description of a kubelet's status write by the inputs of its details.
+
+        Returns None if the write cannot be described.
+        """
+        pod, fields = self._pod(command.target), command.fields
+        if pod is None or fields.get("nominatedNodeName") or command.resource_version:
+            return None
+        meta, status = pod["metadata"], pod.get("status", {})
+        entries = [
+            {**entry, "fieldsV1": self._numbered(entry["fieldsV1"])}
+            for entry in meta.get("managedFields") or ()
+        ]
+        if not entries:  # not tracked
+            return None
+        read = meta.get("generation"), inputs.spec, inputs.addresses
+        text = _encode(
+            (format_timestamp(now), entries, status, dict(fields), command.conditions, read)
+        )
+        places = status, fields, inputs.addresses
+        addresses = {place.get(key) for place in places for key in ("hostIP", "podIP")}
+        return _described(pod, "", text, addresses)
+
+    def _numbered(self, fields: Json) -> list[int | str]:
+        """Return a set of managed fields as a number and the addresses in its keys, in order.
+
+        Sets that are equal except for their addresses have the same number.
+        """
+        known = self._numbers.get(id(fields))
+        if known is not None and known[0] is fields:
+            return known[1]
+        shape, *others = _ADDRESS_KEY.split(_encode(fields))
+        addresses = [one.decode() for one in others[::2]]
+        shape = _MARK.join((shape, *others[1::2]))
+        if len(self._sets) >= TEMPLATES_MAX:
+            self._sets.clear()
+            self._numbers.clear()
+        if shape not in self._sets:
+            self._sets[shape] = next(self._unused)
+        numbered = [self._sets[shape], *addresses]
+        if not addresses:  # Other sets belong to one pod.
+            if len(self._numbers) >= TEMPLATES_MAX:
+                self._numbers.clear()
+            self._numbers[id(fields)] = fields, numbered
+        return numbered
+
+    def write_report(self, report: PodWrite) -> bool:
+        """Store the result of an earlier write with the same inputs; see `write`."""
+        template = self._reports.get(report.text)
+        if template is not None:
+            self._store_copy(report, template)
+        return template is not None
+
+    def learn_report(self, report: PodWrite | None, described: PodWrite) -> None:
+        """Use the template of the write `described` for later writes with the inputs of `report`.
+
+        This is possible if both descriptions have the same strings.
+        """
+        if report is None or report.replaced != described.replaced:
+            return
+        if len(self._reports) >= TEMPLATES_MAX:
+            self._reports.clear()
+        self._reports[report.text] = self._templates[described.text]
 
     def described(self, command: Command, component: Component, now: Instant) -> PodWrite | None:
         """Return the description of `command` by `component`.
@@ -145,8 +223,11 @@ class PodWriteCopies:
         Return False if there is no such write. Raises ApiError if the disk is full.
         """
         template = self._templates.get(described.text)
-        if template is None:
-            return False
+        if template is not None:
+            self._store_copy(described, template)
+        return template is not None
+
+    def _store_copy(self, described: PodWrite, template: _Template) -> None:
         text = template.text
         for string, mark in described.replaced:
             text = text.replace(mark, string)
@@ -166,7 +247,6 @@ class PodWriteCopies:
         status = {key: _shared(old.get(key), item) for key, item in status.items()}
         new = {**pod, "metadata": meta, "spec": spec, "status": status}
         self._store.storage.put(POD, new, is_arranged=True)
-        return True
 
     def learn(self, described: PodWrite) -> None:
         """Store a template of a write that went through all stages, with its result."""

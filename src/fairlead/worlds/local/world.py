@@ -114,16 +114,28 @@ class LocalWorld:
     def _do(self, issued: Issued, now: Instant) -> None:
         command = detailed = issued.command
         if isinstance(command, PatchStatus) and command.target.kind == POD.kind:
-            detailed = self._pod_status.detailed(command, issued.issuer, self.store, now)
-        elif isinstance(command, PatchObject) and _only_annotates(command):
+            self._write_pod_status(issued, command, now)
+            return
+        if isinstance(command, PatchObject) and _only_annotates(command):
             self._annotate(command, issued.issuer, now)
             return
-        elif is_own_endpoints(issued):
+        if is_own_endpoints(issued):
             self._store_own_endpoints(issued, now)
             return
-        elif isinstance(command, CreateObject):
+        if isinstance(command, CreateObject):
             detailed = CreateObject(with_generate_name(command.manifest))
         self._queue_outcome(command, self.gateway.perform(issued, detailed, now), now)
+
+    def _write_pod_status(self, issued: Issued, command: PatchStatus, now: Instant) -> None:
+        """Write a pod's status with its details, as a copy of an equal write if there is one."""
+        details, is_kubelets = self._pod_status, issued.issuer.component is Component.KUBELET
+        inputs = details.inputs(command, self.store) if is_kubelets else None
+        report = None if inputs is None else self.gateway.described_report(command, inputs, now)
+        outcome = None if report is None else self.gateway.copied(command, report)
+        if outcome is None:
+            detailed = details.detailed(command, inputs, self.store, now)
+            outcome = self.gateway.perform(issued, detailed, now, report)
+        self._queue_outcome(command, outcome, now)
 
     def _queue_outcome(self, command: Command, outcome: Outcome | None, now: Instant) -> None:
         """Queue the changes that a command made, then its outcome.

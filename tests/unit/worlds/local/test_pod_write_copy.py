@@ -7,9 +7,11 @@ from itertools import count
 
 import pytest
 
+from fairlead.apiserver.kind import POD
 from fairlead.apiserver.negotiation.serializer import encode
 from fairlead.engine.core.command import Bind, Condition, ObjectRef, PatchStatus
 from fairlead.engine.core.issuer import Component
+from fairlead.worlds.local.kubelet.pod_status import ReportInputs
 from fairlead.worlds.local.pod_write_copy import PodWriteCopies
 
 CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
@@ -78,17 +80,26 @@ def same_ids(monkeypatch):
 
 def test_every_version_of_every_object_is_the_same(same_ids, make_cluster, monkeypatch):
     """Also the order of members, and what watches see."""
-    copied = []
-    write = PodWriteCopies.write
+    copied, reported = [], []
 
-    def noted(*arguments):
-        copied.append(write(*arguments))
-        return copied[-1]
+    def noted(write, results):
+        def wrapped(*arguments):
+            results.append(write(*arguments))
+            return results[-1]
+
+        return wrapped
 
     same_ids()
-    monkeypatch.setattr(PodWriteCopies, "write", noted)
+    monkeypatch.setattr(PodWriteCopies, "write", noted(PodWriteCopies.write, copied))
+    monkeypatch.setattr(
+        PodWriteCopies, "write_report", noted(PodWriteCopies.write_report, reported)
+    )
     copying = history(make_cluster(nodes=4, zones=2))
-    assert sum(copied) > len(copied) / 2
+    assert sum(copied) > 10
+    assert sum(reported) > 10
+    same_ids()
+    monkeypatch.setattr(PodWriteCopies, "described_report", lambda *_: None)
+    assert history(make_cluster(nodes=4, zones=2)) == copying
     same_ids()
     monkeypatch.setattr(PodWriteCopies, "described", lambda *_: None)
     assert history(make_cluster(nodes=4, zones=2)) == copying
@@ -140,6 +151,68 @@ def test_pods_in_the_same_state_have_the_same_text(cluster):
     one, other = (described(cluster, name, {"phase": "Failed"}) for name in "ab")
     assert one.text == other.text
     assert one.replaced != other.replaced
+
+
+def reported(cluster, name, spec, addresses=None):
+    """The description of a kubelet's report about the pod `name`, by its inputs."""
+    command = PatchStatus(ObjectRef("Pod", "default", name, ""), {"phase": "Failed"})
+    inputs = ReportInputs(addresses or {}, spec)
+    copies = PodWriteCopies(cluster.local.store)
+    return copies.described_report(command, inputs, cluster.clock.now())
+
+
+@pytest.fixture
+def waiting(make_cluster):
+    """A cluster with two pods that no node has room for, so that they have no address yet."""
+    cluster = make_cluster(nodes=0)
+    for name in "ab":
+        cluster.ask("POST", PODS, a_pod(name))
+    cluster.pass_time(1)
+    return cluster
+
+
+def test_equal_inputs_are_the_same_report(waiting):
+    spec = {"containers": [CONTAINER]}
+    texts = [reported(waiting, name, spec).text for name in "ab"]
+    assert texts[0] == texts[1]
+    other = {"containers": [{**CONTAINER, "image": "another"}]}
+    assert reported(waiting, "b", other).text != texts[1]
+
+
+def test_addresses_of_reports_are_the_pods_own(waiting):
+    spec = {"containers": [CONTAINER]}
+    one, other = (
+        reported(waiting, name, spec, {"hostIP": "10.0.0.1", "podIP": address})
+        for name, address in (("a", "10.0.0.7"), ("b", "10.0.0.8"))
+    )
+    assert one.text == other.text
+    assert one.replaced != other.replaced
+    same = {"hostIP": "10.0.0.1", "podIP": "10.0.0.1"}  # as with hostNetwork
+    assert reported(waiting, "a", spec, same).text != one.text
+
+
+def test_sets_of_managed_fields_may_differ_in_addresses(cluster):
+    """Both pods run, so that a key of their managed fields contains their address."""
+    spec = {"containers": [CONTAINER]}
+    one, other = (reported(cluster, name, spec) for name in "ab")
+    assert one.text == other.text
+    assert one.replaced != other.replaced
+
+
+def test_another_set_of_managed_fields_is_another_report(waiting):
+    spec = {"containers": [CONTAINER]}
+    store, now = waiting.local.store, waiting.clock.now()
+    copies = PodWriteCopies(store)
+    command = PatchStatus(ObjectRef("Pod", "default", "a", ""), {"phase": "Failed"})
+    inputs = ReportInputs({}, spec)
+    texts = []
+    for fields in ({"f:a": {}}, {"f:b": {}}, {"f:a": {}}):
+        pod = store.find(POD, "default", "a")
+        (entry, *_) = pod["metadata"]["managedFields"]
+        meta = {**pod["metadata"], "managedFields": [{**entry, "fieldsV1": fields}]}
+        store.storage.put(POD, {**pod, "metadata": meta})
+        texts.append(copies.described_report(command, inputs, now).text)
+    assert texts[0] == texts[2] != texts[1]
 
 
 def test_times_in_another_order_are_another_text(cluster):

@@ -25,7 +25,6 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.command import Condition, PatchStatus
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.worlds.perform import condition_json
 
 _ANYWHERE: Final = "10.200.0.0/16"
@@ -39,6 +38,17 @@ _KUBELETS_CONDITIONS: Final = (
 )
 _SCHEDULED: Final = Condition("PodScheduled", "True")
 _CONTAINERS_READY: Final = "ContainersReady"
+
+
+class ReportInputs(Struct, frozen=True):
+    """What a kubelet's status write adds, besides what follows from the old status and the command.
+
+    `addresses` are the new members of the status. `spec` has all parts of the pod's spec that
+    affect its container statuses.
+    """
+
+    addresses: Json
+    spec: Json
 
 
 class PodDetails:
@@ -63,34 +73,46 @@ class PodDetails:
             if address and uid not in self._taken:
                 self._take(uid, address)
 
+    def inputs(self, command: PatchStatus, store: Store) -> ReportInputs | None:
+        """Return the inputs of a kubelet's write, for `detailed`; None if the pod does not exist.
+
+        The pod gets an IP if it needs one.
+        """
+        pod = store.find(POD, command.target.namespace, command.target.name)
+        if pod is None:
+            return None
+        phase = command.fields.get("phase") or pod["status"].get("phase")
+        is_up = phase in ("Pending", "Running")
+        return ReportInputs(self._addresses(pod, store, phase) if is_up else {}, _reported(pod))
+
     def detailed(
-        self, command: PatchStatus, issuer: Issuer, store: Store, now: Instant
+        self, command: PatchStatus, inputs: ReportInputs | None, store: Store, now: Instant
     ) -> PatchStatus:
         """Return `command` with its conditions merged into the pod's, with observedGeneration.
 
-        If the issuer is a kubelet, add the status's own observedGeneration, addresses and container
-        statuses too. If the pod does not exist, return `command` unchanged.
+        `inputs` are those of a kubelet's write, None for other issuers. A kubelet's write has the
+        status's own observedGeneration, addresses and container statuses too. If the pod does not
+        exist, return `command` unchanged.
 
         upstream: pkg/api/v1/pod/util.go:CalculatePodConditionObservedGeneration
         """
         pod = store.find(POD, command.target.namespace, command.target.name)
-        phase = command.fields.get("phase")
         if pod is None:
             return command
         generation = pod["metadata"].get("generation", 0)
         rows = command.conditions
-        if issuer.component is not Component.KUBELET:
+        if inputs is None:
             details = {"conditions": _conditions(pod, rows, now)} if rows else {}
             return replace(command, fields={**details, **command.fields}, conditions=())
         details = {
             "observedGeneration": generation,
             "conditions": _of_kubelet(_conditions(pod, (*rows, _SCHEDULED), now)),
         }
-        phase = phase or pod["status"].get("phase")
-        if phase in ("Pending", "Running"):
-            details |= self._addresses(pod, store, phase)
+        details |= inputs.addresses
         if command.fields.get("reason") != "Evicted":
-            details |= container_statuses(pod, phase, is_ready=_is_ready(command, pod), now=now)
+            phase = command.fields.get("phase") or pod["status"].get("phase")
+            read = {**pod, "spec": inputs.spec}
+            details |= container_statuses(read, phase, is_ready=_is_ready(command, pod), now=now)
         return replace(command, fields={**details, **command.fields}, conditions=())
 
     def _addresses(self, pod: Json, store: Store, phase: str) -> Json:
@@ -201,6 +223,21 @@ def _internal_address(node: Json) -> str:
 _ENDED: Final = ("Succeeded", "Failed")
 _LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _COMPLETED: Final = "Completed"
+
+
+# All members of the spec that `_Report` reads. Writes to pods are copied if these are equal.
+_CONTAINER_LISTS: Final = ("containers", "initContainers", "ephemeralContainers")
+_READ: Final = ("name", "image", "resources", "restartPolicy", "stdin")
+
+
+def _reported(pod: Json) -> Json:
+    """Return the parts of the pod's spec that `container_statuses` reads."""
+    spec = pod["spec"]
+    return {
+        key: [{part: one[part] for part in _READ if part in one} for one in spec[key]]
+        for key in _CONTAINER_LISTS
+        if spec.get(key)
+    }
 
 
 def container_statuses(pod: Json, phase: Any, *, is_ready: bool, now: Instant) -> Json:
