@@ -132,11 +132,13 @@ class NodeTable:
         if info is None:
             info = self._new_row(name)
             before: dict[str, int] = {}
-            self.pod_index.nodes.advance()
+            self._advance(labels=True)
         else:
-            before = info.image_sizes
-            if not _same_domains(info.node, node):
-                self.pod_index.nodes.advance()
+            before, old = info.image_sizes, info.node
+            if old.metadata.labels != node.metadata.labels:
+                self._advance(labels=True)
+            elif old.spec.taints != node.spec.taints:
+                self._advance(labels=False)
         info.set_node(node, self.resources)
         if info.image_sizes != before:
             self.images.remove(before)
@@ -160,7 +162,7 @@ class NodeTable:
             self.pod_index.remove(row, pod)
             if pod.shape.has_volumes:
                 self.volume_use.remove(row, pod)
-        self.pod_index.nodes.advance()
+        self._advance(labels=True)
         self._rows[row] = None
         self._free.append(row)
         self.count -= 1
@@ -174,6 +176,12 @@ class NodeTable:
             labels.set(row, {})
         self.node_log.append(row)
         return list(info.pods.values())
+
+    def _advance(self, *, labels: bool) -> None:
+        """Note that nodes came, went or changed their taints or, if `labels`, their labels."""
+        self.pod_index.nodes.advance()
+        if labels:
+            self.pod_index.labels.advance()
 
     def _new_row(self, name: str) -> NodeInfo:
         row = self._free.pop() if self._free else self.size
@@ -306,11 +314,6 @@ class NodeTable:
             for pod in info.pods.values():
                 volume_use.add(info.row, pod)
         assert self.volume_use == volume_use
-
-
-def _same_domains(old: Node, new: Node) -> bool:
-    """Return whether `new` leaves the node in the same topology domains, with the same taints."""
-    return old.metadata.labels == new.metadata.labels and old.spec.taints == new.spec.taints
 
 
 class ImageTable:

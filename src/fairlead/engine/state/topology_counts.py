@@ -21,7 +21,7 @@ class KeyedCounts:
 
     def __init__(self, table: NodeTable, keys: Iterable[str]) -> None:
         """Start with counts of no pods for each of `keys`, which may repeat."""
-        epoch = table.pod_index.nodes
+        epoch = table.pod_index.labels
         self.by_key = {key: DomainCounts(epoch, table.label_column(key).domains) for key in keys}
         self.dropped = False
 

@@ -115,7 +115,9 @@ class SpreadCounts:
 
     def _start(self, index: int, constraint: Constraint) -> ConstraintCounts:
         pod_index = self._table.pod_index
-        counts = DomainCounts(pod_index.nodes, partial(self._domains, index))
+        # Which nodes count depends on their taints only if the constraint says so.
+        epoch = pod_index.nodes if constraint.honors_taints else pod_index.labels
+        counts = DomainCounts(epoch, partial(self._domains, index))
         if constraint.counts_existing:
             demand = (frozenset((self._pod.namespace,)), constraint.selector)
             pod_index.watch(PodSelector((demand,), counts_terminating=False), counts, 1)

@@ -60,6 +60,7 @@ class PodIndex:
     def __init__(self) -> None:
         """Start without pods."""
         self.nodes = NodeEpoch()
+        self.labels = NodeEpoch()  # does not advance when only taints change
         self.term_version = 0
         self.repelling = 0
         self.attracting = 0
