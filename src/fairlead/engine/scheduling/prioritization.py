@@ -67,7 +67,7 @@ def _highest(totals: Scores, found: Feasibility) -> Rows:
     usually feasible, so they are tried first.
     """
     codes = found.codes
-    best: Rows = np.frombuffer(found.plan.best_positions(), np.int64)
+    best: Rows = np.asarray(found.plan.best_positions())
     kept: Rows = best[codes.take(best) == 0]
     if not len(kept):
         totals = np.where(codes == 0, totals, NOT_FEASIBLE)

@@ -26,6 +26,8 @@ from fairlead.engine.state.change_log import ChangeLog
 
 # Entering a changed row into the list takes as long as searching this many totals.
 _TOTALS_PER_ROW: Final = 256
+# Removing a position moves the later ones, 20 KB of 5,000. So an entry is no larger than needed.
+_POSITION: Final = np.dtype(np.intc)
 
 
 class HighestTotals:
@@ -65,7 +67,7 @@ class HighestTotals:
         highest = np.maximum.reduce(totals)
         best = (totals == highest).nonzero()[0]
         self._highest = int(highest)
-        self._positions.frombytes(best.astype(np.int64, copy=False).tobytes())
+        self._positions.frombytes(best.astype(_POSITION).tobytes())
 
     def _enter(self, position: int, total: int) -> None:
         """Update the list of positions for the current `total` at `position`."""
@@ -85,4 +87,4 @@ class HighestTotals:
 
 
 def _nowhere() -> array[int]:
-    return array("q")
+    return array(_POSITION.char)
