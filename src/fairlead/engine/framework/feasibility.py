@@ -144,11 +144,10 @@ def _pre_filter(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
     Cached rejections count at the place of their plugin.
     """
     plan, framework = found.plan, plans.framework
-    split = plan.split
-    plugins = split.pre_filters if plan.rejected else split.cluster_pre_filters
-    for plugin in plugins:
-        if plugin.name in split.local_names:
-            answer: object = plan.rejected.get(plugin.name)
+    split, rejected = plan.split, plan.rejected
+    for plugin in split.pre_filters if rejected else split.cluster_pre_filters:
+        if rejected and plugin.name in split.local_names:
+            answer: object = rejected.get(plugin.name)
         else:
             answer = framework.run_pre_filter(found.state, pod, plugin)
         if isinstance(answer, Status):

@@ -25,7 +25,6 @@ from fairlead.engine.framework.points import (
     FilterPoint,
     ScorePoint,
     crashed,
-    first_rejection,
     invalid_score,
     is_in_range,
 )
@@ -82,12 +81,6 @@ class RowEvaluator:
         return self.rows if len(positions) == len(self.rows) else self.rows[positions]
 
     # --- Filter ----------------------------------------------------------------------------
-
-    def filter_one(
-        self, filters: Sequence[FilterPoint], pod: PodInfo, node: NodeInfo
-    ) -> Status | None:
-        """Return the first rejection of `pod` on `node`, None if it fits."""
-        return first_rejection(filters, self._state, pod, node)
 
     def run_filters(
         self, filters: Sequence[FilterPoint], pod: PodInfo, positions: Rows, codes: Codes

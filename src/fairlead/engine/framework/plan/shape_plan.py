@@ -42,7 +42,7 @@ from fairlead.engine.framework.plan.plugin_split import PluginSplit
 from fairlead.engine.framework.plan.row_evaluator import Broken, Codes, RowEvaluator
 from fairlead.engine.framework.plan.static_results import DEAD, StaticPoints, StaticResults
 from fairlead.engine.framework.plan.static_scores import NOT_FEASIBLE
-from fairlead.engine.framework.points import ScorePoint
+from fairlead.engine.framework.points import ScorePoint, first_rejection
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -293,7 +293,7 @@ class ShapePlan:
             return
         evaluator = self._evaluator
         node = self.table.at(position if self.node_names is None else int(self.rows[position]))
-        status = evaluator.filter_one(self.row_filters, pod, node)
+        status = first_rejection(self.row_filters, self.state, pod, node)
         if status is not None:
             self.codes[position] = self.code(status)
             self.total[position] = NOT_FEASIBLE
