@@ -265,3 +265,14 @@ def test_a_plugin_that_decides_who_may_leave_is_asked_each_time(spec, monkeypatc
     assert chosen(scene, pod) == "n"
     monkeypatch.setattr(Moody, "spares", True)
     assert chosen(scene, pod) is None
+
+
+@pytest.mark.parametrize("spec", [{}, SPREAD], ids=["plain", "spread"])
+def test_a_pod_that_names_its_nodes_is_evaluated_on_these_only(spec):
+    """Their verdicts are stored in the order of these nodes, not by row."""
+    fields = [{"key": "metadata.name", "operator": "In", "values": [name]} for name in ("n4", "n6")]
+    required = {"nodeSelectorTerms": [{"matchFields": [field]} for field in fields]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    pod = make_pod("new", priority=9, requests={"cpu": 3}, spec=spec | {"affinity": affinity})
+    for best in ("n4", "n6"):
+        assert chosen(full_nodes(NODES, best), pod) == best
