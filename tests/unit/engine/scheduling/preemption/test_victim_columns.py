@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from fairlead.api.codec import decode_as
-from fairlead.api.objects import PodDisruptionBudget
+from fairlead.api.objects import DeviceClass, PodDisruptionBudget
 from fairlead.engine.core.status import SUCCESS, Code, Status
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.candidate import Candidate, CandidateRule
 from fairlead.engine.framework.preemption.nominator import Nominator
-from fairlead.engine.framework.profile import Profile
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.compose import PluginHandle, serve
 from fairlead.engine.scheduling.evaluation import evaluate
@@ -311,6 +311,31 @@ def test_columns_that_would_take_too_much_memory_are_not_kept(monkeypatch):
 )
 def test_columns_know_only_the_default_order_and_rules(policy, expected):
     assert victim_columns.can_rate(policy) is expected
+
+
+def test_many_nodes_are_evaluated_one_by_one_if_a_device_class_provides_a_resource():
+    """In a profile without DynamicResources, which would need a trial on each node."""
+    plugins = tuple(one for one in DEFAULT_PLUGINS if one[0] != "DynamicResources")
+    scene = PluginScene(profile=Profile(plugins=plugins))
+    spec = {"extendedResourceName": GPU}
+    scene.add(decode_as(DeviceClass, {"metadata": {"name": "gpu"}, "spec": spec}))
+    for name in NODES:
+        scene.add(make_node(name, devices={GPU: 1}))
+        scene.add(make_pod(f"p-{name}", node=name, priority=1, requests={GPU: 1}))
+    search = scene.evaluate(make_pod("new", priority=9, requests={GPU: 1})).preemption
+    assert list(search.candidates) == NODES
+
+
+def test_a_few_nodes_beside_many_guarded_ones_are_evaluated_one_by_one():
+    """One node in three has no guarded pod."""
+    scene = PluginScene(nodes=map(make_node, NODES))
+    scene.add(budget(0))
+    for number, name in enumerate(NODES):
+        labels = {"app": "guarded"} if number % 3 else {}
+        scene.add(make_pod(f"p-{name}", node=name, labels=labels, requests={"cpu": 4}))
+    search = scene.evaluate(make_pod("new", priority=9, requests={"cpu": 3})).preemption
+    breached = [to.pdb_violations for to in search.candidates.values()]
+    assert breached == [min(number % 3, 1) for number in range(len(NODES))]
 
 
 def test_a_plugin_decides_who_may_leave_on_many_nodes_too():
