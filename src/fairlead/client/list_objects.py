@@ -5,8 +5,8 @@ upstream: client-go/tools/pager/pager.go
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -16,6 +16,8 @@ from fairlead.client.rest_client import RestClient
 
 PAGE_OBJECTS: Final = 2_000
 _EXPIRED: Final = 410
+
+Kept = TypeVar("Kept")
 
 
 class _Metadata(Struct):
@@ -32,11 +34,25 @@ async def list_objects(
 ) -> list[Raw]:
     """Return the JSON texts of all objects in the collection at `path`, from one resource version.
 
-    The items of typed lists omit kind and apiVersion. If the version expires between two pages, the
-    whole list is read again immediately, as client-go does. Raises RequestError.
+    The items of typed lists omit kind and apiVersion. Raises RequestError.
+    """
+    return await list_by_page(client, path, list, query)
+
+
+async def list_by_page(
+    client: RestClient,
+    path: str,
+    keep: Callable[[Iterable[Raw]], Iterable[Kept]],
+    query: Mapping[str, str] | None = None,
+) -> list[Kept]:
+    """Return what `keep` returns for the items of each page of the collection at `path`.
+
+    The text of a page is freed before the next one is read, unless `keep` returns its items. If the
+    resource version expires between two pages, the whole list is read again immediately, as
+    client-go does. Raises RequestError.
     """
     query = dict(query or {})
-    items: list[Raw] = []
+    items: list[Kept] = []
     token = ""
     while True:
         more = {"limit": str(PAGE_OBJECTS), **({"continue": token} if token else {})}
@@ -45,8 +61,8 @@ async def list_objects(
         except RequestError as refusal:
             if refusal.code != _EXPIRED or not token:
                 raise
-            return list((await _page(client, path, query)).items or ())
-        items += page.items or ()
+            return [*keep((await _page(client, path, query)).items or ())]
+        items += keep(page.items or ())
         if not page.metadata.continue_:
             return items
         if page.metadata.continue_ == token:

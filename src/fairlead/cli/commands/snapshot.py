@@ -119,7 +119,7 @@ def snapshot(
     if anonymise is not None:
         write_anonymised(file, anonymise, live=live, as_list=as_list)
     else:
-        write_texts(file, list(live), live.metadata(), as_list=as_list)
+        write_texts(file, list(live.texts()), live.metadata(), as_list=as_list)
         print(f"snapshot: {file} ({len(live):,} objects of {live.name})", file=sys.stderr)
     for line in unreadable_lines(live.unreadable_resources()):
         print(line, file=sys.stderr)

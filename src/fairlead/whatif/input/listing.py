@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.api.json import Json
+from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.whatif.input.pod_columns import KIND as SNAPSHOT
 from fairlead.whatif.input.pod_columns import ItemText, with_pods
 
@@ -24,12 +25,23 @@ _BLOCK_BYTES: Final = 1 << 20  # a block that fits into the processor's cache
 _START_BYTES: Final = 64
 
 
+class DecodedItem(Struct, frozen=True):
+    """An item that was decoded when it was read, and its newest timestamp."""
+
+    dumped: DumpedObject
+    newest: str
+
+    def __bytes__(self) -> bytes:
+        """Return the text of the item."""
+        return bytes(self.dumped.text)
+
+
 class ItemTexts(Protocol):
     """The texts of objects; each iteration yields all of them, and may build them anew."""
 
     def __len__(self) -> int: ...
 
-    def __iter__(self) -> Iterator[ItemText]: ...
+    def __iter__(self) -> Iterator[ItemText | DecodedItem]: ...
 
 
 class Listing(Struct, frozen=True):

@@ -1,62 +1,76 @@
 """Live snapshots: the objects of a running cluster that an answer needs, read once.
 
-Objects stay JSON text until the snapshot is parsed. Resources that the user may not read are left
-out, and every answer describes the consequences.
+Objects stay JSON text until the snapshot is parsed, or are decoded page by page as they arrive, so
+that no page is kept. Resources that the user may not read are left out, and every answer describes
+the consequences.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from email.utils import parsedate_to_datetime
+from functools import partial
+from itertools import chain
 
-from msgspec import Raw, Struct
+from msgspec import DecodeError, Raw, Struct
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.apiserver.kind import Kind
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.error import ConnectionConfigError, RequestError
-from fairlead.client.list_objects import list_objects
+from fairlead.client.list_objects import list_by_page
 from fairlead.client.rest_client import RestClient
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.listing import DecodedItem
 from fairlead.whatif.input.pod_columns import encode_list
+from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
 from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES, LiveResource
-from fairlead.whatif.snapshot.snapshot import DEFAULT_START, snapshot_annotations
+from fairlead.whatif.snapshot.snapshot import (
+    DEFAULT_START,
+    snapshot_annotations,
+    without_collection,
+)
 
 _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
 
 
 class LiveObjects(Struct, frozen=True):
-    """The objects read from a cluster, as JSON texts by kind, and the unreadable resources.
+    """The objects read from a cluster, by kind, and the unreadable resources.
 
-    Iteration yields the text of each object with its kind.
+    The objects are JSON texts with their kind, or decoded items.
     """
 
     name: str
     taken_at: Instant
-    objects: tuple[tuple[Kind, tuple[Raw, ...]], ...]
+    objects: tuple[tuple[Kind, Sequence[LiveObject]], ...]
     unreadable: tuple[LiveResource, ...]
+
+    def __repr__(self) -> str:
+        """Return a text without the objects.
+
+        When a coroutine ends, asyncio.run makes a repr of its result, because `signal.signal`
+        represents the handler that it replaces.
+        """
+        return f"<LiveObjects of {self.name}>"
 
     def __len__(self) -> int:
         """Return the number of objects."""
         return sum(len(items) for _, items in self.objects)
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[LiveObject]:
+        """Yield the objects."""
+        return chain.from_iterable(items for _, items in self.objects)
+
+    def texts(self) -> Iterator[bytes]:
         """Yield the objects as JSON texts."""
-        for kind, items in self.objects:
-            if kind.is_custom:
-                yield from map(bytes, items)
-                continue
-            # Items of a typed list do not contain their kind.
-            start = f'{{"apiVersion":"{kind.api_version}","kind":"{kind.kind}",'.encode()
-            for item in items:
-                yield b"".join((start, memoryview(item)[1:]))
+        return map(bytes, self)
 
     def encoded(self) -> bytes:
         """Return all objects as one JSON List in the form that kubectl prints."""
-        return encode_list(self, self.metadata())
+        return encode_list(self.texts(), self.metadata())
 
     def metadata(self) -> Json:
         """Return the metadata of a file that contains the objects."""
@@ -67,26 +81,36 @@ class LiveObjects(Struct, frozen=True):
         return [resource.kind.resource for resource in self.unreadable]
 
 
+LiveObject = bytes | DecodedItem
+# returns what is kept of the items of one page
+Keep = Callable[[Kind, Iterable[Raw]], Iterator[LiveObject]]
 # called with the number of objects read since the last call
 OnRead = Callable[[int], None]
 
 
-def read_live(config: ConnectionConfig, on_read: OnRead | None = None) -> LiveObjects:
-    """Return the objects of the cluster that `config` describes. Raises InputError."""
+def read_live(
+    config: ConnectionConfig, on_read: OnRead | None = None, *, decode: bool = False
+) -> LiveObjects:
+    """Return the objects of the cluster that `config` describes. Raises InputError.
+
+    With `decode`, objects are decoded as they arrive, as far as `DumpDecoder` can.
+    """
+    keep = partial(_decoded, DumpDecoder()) if decode else _texts
     try:
-        return asyncio.run(_read(config, on_read))
+        with without_collection():
+            return asyncio.run(_read(config, keep, on_read))
     except ConnectionConfigError as cause:
         raise InputError(cause.source, cause.problem, field=cause.field) from None
     except RequestError as cause:
         raise InputError(config.name, f"{cause.server}: {_hint(cause)}") from None
 
 
-async def _read(config: ConnectionConfig, on_read: OnRead | None) -> LiveObjects:
+async def _read(config: ConnectionConfig, keep: Keep, on_read: OnRead | None) -> LiveObjects:
     async with RestClient(config) as client:
         # The first response shows whether the server is reachable and accepts the credentials.
         first, *others = LIVE_RESOURCES
-        found = [await _list(client, first, on_read)]
-        found += await asyncio.gather(*(_list(client, one, on_read) for one in others))
+        found = [await _list(client, first, keep, on_read)]
+        found += await asyncio.gather(*(_list(client, one, keep, on_read) for one in others))
         taken_at = _instant(client.date)
     unreadable = tuple(
         resource for resource, items in zip(LIVE_RESOURCES, found, strict=True) if items is None
@@ -100,15 +124,15 @@ async def _read(config: ConnectionConfig, on_read: OnRead | None) -> LiveObjects
 
 
 async def _list(
-    client: RestClient, resource: LiveResource, on_read: OnRead | None
-) -> tuple[Raw, ...] | None:
+    client: RestClient, resource: LiveResource, keep: Keep, on_read: OnRead | None
+) -> Sequence[LiveObject] | None:
     """Return the objects of one resource; None if the user may not read them.
 
     Return () if the server does not serve the resource. Raises RequestError for other errors, and
     for any error about a required resource.
     """
     try:
-        items = tuple(await list_objects(client, resource.path))
+        items = await list_by_page(client, resource.path, partial(keep, resource.kind))
     except RequestError as refusal:
         if refusal.code == _NOT_FOUND and resource.consequence:
             return ()  # the server does not serve the resource, so there are no objects
@@ -118,6 +142,26 @@ async def _list(
     if on_read is not None:
         on_read(len(items))
     return items
+
+
+def _texts(kind: Kind, items: Iterable[Raw]) -> Iterator[bytes]:
+    """Yield the text of each object with its kind, which the items of typed lists omit."""
+    if kind.is_custom:
+        yield from map(bytes, items)
+        return
+    start = f'{{"apiVersion":"{kind.api_version}","kind":"{kind.kind}",'.encode()
+    for item in items:
+        yield b"".join((start, memoryview(item)[1:]))
+
+
+def _decoded(decoder: DumpDecoder, kind: Kind, items: Iterable[Raw]) -> Iterator[LiveObject]:
+    """Yield each object decoded, or as a text if it must be decoded as JSON."""
+    for text in _texts(kind, items):
+        try:
+            found = decoder.decode(text)
+        except DecodeError:  # reported when the snapshot is parsed
+            found = None
+        yield text if found is None else DecodedItem(*found)
 
 
 def _hint(refusal: RequestError) -> str:

@@ -43,7 +43,7 @@ from fairlead.engine.core.command import ObjectRef
 from fairlead.whatif.input.content import OnRead, read_silently
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError, one_line
-from fairlead.whatif.input.listing import Listing
+from fairlead.whatif.input.listing import DecodedItem, Listing
 from fairlead.whatif.input.pod_columns import KIND as SNAPSHOT
 from fairlead.whatif.input.pod_columns import ColumnError, objects_of
 from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
@@ -303,7 +303,9 @@ def _listed(source: str, listing: Listing, namespace: str, on_read: OnRead) -> l
     for number, text in enumerate(listing.items):
         if number % _TOLD_EVERY == 0:
             on_read("objects", number, len(listing.items))
-        decoded = decoder.decode(text)
+        decoded = (
+            (text.dumped, text.newest) if isinstance(text, DecodedItem) else decoder.decode(text)
+        )
         if decoded is not None:
             dumped, newest = decoded
             meta = dumped.view.metadata

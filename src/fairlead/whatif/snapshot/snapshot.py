@@ -61,13 +61,13 @@ def read_snapshot(
     `bytes_max` limits the size of a file; `on_read` is called with the amount read so far. Raises
     InputError.
     """
-    with _without_collection():
+    with without_collection():
         documents = read_listings(path, stdin, bytes_max, on_read)
         return _snapshot(STDIN if path == "-" else path, documents, on_read)
 
 
 @contextmanager
-def _without_collection() -> Iterator[None]:
+def without_collection() -> Iterator[None]:
     """Disable garbage collection within the `with` block, because the objects are kept anyway.
 
     At the end of the block all objects count as old. Otherwise the next collection of young objects
@@ -99,7 +99,7 @@ def snapshot_of_texts(source: str, items: ItemTexts, metadata: Json) -> Snapshot
     `metadata` is the metadata of that List, and `source` names it in messages. Raises InputError.
     """
     head = {"apiVersion": "v1", "kind": "List", "metadata": metadata, "items": []}
-    with _without_collection():
+    with without_collection():
         return _snapshot(source, [Document(source, head, Listing(head, items))])
 
 

@@ -12,12 +12,16 @@ import json
 import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, example, given, settings
+from msgspec import Raw
 
+from fairlead.apiserver.kind import POD, Kind
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.whatif.input.document import read, read_listings
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.pod_columns import encode_columns
+from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
+from fairlead.whatif.snapshot.live import LiveObjects, _decoded, _texts
 from fairlead.whatif.snapshot.manifest import manifests
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import (
@@ -159,6 +163,17 @@ def read_texts(objects):
     return lambda path: snapshot_of_texts(path, texts_of(objects), {})
 
 
+def read_as_they_arrive(objects):
+    """A reader of `objects` as a cluster returns them, decoded one by one as they arrive."""
+    kind = Kind("", "", "", "", is_custom=True)  # the texts contain their kinds
+
+    def reader(path):
+        items = list(_decoded(DumpDecoder(), kind, map(Raw, texts_of(objects))))
+        return snapshot_of_texts(path, items, {})
+
+    return reader
+
+
 def paths_in(value, path=()):
     """Every path below `value`."""
     yield path
@@ -235,6 +250,7 @@ def test_texts_and_values_are_loaded_alike(tmp_path, steps):
     expected = loaded(path, read_values)
     assert loaded(path, read_snapshot) == expected
     assert loaded(path, read_texts(objects)) == expected
+    assert loaded(path, read_as_they_arrive(objects)) == expected
 
 
 OWNER = {"apiVersion": "apps/v1", "controller": True, "kind": "ReplicaSet", "name": "web",
@@ -295,6 +311,7 @@ def test_pods_with_the_text_of_another_are_loaded_as_values_are(tmp_path, steps,
     expected = loaded(path, read_values)
     assert loaded(path, read_snapshot) == expected
     assert loaded(path, read_texts(objects)) == expected
+    assert loaded(path, read_as_they_arrive(objects)) == expected
     # A snapshot file has the same objects, so only the name of the file may differ in a refusal.
     columns = loaded(written_as_columns(tmp_path, objects), read_snapshot)
     if isinstance(expected, str):
@@ -320,6 +337,27 @@ def test_a_pod_like_another_does_not_keep_its_own_text():
     ]
     assert [isinstance(one.text, bytes) for one in found] == [True] * 3 + [False] * 5 + [True]
     assert [bytes(one.text) for one in found[:-1]] == texts
+
+
+def test_items_of_a_typed_list_get_their_kind():
+    texts = texts_of(pods_of_a_workload())
+    items = [Raw(b"{" + one.split(b",", 2)[2]) for one in texts]
+    assert [json.loads(one) for one in _texts(POD, items)] == [json.loads(one) for one in texts]
+
+
+def test_objects_are_decoded_as_they_arrive_and_keep_their_texts():
+    texts = texts_of(pods_of_a_workload())
+    items = [Raw(b"{" + one.split(b",", 2)[2]) for one in texts]
+    found = list(_decoded(DumpDecoder(), POD, [*items, Raw(b'{"spec": 1e999}')]))
+    assert [isinstance(one, bytes) for one in found] == [False] * 8 + [True]
+    assert [json.loads(bytes(one)) for one in found[:-1]] == [json.loads(one) for one in texts]
+    assert all(one.dumped.template is not None for one in found[3:-1])
+
+
+def test_a_large_cluster_has_a_short_repr():
+    """When a coroutine ends, asyncio.run makes a repr of its result."""
+    live = LiveObjects("c", 0, ((POD, texts_of(pods_of_a_workload())),), ())
+    assert len(repr(live)) < 200
 
 
 def test_only_the_first_pod_of_a_column_is_decoded(tmp_path):
