@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-CHUNK_BYTES_MAX: Final = 64 << 10
+# The size of a TLS record. Larger chunks save no CPU time, and a client that does not read keeps
+# several of them in memory until it is disconnected.
+CHUNK_BYTES_MAX: Final = 16 << 10
 
 
 def chunks_of(

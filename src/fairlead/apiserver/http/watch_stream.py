@@ -14,11 +14,8 @@ from typing import Any, Final
 
 from fairlead.apiserver.endpoints.collection.watch import Watch, Watches
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.http.chunk import chunks_of
+from fairlead.apiserver.http.chunk import CHUNK_BYTES_MAX, chunks_of
 
-# Smaller than the chunks of other responses: a watch that nobody reads keeps about five chunks in
-# memory until it is closed.
-CHUNK_BYTES_MAX: Final = 16 << 10
 PAUSE_S_MIN: Final = 0.001
 PAUSE_S_MAX: Final = 0.05
 PAUSE_S_PER_WATCH: Final = 0.0001  # a send takes about this long
@@ -138,7 +135,7 @@ class _Stream:
         return min(PAUSE_S_MAX, max(PAUSE_S_MIN, PAUSE_S_PER_WATCH * watches))
 
     async def _send_text(self, text: bytes) -> None:
-        for chunk in chunks_of((text,), CHUNK_BYTES_MAX):
+        for chunk in chunks_of((text,)):
             await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
 
     async def _is_durable(self) -> bool:
