@@ -7,10 +7,11 @@ import pytest
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import DeviceClass, PodDisruptionBudget
-from fairlead.engine.core.status import SUCCESS, Code, Status
+from fairlead.engine.core.status import SUCCESS, Code, Status, unschedulable
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.candidate import Candidate, CandidateRule
+from fairlead.engine.framework.interface import Locality
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.engine.framework.waiting_pods import WaitingPods
@@ -344,6 +345,30 @@ def test_a_plugin_decides_who_may_leave_on_many_nodes_too():
     for number, name in enumerate(NODES):
         labels = {"precious": ""} if number % 2 else {}
         scene.add(make_pod(f"p-{name}", node=name, labels=labels, requests={"cpu": 4}))
+    search = scene.evaluate(make_pod("new", priority=9, requests={"cpu": 3})).preemption
+    assert list(search.candidates) == NODES[::2]
+    assert list(search.rejected) == NODES[1::2]
+
+
+class Opened:
+    """A Filter of the node alone. Its rejection is not final, so preemption looks at the node."""
+
+    name = "Opened"
+    locality = Locality.NODE
+
+    def filter(self, state, pod, node):
+        return unschedulable("closed") if "closed" in node.labels else SUCCESS
+
+
+def test_what_a_plugin_before_the_resources_rejects_stays_rejected():
+    """Columns look at resources only, and would find the cheapest victims on closed nodes."""
+    profile = Profile(plugins=((Opened.name, 0), *DEFAULT_PLUGINS))
+    scene = PluginScene(Opened, profile=profile)
+    for number, name in enumerate(NODES):
+        is_closed = number % 2
+        scene.add(make_node(name, labels={"closed": ""} if is_closed else {}))
+        priority = 1 if is_closed else 2
+        scene.add(make_pod(f"p-{name}", node=name, priority=priority, requests={"cpu": 4}))
     search = scene.evaluate(make_pod("new", priority=9, requests={"cpu": 3})).preemption
     assert list(search.candidates) == NODES[::2]
     assert list(search.rejected) == NODES[1::2]
