@@ -1,0 +1,92 @@
+"""EvictionSearch: where a task finds room, and when it finds none."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.batch.actions.eviction_search import PREEMPTION, EvictionSearch, victim_pools
+from fairlead.engine.batch.info.task_status import TaskStatus
+from fairlead.engine.batch.session.statement import Statement
+from fairlead.testing.batch_builders import make_gang, make_group, make_priority_class, make_task
+from fairlead.testing.builders import make_node
+
+CLASSES = (make_priority_class("high", 10), make_priority_class("low", 1))
+PODS = """\
+actions: "preempt"
+rules: fairlead
+victims: pods
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: nodeorder}]
+"""
+GANGS = PODS.replace("victims: pods\n", "")
+
+
+def searched(yard, taker):
+    """Return what a search says of each task of `taker`, and who leaves."""
+    session = yard.session()
+    job, steps = yard.job(taker), Statement(session)
+    others = [other for other in session.jobs.values() if other is not job]
+    pools = victim_pools(session, PREEMPTION, others)
+    search = EvictionSearch(session, PREEMPTION, pools, job, lambda _, task: task.job is not job)
+    found = [search.make_room(steps, task) for _, task in sorted(job.tasks.items())]
+    steps.commit()
+    tasks = (task for other in others for task in other.with_status(TaskStatus.RELEASING))
+    leaving = {task.key.removeprefix("default/") for task in tasks}
+    return found, leaving
+
+
+def yard_with(yards, configuration, *objects):
+    return yards(configuration).put(CLASSES, make_node("n1"), *objects)
+
+
+def old(members, minimum):
+    return make_gang("old", members, min_member=minimum, node="n1", priority_class="low")
+
+
+def new(**task):
+    return make_gang("new", 1, priority_class="high", **task)
+
+
+@pytest.mark.parametrize(("cpu", "expected"), [(2, True), ("2001m", False), (3, False)])
+def test_only_the_members_that_a_gang_can_spare_count(yards, cpu, expected):
+    """All four would be enough in each case, and two may leave."""
+    yard = yard_with(yards, PODS, old(4, 2), new(cpu=cpu))
+    found, leaving = searched(yard, "new")
+    assert found == [expected]
+    assert leaving == ({"old-2", "old-3"} if expected else set())
+
+
+def test_what_the_victims_do_not_have_stays_occupied(yards):
+    """The member that has all memory may not leave, so not even one byte becomes free."""
+    yard = yards(PODS).put(CLASSES, make_node("n1", memory="1Gi"))
+    yard.put(make_group("old", 2), make_task("old-0", "old", node="n1", memory="1Gi"))
+    yard.put([make_task(f"old-{n}", "old", node="n1", memory="0") for n in (1, 2)])
+    yard.put(make_gang("new", 1, priority_class="high", memory="1"))
+    assert searched(yard, "new") == ([False], set())
+
+
+def test_a_gang_with_members_that_do_not_run_yet_is_passed_over(yards):
+    """The next gang is taken, although it is more important."""
+    yard = yard_with(yards, GANGS, make_priority_class("lowest", 0), new(cpu=2))
+    yard.put(
+        make_gang("starting", 2, node="n1", priority_class="lowest", status={"phase": "Pending"})
+    )
+    yard.put(make_gang("old", 2, node="n1", priority_class="low"))
+    assert searched(yard, "new") == ([True], {"old-0", "old-1"})
+
+
+@pytest.mark.parametrize("configuration", [PODS, GANGS], ids=["pods", "gangs"])
+@pytest.mark.parametrize("cpu", [1, 9], ids=["occupied", "never"])
+def test_a_task_like_one_that_found_no_room_finds_none(yards, configuration, cpu):
+    """Nobody may leave, so there is no room for either of two equal tasks."""
+    critical = {"priorityClassName": "system-node-critical"}
+    yard = yard_with(yards, configuration, make_group("old", 1))
+    yard.put([make_task(f"old-{n}", "old", node="n1", spec=critical) for n in range(4)])
+    yard.put(make_gang("new", 2, priority_class="high", cpu=cpu))
+    assert searched(yard, "new") == ([False, False], set())
+
+
+def test_no_job_may_give(yards):
+    found, leaving = searched(yard_with(yards, PODS, old(4, 4), new()), "new")
+    assert (found, leaving) == ([False], set())
