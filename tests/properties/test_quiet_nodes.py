@@ -6,8 +6,6 @@ script of kubelets that stop, come back, report this and that, and of people who
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -209,7 +207,6 @@ def test_passes_that_are_left_out_would_have_found_nothing(scenario):
     assert ordered(outcome(scenario)) == ordered(outcome(scenario, build=restless))
 
 
-@dataclass
 class RegularLeases(NodeScenario):
     """Kubelets that say how they renew their leases instead of renewing them."""
 

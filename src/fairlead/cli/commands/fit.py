@@ -175,7 +175,7 @@ def _elastic_answer(
     progress: Progress,
 ) -> TabularAnswer:
     """Return the answer for a cluster with an autoscaler. Raises InputError if there is none."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from fairlead.whatif.configuration.autoscaling.autoscaler import read_autoscalers
     from fairlead.whatif.input.error import InputError

@@ -80,7 +80,7 @@ def upgrade_check(
     snapshot
         A file, a directory, or - for standard input.
     """
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.console.progress_bar import ProgressBar

@@ -179,7 +179,7 @@ def test_options_that_make_no_sense(options, line, capsys):
         (["clock", "speed", "fast"], "'fast' is not a speed"),
         (["clock", "speed", "nan"], "'nan' is not a speed"),
         (["clock", "pause", "5m"], "pause takes no amount, but '5m' was given"),
-        (["clock", "show", "--kubeconfig", "nope.yaml"], "nope.yaml: No such file"),
+        (["clock", "show", "--kubeconfig", "nope.yaml"], "nope.yaml: cannot be read: No such file"),
     ],
 )
 def test_questions_that_make_no_sense(arguments, line, capsys, monkeypatch, tmp_path):
