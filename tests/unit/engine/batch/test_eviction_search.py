@@ -11,6 +11,7 @@ from fairlead.testing.batch_builders import make_gang, make_group, make_priority
 from fairlead.testing.builders import make_node
 
 CLASSES = (make_priority_class("high", 10), make_priority_class("low", 1))
+BOUND = {"phase": "Pending"}
 PODS = """\
 actions: "preempt"
 rules: fairlead
@@ -69,9 +70,8 @@ def test_what_the_victims_do_not_have_stays_occupied(yards):
 def test_a_gang_with_members_that_do_not_run_yet_is_passed_over(yards):
     """The next gang is taken, although it is more important."""
     yard = yard_with(yards, GANGS, make_priority_class("lowest", 0), new(cpu=2))
-    yard.put(
-        make_gang("starting", 2, node="n1", priority_class="lowest", status={"phase": "Pending"})
-    )
+    group, running, _ = make_gang("starting", 2, node="n1", priority_class="lowest")
+    yard.put(group, running, make_task("starting-1", "starting", node="n1", status=BOUND))
     yard.put(make_gang("old", 2, node="n1", priority_class="low"))
     assert searched(yard, "new") == ([True], {"old-0", "old-1"})
 
