@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.engine.batch.actions.eviction_search import PREEMPTION, EvictionSearch, victim_pools
 from fairlead.engine.batch.info.task_status import TaskStatus
-from fairlead.engine.batch.session.statement import Statement
+from fairlead.engine.batch.session.statement import ImmediateOperations, Statement
 from fairlead.testing.batch_builders import make_gang, make_group, make_priority_class, make_task
 from fairlead.testing.builders import make_node
 
@@ -23,10 +23,10 @@ tiers:
 GANGS = PODS.replace("victims: pods\n", "")
 
 
-def searched(yard, taker):
+def searched(yard, taker, operations=Statement):
     """Return what a search says of each task of `taker`, and who leaves."""
     session = yard.session()
-    job, steps = yard.job(taker), Statement(session)
+    job, steps = yard.job(taker), operations(session)
     others = [other for other in session.jobs.values() if other is not job]
     pools = victim_pools(session, PREEMPTION, others)
     search = EvictionSearch(session, PREEMPTION, pools, job, lambda _, task: task.job is not job)
@@ -69,7 +69,7 @@ def test_what_the_victims_do_not_have_stays_occupied(yards):
 
 def test_a_gang_with_members_that_do_not_run_yet_is_passed_over(yards):
     """The next gang is taken, although it is more important."""
-    yard = yard_with(yards, GANGS, make_priority_class("lowest", 0), new(cpu=2))
+    yard = yard_with(yards, GANGS, make_priority_class("lowest", 0), new())
     group, running, _ = make_gang("starting", 2, node="n1", priority_class="lowest")
     yard.put(group, running, make_task("starting-1", "starting", node="n1", status=BOUND))
     yard.put(make_gang("old", 2, node="n1", priority_class="low"))
@@ -90,3 +90,24 @@ def test_a_task_like_one_that_found_no_room_finds_none(yards, configuration, cpu
 def test_no_job_may_give(yards):
     found, leaving = searched(yard_with(yards, PODS, old(4, 4), new()), "new")
     assert (found, leaving) == ([False], set())
+
+
+def test_all_of_a_node_may_be_needed(yards):
+    found, leaving = searched(yard_with(yards, PODS, old(4, 0), new(cpu=4)), "new")
+    assert (found, leaving) == ([True], {f"old-{n}" for n in range(4)})
+
+
+@pytest.mark.parametrize(
+    ("operations", "expected"), [(Statement, True), (ImmediateOperations, False)]
+)
+def test_room_that_is_there_is_taken_without_victims(yards, operations, expected):
+    """Operations that are final leave such a task to allocate."""
+    yard = yard_with(yards, PODS, old(2, 0), new())
+    assert searched(yard, "new", operations) == ([expected], set())
+
+
+def test_room_that_is_becoming_free_is_taken_by_final_operations_too(yards):
+    yard = yard_with(yards, PODS, old(2, 0), new())
+    yard.put([make_task(f"leaving-{n}", node="n1", terminating=True) for n in range(2)])
+    found, leaving = searched(yard, "new", ImmediateOperations)
+    assert (found, leaving) == ([True], {"leaving-0", "leaving-1"})  # and nobody else
