@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.batch.defect import FIXED, UPSTREAM
+from fairlead.engine.batch.defect import FIXED, UPSTREAM, BatchDefects, Defect
 from fairlead.testing.batch_builders import (
     make_gang,
     make_priority_class,
@@ -172,6 +172,22 @@ def test_a_queue_takes_back_its_share(yard):
     two_queues(yard).put(make_gang("a", 4, min_member=1, queue="q1", node="n1"))
     yard.put(make_gang("b", 2, queue="q2"))
     assert yard.run().evicted == {"a-3": "reclaim", "a-2": "reclaim"}
+
+
+def test_with_one_task_at_a_time_what_makes_room_for_it_is_kept(yards):
+    """The defect reclaim-one-task without reclaim-no-gang, which makes every eviction final."""
+    defects = BatchDefects(FIXED.present | {Defect.RECLAIM_ONE_TASK})
+    yard = two_queues(yards("fairlead", defects=defects).put(make_node("n1")))
+    yard.put(make_gang("a", 4, min_member=1, queue="q1", node="n1"), make_gang("b", 1, queue="q2"))
+    assert yard.run().evicted == {"a-3": "reclaim"}
+
+
+def test_nothing_is_reclaimed_for_tasks_that_request_nothing(yard):
+    """Not even on a node with room for no further pod."""
+    two_queues(yard).put(make_node("n1", pods="4"))
+    yard.put(make_gang("a", 4, min_member=1, queue="q1", node="n1"))
+    yard.put(make_gang("b", 1, queue="q2", cpu=0))
+    assert yard.run().evicted == {}
 
 
 def test_no_queue_is_reclaimed_below_its_share(yard):
