@@ -6,11 +6,12 @@ upstream: pkg/scheduler/framework/types.go: Diagnosis, FitError.Error
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from fairlead.engine.core.status import Code, Status, unresolvable
 from fairlead.engine.state.node_table import NodeTable
@@ -19,8 +20,7 @@ NO_NODES: Final = "no nodes available to schedule pods"
 _RESTRICTED_BY: Final = "node(s) didn't satisfy plugin(s) {plugins}"
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True, dict=True):
     """The verdicts of a failed scheduling cycle on every node.
 
     `rows` are node rows, ascending. `statuses[codes[i]]` is the verdict on the node at `rows[i]`; a
@@ -37,24 +37,21 @@ class Diagnosis:
     restricting: tuple[str, ...] = ()
     pre_filter: Status | None = None
     unnamed: tuple[str, ...] = ()
-    _counts: list[tuple[Status, int]] = field(default_factory=list, init=False, compare=False)
 
     def counts(self) -> Iterator[tuple[Status, int]]:
         """Yield (verdict, number of nodes) for each distinct rejection."""
-        if not self._counts:  # the event and the list of plugins need them
-            self._counts.extend(self._count())
         return iter(self._counts)
 
-    def _count(self) -> Iterator[tuple[Status, int]]:
+    @cached_property  # the event and the list of plugins need them
+    def _counts(self) -> list[tuple[Status, int]]:
         if self.pre_filter is not None:
-            yield self.pre_filter, self.table.count
-            return
+            return [(self.pre_filter, self.table.count)]
         tally = np.bincount(self.codes[self.codes > 0], minlength=len(self.statuses))
-        for code in np.flatnonzero(tally).tolist():
-            yield self.statuses[code], int(tally[code])
+        found = [(self.statuses[code], int(tally[code])) for code in np.flatnonzero(tally).tolist()]
         rest = self.table.count - int(np.count_nonzero(self.codes >= 0))
         if rest and self.restricting:
-            yield restricted_by(self.restricting), rest
+            found.append((restricted_by(self.restricting), rest))
+        return found
 
     def status_of(self, row: int) -> Status:
         """Return the verdict on the node at `row`."""
