@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, Self, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 Value = TypeVar("Value")
 
@@ -49,12 +49,11 @@ class CycleState:
         assert value is None or isinstance(value, kind)
         return value
 
-    def clone(self) -> Self:
+    def clone(self) -> CycleState:
         """Return a copy; add_pod and remove_pod on the copy do not affect the original."""
-        copy: Self = object.__new__(type(self))  # `__init__` would create three dictionaries
+        copy = CycleState()
         copy.skipped_filters = self.skipped_filters.copy()
         copy.skipped_scores = self.skipped_scores.copy()
-        copy._values = {}
         if self._values:
             copy._values = {kind: _cloned(value) for kind, value in self._values.items()}
         return copy
