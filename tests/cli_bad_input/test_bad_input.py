@@ -446,6 +446,14 @@ CASES = [
     change("apply a misspelt kind", "--apply change.yaml",
            "change.yaml: Podd shop/web: kind: v1 has no kind Podd; did you mean Pod?",
            content=POD.replace("Pod", "Podd")),
+    change("apply a kind in lower case", "--apply change.yaml",
+           "change.yaml: pod shop/web: kind: v1 has no kind pod; did you mean Pod?",
+           content=POD.replace("Pod", "pod")),
+    change("apply a kind that is off by default", "--apply change.yaml",
+           "kind: certificates.k8s.io/v1beta1 has no kind PodCertificateRequest that Kubernetes "
+           "serves by default",
+           content=POD.replace("v1", "certificates.k8s.io/v1beta1", 1)
+           .replace("Pod", "PodCertificateRequest", 1)),
     change("apply a pod of an absent class", "--apply change.yaml",
            "change.yaml: Pod shop/new: spec.priorityClassName: no PriorityClass with name x",
            content=specified("priorityClassName: x").replace("web", "new")),

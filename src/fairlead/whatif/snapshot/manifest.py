@@ -264,8 +264,10 @@ def _require_known_kind(manifest: Manifest) -> None:
     kinds = [one.kind for one in KINDS if one.group == group and not one.is_custom]
     if not kinds or kind in kinds:
         return  # the kind may belong to a custom resource
-    near = get_close_matches(kind, kinds, 1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    cased = {one.lower(): one for one in kinds}
+    near = get_close_matches(kind.lower(), cased, 1, cutoff=0.8)
+    # LeaseCandidate and others exist, but are off by default
+    hint = f"; did you mean {cased[near[0]]}?" if near else " that Kubernetes serves by default"
     problem = f"{manifest.value['apiVersion']} has no kind {kind}{hint}"
     raise manifest.refuse(problem, field="kind")
 
