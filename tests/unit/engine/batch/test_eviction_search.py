@@ -1,4 +1,4 @@
-"""EvictionSearch: where a task finds room, and when it finds none."""
+"""EvictionSearch: the victims that it evicts for a task, and tasks for which it finds none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GANGS = PODS.replace("victims: pods\n", "")
 
 
 def searched(yard, taker, operations=Statement):
-    """Return what a search says of each task of `taker`, and who leaves."""
+    """Return whether the search pipelines each task of `taker`, and the names of the victims."""
     session = yard.session()
     job, steps = yard.job(taker), operations(session)
     others = [other for other in session.jobs.values() if other is not job]
@@ -51,7 +51,7 @@ def new(**task):
 
 @pytest.mark.parametrize(("cpu", "expected"), [(2, True), ("2001m", False), (3, False)])
 def test_only_the_members_that_a_gang_can_spare_count(yards, cpu, expected):
-    """All four would be enough in each case, and two may leave."""
+    """The gang has four members and needs two, so at most two of them are victims."""
     yard = yard_with(yards, PODS, old(4, 2), new(cpu=cpu))
     found, leaving = searched(yard, "new")
     assert found == [expected]
@@ -59,7 +59,7 @@ def test_only_the_members_that_a_gang_can_spare_count(yards, cpu, expected):
 
 
 def test_what_the_victims_do_not_have_stays_occupied(yards):
-    """The member that has all memory may not leave, so not even one byte becomes free."""
+    """The gang needs the member with all the memory, so evictions free no memory."""
     yard = yards(PODS).put(CLASSES, make_node("n1", memory="1Gi"))
     yard.put(make_group("old", 2), make_task("old-0", "old", node="n1", memory="1Gi"))
     yard.put([make_task(f"old-{n}", "old", node="n1", memory="0") for n in (1, 2)])
@@ -68,7 +68,7 @@ def test_what_the_victims_do_not_have_stays_occupied(yards):
 
 
 def test_a_gang_with_members_that_do_not_run_yet_is_passed_over(yards):
-    """The next gang is taken, although it is more important."""
+    """The next gang is evicted instead, although its priority is higher."""
     yard = yard_with(yards, GANGS, make_priority_class("lowest", 0), new())
     group, running, _ = make_gang("starting", 2, node="n1", priority_class="lowest")
     yard.put(group, running, make_task("starting-1", "starting", node="n1", status=BOUND))
@@ -79,7 +79,7 @@ def test_a_gang_with_members_that_do_not_run_yet_is_passed_over(yards):
 @pytest.mark.parametrize("configuration", [PODS, GANGS], ids=["pods", "gangs"])
 @pytest.mark.parametrize("cpu", [1, 9], ids=["occupied", "never"])
 def test_a_task_like_one_that_found_no_room_finds_none(yards, configuration, cpu):
-    """Nobody may leave, so there is no room for either of two equal tasks."""
+    """No running task may be evicted, so the search finds no node for either of two equal tasks."""
     critical = {"priorityClassName": "system-node-critical"}
     yard = yard_with(yards, configuration, make_group("old", 1))
     yard.put([make_task(f"old-{n}", "old", node="n1", spec=critical) for n in range(4)])
@@ -101,7 +101,7 @@ def test_all_of_a_node_may_be_needed(yards):
     ("operations", "expected"), [(Statement, True), (ImmediateOperations, False)]
 )
 def test_room_that_is_there_is_taken_without_victims(yards, operations, expected):
-    """Operations that are final leave such a task to allocate."""
+    """With final operations, the search leaves such a task to the action allocate."""
     yard = yard_with(yards, PODS, old(2, 0), new())
     assert searched(yard, "new", operations) == ([expected], set())
 
