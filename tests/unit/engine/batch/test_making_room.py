@@ -145,6 +145,33 @@ def test_and_never_the_other_way(yard):
     assert yard.run().evicted == {}
 
 
+def test_members_of_equal_priority_stay_without_the_plugin_priority_too(yards):
+    """Neither members of the same job nor those of other jobs are evicted for the new member."""
+    yard = yards(PREEMPT.replace("{name: priority}, ", "")).put(CLASSES, make_node("n1"))
+    yard.put(low("g", 2, min_member=1, node="n1", priority=5), make_task("g-2", "g", priority=5))
+    yard.put(make_gang("other", 2, min_member=0, node="n1", priority=1)[1:])
+    assert yard.run().evicted == {}
+
+
+def test_a_task_that_needs_no_eviction_is_left_to_allocate(yards):
+    """Without the action allocate, both new members find the same room, and nothing is evicted."""
+    yard = yards(PREEMPT.replace("allocate, ", "")).put(CLASSES, make_node("n1"))
+    yard.put(low("g", 3, min_member=1, node="n1", priority=1))
+    yard.put(make_task("boss-0", "g", priority=5), make_task("boss-1", "g", priority=5))
+    assert yard.run().evicted == {}
+
+
+def test_queues_preempt_in_queue_order(yards):
+    """q1 has a smaller share of the cluster, although its job was created later."""
+    tiers = "{name: gang}, {name: proportion}, {name: conformance}"
+    yard = yards(PREEMPT.replace("{name: gang}, {name: conformance}", tiers))
+    two_queues(yard.put(CLASSES, make_node("n1"), make_node("n2")))
+    yard.put(low("old-2", 5, min_member=0, queue="q2", node=["n1"] * 4 + ["n2"]))
+    yard.put(high("new-2", 1, queue="q2"))
+    yard.put(low("old-1", 3, min_member=0, queue="q1", node="n2"), high("new-1", 1, queue="q1"))
+    assert [name.rpartition("-")[0] for name in yard.run().evicted] == ["old-1", "old-2"]
+
+
 def test_a_promise_of_free_room_is_kept_until_the_gang_starts(yard):
     """While the gang waits for its victims to terminate, its idle share is not given away."""
     yard.put(low("old", 3, min_member=0, node="n1"), high("new", 2))
@@ -180,6 +207,43 @@ def test_with_one_task_at_a_time_what_makes_room_for_it_is_kept(yards):
     yard = two_queues(yards("fairlead", defects=defects).put(make_node("n1")))
     yard.put(make_gang("a", 4, min_member=1, queue="q1", node="n1"), make_gang("b", 1, queue="q2"))
     assert yard.run().evicted == {"a-3": "reclaim"}
+
+
+@pytest.mark.parametrize(
+    "first", [{"cpu": 3}, {"spec": {"nodeSelector": {"zone": "none"}}}], ids=str
+)
+def test_with_one_task_at_a_time_a_failure_ends_the_turns_of_a_queue(yards, first):
+    """The first task exceeds the share of its queue, or has no node; the second one does not."""
+    defects = BatchDefects(FIXED.present | {Defect.RECLAIM_ONE_TASK})
+    yard = two_queues(yards("fairlead", defects=defects).put(make_node("n1")))
+    yard.put(make_gang("a", 4, min_member=0, queue="q1", node="n1"))
+    yard.put(
+        make_gang("b", 1, min_member=0, queue="q2"), make_task("b-first", "b", priority=9, **first)
+    )
+    assert yard.run().evicted == {}
+
+
+def test_reclaim_passes_over_a_task_that_finds_no_room(yard):
+    two_queues(yard).put(make_gang("a", 4, min_member=0, queue="q1", node="n1"))
+    yard.put(make_gang("b", 1, min_member=0, queue="q2"), make_task("b-first", "b", cpu=9))
+    assert yard.run().evicted == {"a-3": "reclaim"}
+
+
+def test_a_job_that_can_start_reclaims_for_its_other_tasks_in_later_turns(yard):
+    """Both jobs need one task to start, so each gets one before either gets two."""
+    two_queues(yard).put(make_gang("a", 4, min_member=0, queue="q1", node="n1"))
+    yard.put(
+        make_gang("b", 2, min_member=1, queue="q2"), make_gang("c", 2, min_member=1, queue="q2")
+    )
+    found = yard.run()
+    assert len(found.evicted) == 2
+    assert [len(found.reports[job].waiting) for job in "bc"] == [1, 1]
+
+
+def test_a_job_reclaims_until_its_queue_has_its_share(yard):
+    two_queues(yard).put(make_gang("a", 4, min_member=0, queue="q1", node="n1"))
+    yard.put(make_gang("b", 4, min_member=1, queue="q2"))
+    assert sorted(yard.run().evicted) == ["a-2", "a-3"]
 
 
 def test_nothing_is_reclaimed_for_tasks_that_request_nothing(yard):

@@ -95,18 +95,14 @@ def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _Wa
 def _serve_job(session: Session, jobs: PriorityQueue[JobInfo], waiting: _WaitingJobs) -> bool:
     """Serve the first job of a queue until it can start; return whether more jobs wait."""
     job, statement = jobs.pop(), _statement(session)
-    tasks, found, search = waiting.tasks[job.id], False, _eviction_search(session, job, waiting)
-    while tasks:
-        task = tasks.popleft()
-        if session.tiers.is_overused(session.queues[job.queue]):
-            break
-        if not _reclaim_for_task(session, search, statement, task):
-            continue
-        found = True
-        if session.tiers.is_pipelined(job):
+    tasks, search = waiting.tasks[job.id], _eviction_search(session, job, waiting)
+    queue, tiers = session.queues[job.queue], session.tiers
+    while tasks and not tiers.is_overused(queue):
+        has_room = _reclaim_for_task(session, search, statement, tasks.popleft())
+        if has_room and tiers.is_pipelined(job):
             break
     settle(session, statement, job)
-    if found and tasks:
+    if tasks:
         jobs.push(job)
     return bool(jobs)
 
