@@ -183,6 +183,7 @@ def test_a_timer_of_this_very_instant_is_set_anew(evictor):
     evictor.node(1, "a")
     assert evictor.node(1, "a", "b") == []
     assert evictor.fire(31) != []
+    assert evictor.fire(101) == []
 
 
 def test_what_is_not_tolerated_any_more_replaces_the_timer(evictor):
@@ -283,6 +284,16 @@ def test_deletions_of_others_are_theirs(evictor):
     evictor.node(1, "a")
     evictor.controller.handle(CommandSucceeded(DeleteObject(REF, 0, "other")), seconds(1))
     assert evictor.records == []
+
+
+@pytest.mark.parametrize("is_evicted", [True, False])
+def test_a_failed_deletion_by_another_controller_is_not_retried(evictor, is_evicted):
+    evictor.pod(0)
+    if is_evicted:
+        evictor.node(1, "a")
+    failed = CommandFailed(DeleteObject(REF, 0, "other"), FailureReason.INTERNAL_ERROR, "")
+    assert evictor.controller.handle(failed, seconds(1)) == []
+    assert evictor.due_s is None
 
 
 # --- the way of 1.16 ---------------------------------------------------------------------------
