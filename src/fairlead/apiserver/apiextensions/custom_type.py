@@ -7,7 +7,6 @@ apiextensions-apiserver/pkg/apiserver/schema/objectmeta/validation.go
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -74,8 +73,7 @@ class ScalePaths(Struct, frozen=True):
     selector: JsonPath | None = None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CustomType:
+class CustomType(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     """The type of one version of a custom resource.
 
     `selectable` contains the fields that field selectors may use. `deprecation` is the warning for

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import takewhile
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.custom_type import CustomType, ScalePaths

@@ -10,7 +10,6 @@ upstream: pkg/controllers/nodeoverlay/{controller,store}.go, pkg/apis/v1alpha1/n
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import is_
 from typing import Final
@@ -172,7 +171,7 @@ class OverlaidTypes:
         added = self._added_capacity(pool, plain)
         if not added and offerings == plain.offerings:
             return plain
-        return dataclasses.replace(
+        return replace(
             plain,
             offerings=offerings,
             capacity={**plain.capacity, **added},

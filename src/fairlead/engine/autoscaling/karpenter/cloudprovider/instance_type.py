@@ -10,11 +10,10 @@ upstream: pkg/cloudprovider/types.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, CAPACITY_TYPES, RESERVED
@@ -54,8 +53,7 @@ class Offering(Struct, frozen=True, eq=False):
         return self.requirements.get(CAPACITY_TYPE).single or ""
 
 
-@dataclass(frozen=True, eq=False)
-class InstanceType:
+class InstanceType(Struct, frozen=True, eq=False, dict=True):
     """A kind of machine: the labels its nodes can have, its size, and its offerings."""
 
     name: str

@@ -8,7 +8,6 @@ upstream: karpenter-provider-aws pkg/cache/unavailableofferings.go, cache.go:Una
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
@@ -88,4 +87,4 @@ def _without(one: InstanceType, unavailable: frozenset[OfferingKey]) -> Instance
         replace(offering, available=False) if _key(one, offering) in unavailable else offering
         for offering in one.offerings
     )
-    return dataclasses.replace(one, offerings=offerings)
+    return replace(one, offerings=offerings)

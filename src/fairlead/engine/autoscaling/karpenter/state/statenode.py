@@ -9,9 +9,10 @@ upstream: pkg/controllers/state/statenode.go
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Node, ResourceList, Taint
 from fairlead.api.quantity import milli_value, whole_value
@@ -39,8 +40,7 @@ _EPHEMERAL_TAINTS: Final = (
 _READINESS_PREFIX: Final = "readiness.k8s.io/"
 
 
-@dataclass(frozen=True)
-class StateNode:
+class StateNode(Struct, frozen=True, dict=True):
     """A NodeClaim, a Node, or both. `marked` is set if Karpenter has decided to delete them."""
 
     claim: NodeClaim | None

@@ -6,9 +6,10 @@ upstream: pkg/controllers/state/statenode.go, pkg/scheduling/hostportusage.go, v
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
+
+from msgspec import Struct
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_daemon_pod, is_terminal, is_terminating
@@ -25,8 +26,7 @@ PODS: Final = "pods"
 NODES: Final = "nodes"
 
 
-@dataclass(frozen=True)
-class PodsOnNode:
+class PodsOnNode(Struct, frozen=True, dict=True):
     """The pods bound to a node, and their total usage. Terminated pods do not count as usage."""
 
     pods: tuple[Pod, ...] = ()
