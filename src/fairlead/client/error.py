@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import msgspec
+
+# What decoding a text of a server may raise: RecursionError if the text is nested too deeply.
+UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+# The reason of a RequestError about a response that is longer than the client's limit.
+TOO_LONG: Final = "TooLong"
+
 
 class ConnectionConfigError(ValueError):
     """The configuration of a connection cannot be used.
@@ -21,7 +30,8 @@ class ConnectionConfigError(ValueError):
 class RequestError(Exception):
     """A request failed; `code` is the HTTP status, or 0 if the server did not respond.
 
-    `reason` and `message` come from the Status in the response.
+    `reason` and `message` come from the Status in the response. `reason` is TOO_LONG if the
+    response was longer than the client's limit.
     """
 
     def __init__(self, server: str, code: int, reason: str, message: str) -> None:

@@ -16,6 +16,8 @@ from msgspec import Struct
 
 HEAD_BYTES_MAX: Final = 10 << 20  # upstream: net/http/transport.go: maxHeaderResponseSize
 _GZIP: Final = 31  # the wbits of zlib for data with the header and trailer of gzip
+# The most bytes that are decompressed at once. Almost every body is shorter.
+_STEP_BYTES: Final = 128 << 20
 
 
 class UnreachableError(Exception):
@@ -29,6 +31,31 @@ class UnreachableError(Exception):
         """Keep the arguments."""
         super().__init__(reason)
         self.is_transient = is_transient
+
+
+class TooLongAnswerError(UnreachableError):
+    """The body of a response, or of several responses together, is longer than the limit."""
+
+
+class BodyLimit:
+    """The number of bytes that the bodies of one or several responses may have."""
+
+    __slots__ = ("bytes_max", "left")
+
+    def __init__(self, bytes_max: int) -> None:
+        """Allow `bytes_max` bytes."""
+        self.bytes_max = self.left = bytes_max
+
+    def take(self, size: int) -> None:
+        """Count `size` bytes of a body. Raises TooLongAnswerError."""
+        self.left -= size
+        if self.left < 0:
+            size_max = f"{self.bytes_max >> 20} MiB"
+            raise TooLongAnswerError(f"the connection failed: the answer has more than {size_max}")
+
+
+# Returns the limit of a response that begins.
+NewBodyLimit = Callable[[], BodyLimit]
 
 
 class HttpResponse(Struct):
@@ -48,18 +75,19 @@ class HttpConnection(asyncio.Protocol):
     """One connection, which has at most one request in flight."""
 
     def __init__(
-        self, bytes_max: int | None, read_seconds_max: float, clock: Callable[[], float]
+        self, new_limit: NewBodyLimit, read_seconds_max: float, clock: Callable[[], float]
     ) -> None:
         """Start without a transport; `clock` returns the loop's time in seconds.
 
-        A response with a body longer than `bytes_max` fails its request. A request without a
-        deadline fails if no byte of the response arrives for `read_seconds_max`.
+        A response with a body longer than the limit that `new_limit` returns fails its request. A
+        request without a deadline fails if no byte of the response arrives for `read_seconds_max`.
         """
         self.is_closed = False
         self.has_answered = False  # whether bytes of the response in progress have arrived
         self.tls: ssl.SSLContext | None = None
         self.deadline = 0.0  # of the request in flight, in the loop's time
-        self._bytes_max = bytes_max
+        self._new_limit = new_limit
+        self._limit = new_limit()
         self._read_seconds_max = read_seconds_max
         self._clock = clock
         self._transport: asyncio.Transport | None = None
@@ -69,7 +97,7 @@ class HttpConnection(asyncio.Protocol):
         self._response = HttpResponse()
         self._complete: HttpResponse | None = None
         self._chunks: list[bytes] = []
-        self._size = 0  # of the body so far, or of the head until it is complete
+        self._head_size = 0
         self._is_body = False  # whether the head of the response is complete
         self._has_end = False  # whether the response states where its body ends
         self._encoding = b""
@@ -104,7 +132,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _begin_response(self) -> None:
         self._response = HttpResponse()
-        self._chunks, self._size = [], 0
+        self._chunks, self._head_size, self._limit = [], 0, self._new_limit()
         self._is_body = self._has_end = False
         self._encoding = b""
 
@@ -132,8 +160,8 @@ class HttpConnection(asyncio.Protocol):
                 self._fail(f"the answer is not HTTP ({cause})")
             self.abort()
         if not self._is_body:
-            self._size += len(data)
-            if self._size > HEAD_BYTES_MAX:
+            self._head_size += len(data)
+            if self._head_size > HEAD_BYTES_MAX:
                 self._fail(f"the head of the answer has more than {HEAD_BYTES_MAX >> 20} MiB")
         self._deliver()
 
@@ -181,14 +209,16 @@ class HttpConnection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """Store the HTTP status."""
         self._response.status = self._parser.get_status_code()
-        self._is_body, self._size = True, 0
+        self._is_body = True
 
     def on_body(self, body: bytes) -> None:
         """Store a part of the body; fail the request if the body is too long."""
         self._chunks.append(body)
-        self._size += len(body)
-        if self._bytes_max is not None and self._size > self._bytes_max:
-            self._fail(_too_long(self._bytes_max))
+        try:
+            self._limit.take(len(body))
+        except TooLongAnswerError as cause:
+            self._chunks = []
+            self.fail(cause)
 
     def on_message_complete(self) -> None:
         """Keep the complete response for `_deliver`; ignore a 1xx response."""
@@ -198,21 +228,23 @@ class HttpConnection(asyncio.Protocol):
         body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self._chunks = []
         try:
-            response.body = decompressed(body, self._encoding, self._bytes_max)
+            response.body = decompressed(body, self._encoding, self._limit)
         except ValueError as problem:
             self._fail(str(problem))
+            return
+        except TooLongAnswerError as cause:
+            self.fail(cause)
             return
         if not self._parser.should_keep_alive():
             self.abort()
         self._complete = response
 
 
-def decompressed(body: bytes, encoding: bytes, bytes_max: int | None = None) -> bytes:
+def decompressed(body: bytes, encoding: bytes, limit: BodyLimit) -> bytes:
     """Return `body` without its Content-Encoding `encoding`, which must be gzip, identity or "".
 
-    The whole body is decompressed at once, which takes less time than part by part. Raises
-    ValueError if `body` has another encoding or is damaged, or if the result is longer than
-    `bytes_max` bytes.
+    `limit`, which has counted `body`, counts the result instead. Raises ValueError if `body` has
+    another encoding or is damaged, TooLongAnswerError if the result is too long.
     """
     if not body or encoding in (b"", b"identity"):
         return body
@@ -220,24 +252,19 @@ def decompressed(body: bytes, encoding: bytes, bytes_max: int | None = None) -> 
         raise ValueError(
             f"the answer has the unknown Content-Encoding {encoding.decode('latin-1')!r}"
         )
-    members: list[bytes] = []
-    size = 0
+    limit.left += len(body)
+    parts: list[bytes] = []
     while body:
         stream = zlib.decompressobj(wbits=_GZIP)
-        try:
-            # A maximum of 0 sets no limit.
-            member = stream.decompress(body, 0 if bytes_max is None else bytes_max - size + 1)
-        except zlib.error as cause:
-            raise ValueError(f"the answer is not gzip ({cause})") from None
-        size += len(member)
-        if bytes_max is not None and size > bytes_max:
-            raise ValueError(_too_long(bytes_max))
-        if not stream.eof:
-            raise ValueError("the gzip data of the answer has no end")
-        members.append(member)
+        while not stream.eof:
+            try:
+                part = stream.decompress(body, min(_STEP_BYTES, limit.left + 1))
+            except zlib.error as cause:
+                raise ValueError(f"the answer is not gzip ({cause})") from None
+            limit.take(len(part))
+            parts.append(part)
+            body = stream.unconsumed_tail
+            if not part and not body and not stream.eof:
+                raise ValueError("the gzip data of the answer has no end")
         body = stream.unused_data
-    return members[0] if len(members) == 1 else b"".join(members)
-
-
-def _too_long(bytes_max: int) -> str:
-    return f"the answer has more than {bytes_max >> 20} MiB"
+    return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -26,6 +26,7 @@ from aiohappyeyeballs import start_connection
 from fairlead.client.http_connection import (
     HttpConnection,
     HttpResponse,
+    NewBodyLimit,
     OnEnd,
     UnreachableError,
 )
@@ -46,14 +47,14 @@ class HttpPool:
         connections_max: int,
         connect_seconds_max: float,
         read_seconds_max: float,
+        new_limit: NewBodyLimit,
         tls_server_name: str = "",
-        bytes_max: int | None = None,
     ) -> None:
         """Prepare the pool.
 
         A request without a limit of time fails if no byte of its response arrives for
-        `read_seconds_max`. A response with a body longer than `bytes_max` counts as a failed
-        connection.
+        `read_seconds_max`. A response with a body longer than the limit that `new_limit` returns
+        counts as a failed connection.
         """
         parts = urlsplit(server)
         self._host = parts.hostname or ""
@@ -61,7 +62,7 @@ class HttpPool:
         self._tls_server_name = tls_server_name or self._host
         self._connect_seconds_max = connect_seconds_max
         self._read_seconds_max = read_seconds_max
-        self._bytes_max = bytes_max
+        self._new_limit = new_limit
         self._prefix = parts.path.rstrip("/")
         self._authority = parts.netloc.rpartition("@")[2]
         self._connections_max = connections_max
@@ -210,7 +211,7 @@ class HttpPool:
                 )
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
                 _, connection = await loop.create_connection(
-                    lambda: HttpConnection(self._bytes_max, self._read_seconds_max, loop.time),
+                    lambda: HttpConnection(self._new_limit, self._read_seconds_max, loop.time),
                     sock=opened,
                     ssl=tls,
                     server_hostname=self._tls_server_name if tls is not None else None,

@@ -15,7 +15,7 @@ from aiohttp_socks import ProxyConnector, ProxyError
 from yarl import URL
 
 from fairlead.client.connection import ConnectionConfig
-from fairlead.client.http_connection import HttpResponse, UnreachableError
+from fairlead.client.http_connection import HttpResponse, NewBodyLimit, UnreachableError
 
 _FAILURES: Final = (
     *(aiohttp.ClientError, ProxyError, OSError),
@@ -34,16 +34,16 @@ class HttpSession:
         *,
         connections_max: int,
         seconds_max: tuple[float, float],
-        bytes_max: int | None = None,
+        new_limit: NewBodyLimit,
     ) -> None:
         """Prepare the session; `proxy` is the URL of the proxy, "" for none.
 
         The event loop must run. `seconds_max` limits the time to connect, and the time in which no
-        byte of a response arrives. A response with a body longer than `bytes_max` counts as a
-        failed connection.
+        byte of a response arrives. A response with a body longer than the limit that `new_limit`
+        returns counts as a failed connection.
         """
         self._server = config.server
-        self._bytes_max = bytes_max
+        self._new_limit = new_limit
         self._tls_server_name = config.tls_server_name or None
         is_socks = proxy.startswith(("socks5:", "socks5h:"))
         self._proxy = None if is_socks else proxy or None
@@ -105,15 +105,11 @@ class HttpSession:
                 yield response
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytes:
-        if self._bytes_max is None:
-            return await response.read()
-        body = bytearray()
+        chunks, limit = [], self._new_limit()
         async for chunk in response.content.iter_any():
-            body += chunk
-            if len(body) > self._bytes_max:
-                problem = f"the answer has more than {self._bytes_max >> 20} MiB"
-                raise aiohttp.ClientPayloadError(problem)
-        return bytes(body)
+            limit.take(len(chunk))
+            chunks.append(chunk)
+        return b"".join(chunks)
 
 
 def _connector(socks_proxy: str, connections_max: int) -> aiohttp.BaseConnector:

@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct, field
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_micro_time
+from fairlead.client.error import UNDECODABLE
 from fairlead.client.retry_backoff import Jitter
 
 JITTER_FACTOR: Final = 1.2  # upstream: leaderelection.go:JitterFactor
@@ -131,7 +132,7 @@ class LeaderElection:
             return WriteLease(self._object(self._record(now, now, 0), ""), creates=True)
         try:
             lease = msgspec.json.decode(body, type=_Lease)
-        except msgspec.DecodeError:
+        except UNDECODABLE:
             return None
         if lease.spec != self._spec:
             self._spec, self._observed_at = lease.spec, now
@@ -144,8 +145,7 @@ class LeaderElection:
                 # another replica leads: stop immediately
                 self._renewed_at -= self.config.renew_deadline
             return None
-        transitions = int(lease.spec.get("leaseTransitions") or 0) + 1
-        taken = self._record(now, now, transitions)
+        taken = self._record(now, now, self._transitions() + 1)
         return WriteLease(self._object(taken, self._version), creates=False)
 
     def written(self, body: bytes, now: int) -> None:
@@ -155,7 +155,7 @@ class LeaderElection:
         """
         try:
             lease = msgspec.json.decode(body, type=_Lease)
-        except msgspec.DecodeError:
+        except UNDECODABLE:
             self.failed()
             return
         self._spec, self._version = lease.spec, lease.metadata.resource_version
@@ -179,15 +179,20 @@ class LeaderElection:
         was_leader, self._renewed_at = self.is_leader(now), now - self.config.renew_deadline
         if not was_leader or not self._version:
             return None
-        spec = self._record(now, now, int(self._spec.get("leaseTransitions") or 0))
+        spec = self._record(now, now, self._transitions())
         spec |= {"holderIdentity": "", "leaseDurationSeconds": 1}
         return WriteLease(self._object(spec, self._version), creates=False)
 
     def _renewal(self, now: int) -> WriteLease:
         """Return the write that renews a Lease that this replica holds."""
-        spec = self._record(now, now, int(self._spec.get("leaseTransitions") or 0))
+        spec = self._record(now, now, self._transitions())
         spec["acquireTime"] = self._spec.get("acquireTime") or spec["acquireTime"]
         return WriteLease(self._object({**self._spec, **spec}, self._version), creates=False)
+
+    def _transitions(self) -> int:
+        """Return how often the Lease was taken; 0 if it does not say so."""
+        known = self._spec.get("leaseTransitions")
+        return known if isinstance(known, int) else 0
 
     def _record(self, acquired: int, renewed: int, transitions: int) -> dict[str, Any]:
         return {

@@ -11,11 +11,14 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Raw, Struct, field
 
-from fairlead.client.error import RequestError
+from fairlead.client.error import UNDECODABLE, RequestError
 from fairlead.client.rest_client import RestClient
 
 PAGE_OBJECTS: Final = 2_000
+# A page may be empty if all of its objects have been filtered out, but hardly so many in a row.
+EMPTY_PAGES_MAX: Final = 100
 _EXPIRED: Final = 410
+_OBJECT_START: Final = ord("{")
 
 Kept = TypeVar("Kept")
 
@@ -25,7 +28,7 @@ class _Metadata(Struct):
 
 
 class _Page(Struct):
-    items: list[Raw] | None = None
+    items: list[Raw] | None  # the server writes null for an empty list
     metadata: _Metadata = field(default_factory=_Metadata)
 
 
@@ -34,7 +37,8 @@ async def list_objects(
 ) -> list[Raw]:
     """Return the JSON texts of all objects in the collection at `path`, from one resource version.
 
-    The items of typed lists omit kind and apiVersion. Raises RequestError.
+    The items of typed lists omit kind and apiVersion. Raises RequestError, whose message names the
+    path.
     """
     return await list_by_page(client, path, list, query)
 
@@ -53,7 +57,7 @@ async def list_by_page(
     """
     query = dict(query or {})
     items: list[Kept] = []
-    token = ""
+    token, empty_pages = "", 0
     while True:
         more = {"limit": str(PAGE_OBJECTS), **({"continue": token} if token else {})}
         try:
@@ -65,18 +69,36 @@ async def list_by_page(
         items += keep(page.items or ())
         if not page.metadata.continue_:
             return items
-        if page.metadata.continue_ == token:
-            text = f"{path}: the server repeats a continue token, so the list has no end"
+        empty_pages = 0 if page.items else empty_pages + 1
+        if page.metadata.continue_ == token or empty_pages > EMPTY_PAGES_MAX:
+            repeats = "a continue token" if empty_pages <= EMPTY_PAGES_MAX else "empty pages"
+            text = f"{path}: the server repeats {repeats}, so the list has no end"
             raise RequestError(client.config.server, 200, "", text)
         token = page.metadata.continue_
 
 
 async def _page(client: RestClient, path: str, query: Mapping[str, str]) -> _Page:
-    body = await client.get(path, query)
+    try:
+        body = await client.get(path, query)
+    except RequestError as cause:
+        if not cause.code:
+            raise
+        text = f"{path}: {cause.message}"
+        raise RequestError(cause.server, cause.code, cause.reason, text) from None
     try:
         if not body.isascii():
             body.decode()  # msgspec does not check the texts that it skips
-        return msgspec.json.decode(body, type=_Page)
-    except (msgspec.DecodeError, UnicodeDecodeError) as cause:
-        text = f"{path}: the answer is not a list ({cause})"
-        raise RequestError(client.config.server, 200, "", text) from None
+        page = msgspec.json.decode(body, type=_Page)
+    except UNDECODABLE as cause:
+        too_deep = isinstance(cause, RecursionError)
+        why = "it is nested too deeply" if too_deep else str(cause)
+        raise _no_list(client, path, why) from None
+    for number, item in enumerate(page.items or ()):
+        if memoryview(item)[0] != _OBJECT_START:
+            raise _no_list(client, path, f"items[{number}] is not an object")
+    return page
+
+
+def _no_list(client: RestClient, path: str, why: str) -> RequestError:
+    text = f"{path}: the answer is not a list of Kubernetes objects ({why})"
+    return RequestError(client.config.server, 200, "", text)

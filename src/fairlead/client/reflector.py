@@ -21,12 +21,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-import msgspec
 from msgspec import Struct
 
 from fairlead.api.objects import ApiObject
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.client.api_resource import ApiResource
+from fairlead.client.error import UNDECODABLE
 from fairlead.client.object_decoder import BOOKMARK, DELETED, ObjectDecoder, WatchFailure
 from fairlead.client.retry_backoff import Jitter, RetryBackoff
 
@@ -131,7 +131,7 @@ class Reflector:
         assert self._listed is not None
         try:
             items, metadata = self.decoder.page(body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNDECODABLE:
             self.failed(0, now)
             return []
         if not self._token and self._is_stale(metadata.resource_version):
@@ -150,7 +150,7 @@ class Reflector:
         """Process a line of a watch; return the differences, None if the watch must end."""
         try:
             kind, found = self.decoder.event(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNDECODABLE:
             self.failed(0, now)
             return None
         if isinstance(found, WatchFailure):

@@ -16,6 +16,7 @@ import ssl
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import quote, urlencode, urlsplit
@@ -26,14 +27,22 @@ from msgspec import Struct
 from fairlead import __version__
 from fairlead.client.connection import ConnectionConfig, tls_context
 from fairlead.client.credentials import Credentials
-from fairlead.client.error import RequestError
-from fairlead.client.http_connection import HttpResponse, UnreachableError
+from fairlead.client.error import TOO_LONG, UNDECODABLE, RequestError
+from fairlead.client.http_connection import (
+    BodyLimit,
+    HttpResponse,
+    TooLongAnswerError,
+    UnreachableError,
+)
 from fairlead.client.http_pool import IDEMPOTENT, HttpPool
 
 if TYPE_CHECKING:
+    from aiohttp import StreamReader
+
     from fairlead.client.http_session import HttpSession
 
 CONNECTIONS_MAX: Final = 16
+RESPONSE_BYTES_MAX: Final = 2 << 30
 TRIES_MAX: Final = 10  # upstream: rest/request.go:NewRequest
 CONNECT_SECONDS_MAX: Final = 30
 READ_SECONDS_MAX: Final = 120
@@ -44,10 +53,12 @@ USER_AGENT: Final = f"fairlead/{__version__}"
 READ_GAP_S: Final = 0.002
 _FEW_LINES: Final = 16
 LINE_BYTES_MAX: Final = 64 << 20
+_REFUSAL_BYTES_MAX: Final = 1 << 20
 _UNAUTHORIZED: Final = 401
 _OVERLOADED: Final = (429, 503)
 _FAILURES: Final = (UnreachableError, TimeoutError, OSError)
 _TEXT_MAX: Final = 200
+_MESSAGE_MAX: Final = 1_000
 
 
 class _Status(Struct):
@@ -71,7 +82,8 @@ class ApiAnswer(Struct, frozen=True):
     """The response to a request; status 0 means no response, and `message` is the reason.
 
     The server may have performed a request to which it did not respond. `retry_after_s` is 0 if
-    there is no Retry-After header. `reason` and `message` come from the Status in the response.
+    there is no Retry-After header, and at most RETRY_SECONDS_MAX. `reason` and
+    `message` come from the Status in the response.
     """
 
     status: int
@@ -102,7 +114,8 @@ class RestClient:
         *,
         read_seconds_max: float = READ_SECONDS_MAX,
         connections_max: int = CONNECTIONS_MAX,
-        bytes_max: int | None = None,
+        bytes_max: int = RESPONSE_BYTES_MAX,
+        total: BodyLimit | None = None,
         observe: RequestObserver | None = None,
     ) -> None:
         """Prepare the client; connections are opened with the first request.
@@ -110,12 +123,12 @@ class RestClient:
         `observe` is called with each request of `exchange`; it returns a function that is called
         with the response.
 
-        A response of more than `bytes_max` bytes counts as a failed connection. None sets no limit;
-        use it only for API servers.
+        A response with a body of more than `bytes_max` bytes counts as a failed connection. `total`
+        limits the bodies of all responses together instead.
         """
         self.config = config
         self._connections_max = connections_max
-        self._bytes_max = bytes_max
+        self._new_limit = partial(BodyLimit, bytes_max) if total is None else lambda: total
         self._observe = observe
         self._read_seconds_max = read_seconds_max
         self.date = ""  # from the latest response's Date header
@@ -135,8 +148,8 @@ class RestClient:
             connections_max=self._connections_max,
             connect_seconds_max=CONNECT_SECONDS_MAX,
             read_seconds_max=self._read_seconds_max,
+            new_limit=self._new_limit,
             tls_server_name=self.config.tls_server_name,
-            bytes_max=self._bytes_max,
         )
 
     async def __aenter__(self) -> Self:
@@ -166,7 +179,7 @@ class RestClient:
                 self._proxy,
                 connections_max=self._connections_max,
                 seconds_max=timeout,
-                bytes_max=self._bytes_max,
+                new_limit=self._new_limit,
             )
         return self._session
 
@@ -239,8 +252,7 @@ class RestClient:
         if status < 300:
             return ApiAnswer(status, body)
         refusal = self._refused(status, body)
-        pause = response.retry_after
-        seconds = float(pause) if pause.isdecimal() else 0.0
+        seconds = _asked_s(response.retry_after)
         return ApiAnswer(status, body, seconds, refusal.reason, refusal.message)
 
     async def _send(self, request: ApiRequest, seconds_max: float | None = None) -> HttpResponse:
@@ -304,7 +316,7 @@ class RestClient:
                 if response.status >= 300:
                     if response.status == _UNAUTHORIZED:
                         self._credentials.renew()
-                    raise self._refused(response.status, await response.read())
+                    raise self._refused(response.status, await _start_of(response.content))
                 async for chunk in response.content.iter_any():
                     *lines, rest = (rest + chunk).split(b"\n")
                     if len(rest) > LINE_BYTES_MAX:
@@ -351,13 +363,14 @@ class RestClient:
     def _refused(self, code: int, body: bytes) -> RequestError:
         try:
             status = msgspec.json.decode(body, type=_Status)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNDECODABLE:  # not from an API server, but perhaps from a proxy before it
             text = " ".join(body[:_TEXT_MAX].decode(errors="replace").split())
-            status = _Status(message=text)
-        message = status.message or f"the server answered with status {code}"
-        return RequestError(self.config.server, code, status.reason, message)
+            status = _Status(message=f"status {code}: {text}" if text else "")
+        message = status.message[:_MESSAGE_MAX] or f"the server answered with status {code}"
+        return RequestError(self.config.server, code, status.reason[:_TEXT_MAX], message)
 
     def _unreachable(self, cause: Exception) -> RequestError:
+        reason = TOO_LONG if isinstance(cause, TooLongAnswerError) else ""
         match cause:
             case UnreachableError():
                 text = str(cause)
@@ -366,13 +379,25 @@ class RestClient:
             case _:
                 shown = str(cause)[:_TEXT_MAX] or type(cause).__name__  # may quote the request
                 text = f"the connection failed: {shown}"
-        return RequestError(self.config.server, 0, "", " ".join(text.split()))
+        return RequestError(self.config.server, 0, reason, " ".join(text.split()))
+
+
+async def _start_of(content: StreamReader) -> bytes:
+    """Return the body of a refusal, but at most _REFUSAL_BYTES_MAX bytes."""
+    try:
+        return await content.readexactly(_REFUSAL_BYTES_MAX)
+    except asyncio.IncompleteReadError as cut:
+        return cut.partial
 
 
 def _pause_s(retry_after: str, number: int) -> float:
     """Return the seconds to wait between try `number` and the next try."""
-    asked = float(retry_after) if retry_after.isdecimal() else 0.1 * 2**number
-    return min(asked, RETRY_SECONDS_MAX)
+    return _asked_s(retry_after) or min(0.1 * 2**number, RETRY_SECONDS_MAX)
+
+
+def _asked_s(retry_after: str) -> float:
+    """Return the seconds in a Retry-After header, at most RETRY_SECONDS_MAX; 0 without seconds."""
+    return min(float(retry_after), RETRY_SECONDS_MAX) if retry_after.isdecimal() else 0.0
 
 
 def _target(path: str, query: Mapping[str, str] | None) -> str:

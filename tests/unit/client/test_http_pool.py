@@ -223,6 +223,29 @@ def test_an_answer_that_cannot_be_decompressed_is_a_failed_connection(answer, pr
     assert next_one.status == 201
 
 
+def test_a_long_answer_is_decompressed_part_by_part(monkeypatch):
+    monkeypatch.setattr(http_connection, "_STEP_BYTES", 1_000)
+    body = bytes(range(256)) * 100
+    members = gzip.compress(body) + gzip.compress(body)
+    (received,) = RawServer(compressed(members)).ask(sent(READ), bytes_max=2 * len(body))
+    assert received.body == 2 * body
+    (refused,) = RawServer(compressed(members)).ask(sent(READ), bytes_max=2 * len(body) - 1)
+    assert refused.message == "the connection failed: the answer has more than 0 MiB"
+
+
+@pytest.mark.parametrize("zipped", [True, False], ids=["gzip", "plain"])
+def test_answers_can_be_limited_together(zipped):
+    body = bytes(1_000)
+    length = len(body)
+    plain = f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n".encode() + body
+    answer = compressed(gzip.compress(body)) if zipped else plain
+    total = http_connection.BodyLimit(2 * len(body) + 1)
+    *read, refused = RawServer(*[answer] * 3).ask(sent(READ, READ, READ), total=total)
+    assert [one.body for one in read] == [body, body]
+    assert refused.status == 0
+    assert "has more than" in refused.message
+
+
 def test_an_endless_head_is_a_failed_connection(monkeypatch):
     monkeypatch.setattr(http_connection, "HEAD_BYTES_MAX", 1 << 20)
     lines = b"".join(b"X-%d: %s\r\n" % (number, b"y" * 1_000) for number in range(2_000))

@@ -156,3 +156,18 @@ def test_followers_try_at_different_times():
 )
 def test_durations_are_checked(durations, problem):
     assert ElectionConfig(identity="x", **durations).problem() == problem
+
+
+@pytest.mark.parametrize("transitions", ["many", None, [1], 1.5])
+def test_a_lease_with_a_strange_number_of_transitions_is_taken_over(transitions):
+    lease, one = Lease(), replica("one")
+    spec = {"holderIdentity": "", "leaseTransitions": transitions}
+    lease.body = json.dumps({"metadata": {"resourceVersion": "0"}, "spec": spec}).encode()
+    assert attempt(one, lease, SECOND)
+    assert lease.spec["leaseTransitions"] == 1
+
+
+def test_what_is_nested_too_deeply_is_no_lease():
+    one = replica("one")
+    one.begin(0)
+    assert one.read(b'{"spec":' + b"[" * 100_000 + b"]" * 100_000 + b"}", 0) is None

@@ -142,6 +142,71 @@ def test_an_answer_that_is_no_list_is_refused():
         server.ask(lambda client: list_whole(client, PODS))
 
 
+DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ({"kind": "Status", "code": 403, "message": "no"}, "required field `items`"),
+        ({"items": [{"metadata": {"name": "a"}}, None]}, r"items\[1\] is not an object"),
+        (b'{"items": [' + DEEP + b"]}", "it is nested too deeply"),
+        (b'{"items": [{"a":' + DEEP + b"}]}", "it is nested too deeply"),
+    ],
+    ids=["a Status", "an item without fields", "deep", "a deep object"],
+)
+def test_an_answer_with_other_contents_than_objects_is_refused(body, why):
+    server = Scripted((200, {}, body))
+    with pytest.raises(RequestError, match=f"/api/v1/pods: the answer is not a list.*{why}"):
+        server.ask(lambda client: list_whole(client, PODS))
+
+
+def test_a_list_may_have_empty_pages_but_not_only_such():
+    server = Scripted(page("a", then="1"), page(then="2"), page(then="3"), page("b"))
+    assert names(server.ask(lambda client: list_whole(client, PODS))) == ["a", "b"]
+    server = Scripted(*(page(then=str(number)) for number in range(1_000)))
+    with pytest.raises(RequestError, match="/api/v1/pods: the server repeats empty pages"):
+        server.ask(lambda client: list_whole(client, PODS))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "message"),
+    [
+        (500, {"kind": "Status", "message": "etcd is broken"}, "etcd is broken"),
+        (404, b"404 page not found\n", "status 404: 404 page not found"),
+        (302, b"", "the server answered with status 302"),
+        (500, DEEP, "status 500: " + "[" * 200),
+        (500, {"message": "x" * 100_000}, "x" * 1_000),
+    ],
+    ids=["Status", "text", "empty", "deep", "long"],
+)
+def test_a_refused_list_is_named(status, body, message):
+    server = Scripted((status, {}, body))
+    with pytest.raises(RequestError) as refusal:
+        server.ask(lambda client: list_whole(client, PODS))
+    assert refusal.value.code == status
+    assert refusal.value.message == f"/api/v1/pods: {message}"
+
+
+@pytest.mark.parametrize("seconds", ["315360000", "9" * 400])
+def test_a_server_that_asks_for_a_pause_of_years_gets_a_short_one(seconds):
+    server = Scripted((429, {"Retry-After": seconds}, {}))
+    answer = server.ask(lambda client: client.exchange(ApiRequest("GET", PODS), 5))
+    assert answer.retry_after_s == rest_client.RETRY_SECONDS_MAX
+
+
+def test_a_refused_watch_is_not_read_to_its_end(monkeypatch):
+    monkeypatch.setattr(rest_client, "_REFUSAL_BYTES_MAX", 1_000)
+
+    async def watch(client):
+        async for _ in client.stream(PODS, {}, 5):
+            pass
+
+    with pytest.raises(RequestError) as refusal:
+        Scripted((403, {}, b"x" * 1_000_000)).ask(watch)
+    assert (refusal.value.code, refusal.value.message[:15]) == (403, "status 403: xxx")
+
+
 def test_a_list_that_is_no_text_is_refused():
     server = Scripted((200, {}, b'{"items": [{"metadata": {"name": "\xff"}}]}'))
     with pytest.raises(RequestError, match="/api/v1/pods: the answer is not a list"):

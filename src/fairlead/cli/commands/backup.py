@@ -106,7 +106,7 @@ def _copy_running(data_dir: Path, file: Path) -> None:
     )
 
     async def copy() -> bytes:
-        async with RestClient(config) as client:
+        async with RestClient(config, bytes_max=sys.maxsize) as client:
             return await client.get(PATH)
 
     content = asyncio.run(copy())

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from fairlead.cli import exit_code
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
+from fairlead.cli.options.input import MaxInput
 from fairlead.cli.options.parameter import named
 
 
@@ -52,6 +53,7 @@ def snapshot(
             negative=(),
         ),
     ] = False,
+    max_input: MaxInput = None,
     rbac: Annotated[
         bool,
         Parameter(
@@ -96,7 +98,15 @@ def snapshot(
     from fairlead.whatif.snapshot.live_resource import rbac_manifest, unreadable_lines
 
     if rbac:
-        if file is not None or connection.is_given or source or anonymise or reveal or as_list:
+        if (
+            file is not None
+            or connection.is_given
+            or source
+            or anonymise
+            or reveal
+            or as_list
+            or max_input
+        ):
             raise InputError("--rbac", "prints roles and reads no cluster; use it alone")
         print(rbac_manifest(), end="")
         return exit_code.SUCCESS
@@ -114,8 +124,8 @@ def snapshot(
     if source is not None or reveal is not None:
         if connection.is_given:
             raise InputError("--from", "cannot be combined with a cluster")
-        return rewrite(file, source, anonymise, reveal, as_list=as_list)
-    live = read_cluster(connection)
+        return rewrite(file, source, anonymise, reveal, as_list=as_list, max_input=max_input)
+    live = read_cluster(connection, max_input)
     if anonymise is not None:
         write_anonymised(file, anonymise, live=live, as_list=as_list)
     else:

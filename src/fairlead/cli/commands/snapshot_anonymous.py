@@ -12,6 +12,7 @@ import msgspec
 
 from fairlead.cli import exit_code
 from fairlead.cli.output.atomic_file import AtomicFile
+from fairlead.whatif.input.content import BYTES_MAX
 from fairlead.whatif.input.document import decode_text, read_bytes, read_one
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.pod_columns import encode_columns, encode_list
@@ -24,7 +25,13 @@ _STRANGERS_SHOWN: Final = 3
 
 
 def rewrite(
-    file: Path, source: str | None, anonymise: Path | None, reveal: Path | None, *, as_list: bool
+    file: Path,
+    source: str | None,
+    anonymise: Path | None,
+    reveal: Path | None,
+    *,
+    as_list: bool,
+    max_input: int | None = None,
 ) -> int:
     """Write the snapshot `source`, anonymised if requested, or reveal the pseudonyms in a text.
 
@@ -37,9 +44,9 @@ def rewrite(
         return exit_code.SUCCESS
     assert source is not None  # Without --reveal, this function is called only if --from is given.
     if anonymise is not None:
-        write_anonymised(file, anonymise, source=source, as_list=as_list)
+        write_anonymised(file, anonymise, source=source, as_list=as_list, max_input=max_input)
     else:
-        snapshot = read_snapshot(source)
+        snapshot = read_snapshot(source, bytes_max=max_input or BYTES_MAX)
         texts = [manifest.text for manifest in snapshot.manifests]
         annotations = snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
         write_texts(file, texts, {"annotations": annotations}, as_list=as_list)
@@ -62,12 +69,13 @@ def write_anonymised(
     source: str = "",
     live: LiveObjects | None = None,
     as_list: bool = False,
+    max_input: int | None = None,
 ) -> None:
     """Write an anonymised snapshot of `source`, or of objects read from a cluster, and its key.
 
     The key file must not exist yet. Raises InputError.
     """
-    objects, annotations = _objects(source, live)
+    objects, annotations = _objects(source, live, max_input)
     found = anonymised(objects)
     texts = [msgspec.json.encode(one) for one in found.objects]
     encode = encode_list if as_list else encode_columns
@@ -82,13 +90,13 @@ def write_anonymised(
 
 
 def _objects(
-    source: str, live: LiveObjects | None
+    source: str, live: LiveObjects | None, max_input: int | None
 ) -> tuple[list[dict[str, Any]], Mapping[str, str]]:
     """Return (objects, annotations of the List to write)."""
     if live is not None:
         items = msgspec.json.decode(live.encoded())["items"]
         return items, snapshot_annotations(live.taken_at, live.unreadable_resources())
-    snapshot = read_snapshot(source)
+    snapshot = read_snapshot(source, bytes_max=max_input or BYTES_MAX)
     for manifest in snapshot.manifests:
         manifest.require_right_types()
     objects = [manifest.value for manifest in snapshot.manifests]

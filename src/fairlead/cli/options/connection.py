@@ -87,7 +87,7 @@ def snapshot_of(
     if not options.is_given:
         problem = "name a SNAPSHOT, or a cluster with --context, --kubeconfig or --in-cluster"
         raise InputError("arguments", problem)
-    live = read_cluster(options, decode=True)
+    live = read_cluster(options, max_input, decode=True)
     return snapshot_of_texts(live.name, live, live.metadata())
 
 
@@ -102,16 +102,19 @@ def is_large_yaml(path: Path) -> bool:
         return False
 
 
-def read_cluster(options: ConnectionOptions, *, decode: bool = False) -> LiveObjects:
+def read_cluster(
+    options: ConnectionOptions, max_input: MaxInput = None, *, decode: bool = False
+) -> LiveObjects:
     """Read the objects of a cluster; show progress on a terminal. Raises InputError.
 
     With `decode`, objects are decoded as they arrive, see read_live.
     """
+    from fairlead.whatif.input.content import BYTES_MAX
     from fairlead.whatif.snapshot.live import read_live
 
     config = connection_of(options)
     with _reading(config.name) as on_read:
-        return read_live(config, on_read, decode=decode)
+        return read_live(config, on_read, decode=decode, bytes_max=max_input or BYTES_MAX)
 
 
 def connection_of(options: ConnectionOptions) -> ConnectionConfig:

@@ -1,4 +1,4 @@
-"""The option --max-input, which limits the size of a snapshot file."""
+"""The option --max-input, which limits the size of a snapshot."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def size(_: type, tokens: Sequence[Token]) -> int:
 MaxInput = Annotated[
     int | None,
     Parameter(
-        help="Refuse snapshot files that are larger than SIZE bytes, such as 4Gi (default: 2Gi).",
+        help="Refuse snapshot files and clusters with objects of more than SIZE bytes, such as 4Gi "
+        "(default: 2Gi).",
         metavar="SIZE",
         converter=size,
         show_default=False,

@@ -2,7 +2,8 @@
 
 Objects stay JSON text until the snapshot is parsed, or are decoded page by page as they arrive, so
 that no page is kept. Resources that the user may not read are left out, and every answer describes
-the consequences.
+the consequences. The number of bytes and the time are limited, because a server can send an answer
+without end.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from email.utils import parsedate_to_datetime
 from functools import partial
 from itertools import chain
+from typing import Final
 
 from msgspec import DecodeError, Raw, Struct
 
@@ -19,10 +21,12 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.apiserver.kind import Kind
 from fairlead.client.connection import ConnectionConfig
-from fairlead.client.error import ConnectionConfigError, RequestError
+from fairlead.client.error import TOO_LONG, ConnectionConfigError, RequestError
+from fairlead.client.http_connection import BodyLimit
 from fairlead.client.list_objects import list_by_page
 from fairlead.client.rest_client import RestClient
 from fairlead.engine.core.instant import Instant
+from fairlead.whatif.input.content import BYTES_MAX
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.listing import DecodedItem
 from fairlead.whatif.input.pod_columns import encode_list
@@ -34,6 +38,7 @@ from fairlead.whatif.snapshot.snapshot import (
     without_collection,
 )
 
+READ_SECONDS_MAX: Final = 600
 _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
 
 
@@ -89,24 +94,39 @@ OnRead = Callable[[int], None]
 
 
 def read_live(
-    config: ConnectionConfig, on_read: OnRead | None = None, *, decode: bool = False
+    config: ConnectionConfig,
+    on_read: OnRead | None = None,
+    *,
+    decode: bool = False,
+    bytes_max: int = BYTES_MAX,
 ) -> LiveObjects:
-    """Return the objects of the cluster that `config` describes. Raises InputError.
+    """Return the objects of the cluster that `config` describes.
 
-    With `decode`, objects are decoded as they arrive, as far as `DumpDecoder` can.
+    With `decode`, objects are decoded as they arrive, as far as `DumpDecoder` can. Raises
+    InputError, also if the server sends more than `bytes_max` bytes of JSON in all, or if reading
+    takes more than READ_SECONDS_MAX seconds.
     """
     keep = partial(_decoded, DumpDecoder()) if decode else _texts
     try:
         with without_collection():
-            return asyncio.run(_read(config, keep, on_read))
+            return asyncio.run(_read(config, keep, on_read, bytes_max))
     except ConnectionConfigError as cause:
         raise InputError(cause.source, cause.problem, field=cause.field) from None
     except RequestError as cause:
+        if cause.reason == TOO_LONG:
+            problem = f"sends more than {bytes_max:,} bytes; --max-input raises the limit"
+            raise InputError(config.name, f"{cause.server}: {problem}") from None
         raise InputError(config.name, f"{cause.server}: {_hint(cause)}") from None
+    except TimeoutError:
+        problem = f"the cluster could not be read within {READ_SECONDS_MAX // 60} minutes"
+        raise InputError(config.name, f"{config.server}: {problem}") from None
 
 
-async def _read(config: ConnectionConfig, keep: Keep, on_read: OnRead | None) -> LiveObjects:
-    async with RestClient(config) as client:
+async def _read(
+    config: ConnectionConfig, keep: Keep, on_read: OnRead | None, bytes_max: int
+) -> LiveObjects:
+    client = RestClient(config, total=BodyLimit(bytes_max))
+    async with asyncio.timeout(READ_SECONDS_MAX), client:
         # The first response shows whether the server is reachable and accepts the credentials.
         first, *others = LIVE_RESOURCES
         found = [await _list(client, first, keep, on_read)]

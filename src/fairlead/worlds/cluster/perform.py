@@ -24,6 +24,7 @@ from msgspec import Struct, field
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.client.api_resource import ApiResource
+from fairlead.client.error import UNDECODABLE
 from fairlead.client.rest_client import ApiAnswer, ApiRequest
 from fairlead.client.retry_backoff import Jitter
 from fairlead.engine.core.command import (
@@ -286,7 +287,7 @@ def _failed(command: Command, answer: ApiAnswer) -> Performed:
 def _found(answer: ApiAnswer) -> _Found:
     try:
         return msgspec.json.decode(answer.body, type=_Found)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return _Found()
 
 
@@ -320,7 +321,7 @@ def _condition(wanted: Condition, before: str | None, stamp: str) -> dict[str, A
 def _conditions_of(answer: ApiAnswer) -> list[dict[str, Any]]:
     try:
         found = msgspec.json.decode(answer.body, type=_WithConditions)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return []
     return (found.status.conditions if found.status else None) or []
 

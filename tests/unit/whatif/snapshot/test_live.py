@@ -1,0 +1,97 @@
+"""Clusters whose API server sends too much, or too slowly: each is refused with one line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from fairlead.client.connection import ConnectionConfig
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot import live
+from fairlead.whatif.snapshot.live import read_live
+
+NODES = [{"metadata": {"name": f"node-{number}"}} for number in range(100)]
+
+
+def response(body: bytes) -> bytes:
+    """Return the response of an API server with a whole body."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+async def send_nodes(path, writer):
+    items = NODES if "/nodes" in path else []
+    writer.write(response(json.dumps({"items": items}).encode()))
+
+
+async def send_spaces(_path, writer):
+    writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        writer.write(b"400\r\n" + b" " * 0x400 + b"\r\n")
+        await writer.drain()
+
+
+async def send_slowly(_path, writer):
+    writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        writer.write(b"1\r\n \r\n")
+        await writer.drain()
+        await asyncio.sleep(0.01)
+
+
+@contextmanager
+def serving(send):
+    """Yield the connection to an API server that answers with `send`."""
+    ready, found = threading.Event(), {}
+
+    async def handle(reader, writer):
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                await send(head.split()[1].decode(), writer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    async def serve():
+        server = await asyncio.start_server(handle, "127.0.0.1", 0)
+        found["stop"], found["loop"] = asyncio.Event(), asyncio.get_running_loop()
+        found["port"] = server.sockets[0].getsockname()[1]
+        ready.set()
+        async with server:
+            await found["stop"].wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    ready.wait()
+    try:
+        server = f"http://127.0.0.1:{found['port']}"
+        yield ConnectionConfig(name="context prod", server=server)
+    finally:
+        found["loop"].call_soon_threadsafe(found["stop"].set)
+        thread.join()
+
+
+def test_a_cluster_within_the_limit_is_read():
+    with serving(send_nodes) as connection:
+        assert len(read_live(connection, bytes_max=100_000)) == len(NODES)
+
+
+@pytest.mark.parametrize("send", [send_spaces, send_nodes], ids=["endless answer", "large cluster"])
+def test_a_server_that_sends_too_much_is_refused(send):
+    with serving(send) as connection, pytest.raises(InputError) as refusal:
+        read_live(connection, bytes_max=1_000)
+    problem = "sends more than 1,000 bytes; --max-input raises the limit"
+    assert str(refusal.value) == f"context prod: {connection.server}: {problem}"
+
+
+def test_a_server_that_never_ends_its_answer_is_refused(monkeypatch):
+    monkeypatch.setattr(live, "READ_SECONDS_MAX", 0.2)
+    with serving(send_slowly) as connection, pytest.raises(InputError) as refusal:
+        read_live(connection)
+    assert "the cluster could not be read within" in str(refusal.value)
