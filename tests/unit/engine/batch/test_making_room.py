@@ -209,18 +209,48 @@ def test_with_one_task_at_a_time_what_makes_room_for_it_is_kept(yards):
     assert yard.run().evicted == {"a-3": "reclaim"}
 
 
+RECLAIM_FIRST = """\
+actions: "reclaim, allocate"
+rules: fairlead
+tiers: [{plugins: [{name: gang}, {name: proportion}, {name: predicates}]}]
+"""
+ONE_TASK = frozenset({Defect.RECLAIM_ONE_TASK})
+
+
 @pytest.mark.parametrize(
-    "first", [{"cpu": 3}, {"spec": {"nodeSelector": {"zone": "none"}}}], ids=str
+    ("first", "more"),
+    [
+        ({"cpu": "0", "memory": "9Gi"}, ()),  # fits on no node
+        ({"cpu": 1}, ()),  # its queue has its share of cpu
+        ({"cpu": "0", "memory": "1Mi"}, {Defect.EVICT_IGNORES_IDLE}),  # needs no eviction
+    ],
+    ids=["no room", "share", "idle"],
 )
-def test_with_one_task_at_a_time_a_failure_ends_the_turns_of_a_queue(yards, first):
-    """The first task exceeds the share of its queue, or has no node; the second one does not."""
-    defects = BatchDefects(FIXED.present | {Defect.RECLAIM_ONE_TASK})
-    yard = two_queues(yards("fairlead", defects=defects).put(make_node("n1")))
-    yard.put(make_gang("a", 4, min_member=0, queue="q1", node="n1"))
-    yard.put(
-        make_gang("b", 1, min_member=0, queue="q2"), make_task("b-first", "b", priority=9, **first)
-    )
-    assert yard.run().evicted == {}
+def test_with_one_task_at_a_time_a_failure_ends_the_turns_of_a_queue(yards, first, more):
+    """The task of job c would make room, but the queue is dropped after the task of job b."""
+    for jobs, evicted in (((), {"a-2": "reclaim"}), ([make_gang("b", 1, queue="q2", **first)], {})):
+        yard = yards(RECLAIM_FIRST, defects=BatchDefects(FIXED.present | ONE_TASK | set(more)))
+        two_queues(yard).put(make_node("n1", cpu="4", memory="8400Mi"))
+        spare = make_gang("a", 3, min_member=0, queue="q1", node="n1", cpu="666m", memory="2100Mi")
+        yard.put(spare, make_gang("held", 1, queue="q2", node="n1", cpu=2, memory="2000Mi"), jobs)
+        yard.put(make_gang("c", 1, queue="q2", cpu="0", memory="2100Mi"))
+        yard.put(make_gang("z", 1, queue="q2", cpu="0", memory="9Gi"))
+        assert yard.run().evicted == evicted
+
+
+def test_with_one_task_at_a_time_each_success_gives_a_queue_another_turn(yards):
+    yard = two_queues(yards("fairlead", defects=BatchDefects(FIXED.present | ONE_TASK)))
+    yard.put(make_node("n1"), make_gang("a", 4, min_member=0, queue="q1", node="n1"))
+    yard.put(make_gang("b", 1, queue="q2"), make_gang("c", 1, queue="q2"))
+    assert sorted(yard.run().evicted) == ["a-2", "a-3"]
+
+
+def test_a_queue_without_waiting_jobs_does_not_end_the_turns_of_others(yard):
+    yard.put(make_queue("q0", 9), make_node("n2", cpu="1"))
+    yard.put(make_gang("idle", 1, queue="q0", node="n2"))
+    two_queues(yard).put(make_gang("a", 4, min_member=0, queue="q1", node="n1"))
+    yard.put(make_gang("b", 2, queue="q2"))
+    assert sorted(yard.run().evicted) == ["a-2", "a-3"]
 
 
 def test_reclaim_passes_over_a_task_that_finds_no_room(yard):
@@ -273,10 +303,7 @@ def test_nothing_is_reclaimed_for_a_gang_that_cannot_be_completed(yard):
 
 
 def test_nothing_is_reclaimed_while_there_is_room(yards):
-    yard = yards(
-        'actions: "reclaim, allocate"\nrules: fairlead\n'
-        "tiers: [{plugins: [{name: gang}, {name: proportion}, {name: predicates}]}]"
-    )
+    yard = yards(RECLAIM_FIRST)
     two_queues(yard).put(make_node("n1"), make_node("n2"))
     yard.put(make_gang("a", 4, min_member=1, queue="q1", node="n1"), make_gang("b", 2, queue="q2"))
     found = yard.run()
