@@ -50,17 +50,17 @@ def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) ->
 def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
     """Return how many of `nodes` nodes the active budgets for `reason` allow to disrupt.
 
-    Returns UNLIMITED if no budget is active, and 0 if a budget's schedule or duration is invalid.
+    Returns UNLIMITED if no budget is active. Returns 0 if the schedule or the duration of any
+    budget is invalid, even of a budget for other reasons.
     """
+    # upstream: nodepool.go:GetAllowedDisruptionsByReason
     found = UNLIMITED
     for one in pool.spec.disruption.budgets:
-        if one.reasons and reason not in one.reasons:
-            continue
         try:
             is_active = _is_active(one, now)
         except (ScheduleError, ValueError):
             return 0
-        if is_active:
+        if is_active and (not one.reasons or reason in one.reasons):
             found = min(found, _count(one.nodes, nodes))
     return found
 
@@ -68,10 +68,10 @@ def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
 def _is_active(budget: NodePoolBudget, now: Instant) -> bool:
     """Return whether the budget is active: its last scheduled start is within `duration`."""
     # upstream: nodepool.go:Budget.IsActive
-    if budget.schedule is None:
+    if budget.schedule is None and budget.duration is None:
         return True
     duration = parse_duration(budget.duration or "0s")
-    hit = read_schedule(budget.schedule).after(now - duration)
+    hit = read_schedule(budget.schedule or "").after(now - duration)
     return hit is not None and hit <= now
 
 
