@@ -162,7 +162,7 @@ class Topology:
         group = TopologyGroup(kind, term.topology_key, namespaces, term.label_selector)
         if group.identity in (self.inverse if is_inverse else self.groups):
             return group  # the caller takes the one that exists
-        for domain in self._domains.of(term.topology_key):
+        for domain in self._domains.tolerated(term.topology_key, pod.spec.tolerations):
             group.register(domain)
         return group
 

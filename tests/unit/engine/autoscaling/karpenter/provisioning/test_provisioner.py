@@ -1,0 +1,106 @@
+"""What a provisioning pass makes of pools, DaemonSets and existing nodes together."""
+
+from __future__ import annotations
+
+from fairlead.conformance.karpenter.scene import Scene
+
+ZONE = "topology.kubernetes.io/zone"
+ARCH = "kubernetes.io/arch"
+PREFER = {"key": "spare", "effect": "PreferNoSchedule"}
+
+
+def instance_type(name, cores, arch="amd64", zones=("a", "b")):
+    stated = {
+        "node.kubernetes.io/instance-type": [name],
+        ZONE: list(zones),
+        ARCH: [arch],
+        "kubernetes.io/os": ["linux"],
+        "karpenter.sh/capacity-type": ["on-demand"],
+    }
+    return {
+        "name": name,
+        "requirements": [
+            {"key": key, "operator": "In", "values": values} for key, values in stated.items()
+        ],
+        "capacity": {"cpu": str(cores), "memory": f"{cores * 4}Gi", "pods": "20"},
+        "offerings": [
+            {"zone": zone, "capacityType": "on-demand", "price": float(cores)} for zone in zones
+        ],
+    }
+
+
+def pool(name, *, taints=(), **required):
+    reference = {"group": "karpenter.test.sh", "kind": "TestNodeClass", "name": "default"}
+    requirements = [
+        {"key": key, "operator": "In", "values": [value]}
+        for key, value in ({ZONE: required.get("zone"), ARCH: required.get("arch")}).items()
+        if value
+    ]
+    spec = {"nodeClassRef": reference, "requirements": requirements, "taints": list(taints)}
+    return {"metadata": {"name": name}, "spec": {"template": {"spec": spec}}}
+
+
+def container(cpu, ports=()):
+    requests = {"cpu": cpu, "memory": "128Mi"}
+    return {
+        "name": "c",
+        "image": "i",
+        "resources": {"requests": requests},
+        "ports": [{"containerPort": port, "hostPort": port} for port in ports],
+    }
+
+
+def pod(name, cpu, labels=None, **spec):
+    return {
+        "metadata": {"name": name, "labels": labels or {}},
+        "spec": {"containers": [container(cpu)], **spec},
+    }
+
+
+def daemon_set(name, cpu, *terms, ports=()):
+    spec = {"containers": [container(cpu, ports)]}
+    if terms:
+        stated = [
+            {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}
+            for key, value in terms
+        ]
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": stated}}
+        spec["affinity"] = {"nodeAffinity": required}
+    return {"metadata": {"name": name}, "spec": {"template": {"spec": spec}}}
+
+
+def node(name, cpu, *, taints=()):
+    size = {"cpu": cpu, "memory": "32Gi", "pods": "20"}
+    return {
+        "metadata": {"name": name, "labels": {ZONE: "a", ARCH: "amd64"}},
+        "spec": {"taints": list(taints)},
+        "status": {"allocatable": size, "capacity": size},
+    }
+
+
+def passed(**case):
+    scene = Scene({"now": "2026-01-01T00:00:00Z", **case})
+    return scene.provisioner.provision(scene.now)
+
+
+def apart(name, **spec):
+    term = {"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": "x"}}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    return pod(name, "1", {"app": "x"}, affinity=affinity, **spec)
+
+
+def test_anti_affinity_knows_only_zones_of_pools_that_its_first_pod_tolerates():
+    # upstream: topologygroup.go:NewTopologyGroup, topologydomaingroup.go:ForEachDomain
+    found = passed(
+        instanceTypes=[instance_type("t4", 4)],
+        nodePools=[
+            pool("open", zone="b"),
+            pool("dedicated", zone="a", taints=[{"key": "own", "effect": "NoSchedule"}]),
+        ],
+        pods=[apart("p1"), apart("p2", tolerations=[{"operator": "Exists"}])],
+    )
+    assert [one.pods for one in found.requests] == [("default/p1",)]
+    assert (
+        "pod anti-affinity, key=topology.kubernetes.io/zone (counts = b: 1, "
+        in (found.errors["default/p2"])
+    )
