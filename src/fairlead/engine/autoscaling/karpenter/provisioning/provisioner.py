@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as, without_nulls
 from fairlead.api.objects import Affinity, DaemonSet, NodeAffinity, Pod, WorkloadSpec
+from fairlead.api.pods.host_port import HostPort
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
     InstanceTypeTable,
@@ -124,6 +125,19 @@ class _DaemonPod(Struct, frozen=True):
     pod: Pod
 
 
+class _SettledDaemons(Struct, frozen=True):
+    """The DaemonSets' pods after a pass has compared them with its NodePools.
+
+    `daemons` and `pools` are the inputs. `overheads` are the pods, resources and ports of each
+    pool's nodes, and `pods` are the pods that the pass compares with existing nodes.
+    """
+
+    daemons: list[Pod] = field(default_factory=list)
+    pools: list[NodePool] = field(default_factory=list)
+    overheads: Mapping[str, DaemonOverhead] = field(default_factory=dict)
+    pods: list[Pod] = field(default_factory=list)
+
+
 class Provisioner:
     """Decides which nodes to create for pending pods."""
 
@@ -137,6 +151,7 @@ class Provisioner:
         self._facts = PodFactsCache(options)
         self._daemons: tuple[int, list[Pod]] = (-1, [])  # as of a version of the cluster
         self._daemon_pods: dict[str, _DaemonPod] = {}
+        self._settled = _SettledDaemons()
         self._free: dict[str, _FreeResources] = {}
 
     def provision(self, now: Instant) -> Provisioned:
@@ -194,7 +209,7 @@ class Provisioner:
             return Provisioned(queue=[one.pod for one in queue], has_pools=False)
         result = Provisioned()
         templates = self._templates(pools, result)
-        daemons = self.daemons()
+        settled = self._settled_daemons(templates)
         domains = TopologyDomains((pool, self.types_of(pool).types) for pool in pools)
         topology = Topology(
             self._cluster,
@@ -207,12 +222,12 @@ class Provisioner:
         for one in pending:
             topology.update(one)
         existing = [
-            ExistingNode(node, self._cluster, topology, self.free_on(node, daemons))
+            ExistingNode(node, self._cluster, topology, self.free_on(node, settled.pods))
             for node in (nodes if onto is None else onto)
         ]
         scheduler = ProvisioningScheduler(
             templates,
-            {one.pool_name: _overhead(one, daemons) for one in templates},
+            settled.overheads,
             pools,
             topology,
             existing,
@@ -283,7 +298,7 @@ class Provisioner:
         found = [self._daemon_pod(one) for one in self._cluster.daemon_sets.values()]
         if self._options.ignore_dra_requests:
             found = [pod for pod in found if not has_resource_claims(pod)]
-        if len(found) == len(known) and all(map(is_, found, known)):
+        if _are_same(found, known):
             found = known
         self._daemons = self._cluster.version, found
         return found
@@ -301,10 +316,46 @@ class Provisioner:
             known = self._daemon_pods[owner.key] = _DaemonPod(owner.spec, newest, found)
         return known.pod
 
+    def daemons_of_pass(self) -> Sequence[Pod]:
+        """Return one pod for each DaemonSet, as a pass compares it with existing nodes.
+
+        Successive calls return the same list object while its pods stay the same.
+        """
+        return self._settled_daemons(self._templates(self.usable_pools(), Provisioned())).pods
+
+    def _settled_daemons(self, templates: Sequence[NodeClaimTemplate]) -> _SettledDaemons:
+        """Compare the DaemonSets' pods with the pools in the order of `templates`.
+
+        As in upstream, a comparison changes the pod for those that follow: it tolerates
+        PreferNoSchedule taints, and loses the terms of its node affinity that do not allow a pool.
+        Ports are compared after resources, existing nodes after both.
+        """
+        # upstream: scheduler.go:NewScheduler
+        known, daemons, pools = self._settled, self.daemons(), [one.pool for one in templates]
+        if known.daemons is daemons and _are_same(known.pools, pools):
+            return known
+        pods = list(daemons)
+        running: dict[str, list[Pod]] = {}
+        ports: dict[str, tuple[HostPort, ...]] = {}
+        for template in templates:
+            running[template.pool_name] = _settle(template, pods)
+        for template in templates:
+            ports[template.pool_name] = tuple(
+                port for pod in _settle(template, pods) for port in host_ports(pod)
+            )
+        overheads = {
+            name: DaemonOverhead(tuple(found), requests_of(found), ports[name])
+            for name, found in running.items()
+        }
+        if _are_same(pods, known.pods):
+            pods = known.pods
+        self._settled = _SettledDaemons(daemons, pools, overheads, pods)
+        return self._settled
+
     def free_on(self, node: StateNode, daemons: Sequence[Pod]) -> Mapping[str, int]:
         """Return the resources that are free for pods on `node`.
 
-        `daemons` is the result of `daemons()`.
+        `daemons` is the result of `daemons_of_pass()`.
         """
         on_node = self._cluster.pods_on(node.node_name)
         known = self._free.get(node.key)
@@ -360,27 +411,35 @@ def _with_required_node_affinity(pod: Pod, stated: NodeAffinity) -> Pod:
     return replace(pod, spec=spec)
 
 
-def _overhead(template: NodeClaimTemplate, daemons: Sequence[Pod]) -> DaemonOverhead:
-    """Return the pods, resources and ports of the DaemonSets that will run on the pool's nodes."""
-    pods = tuple(pod for pod in daemons if _runs_on(template, pod))
-    ports = tuple(port for pod in pods for port in host_ports(pod))
-    return DaemonOverhead(pods, requests_of(pods), ports)
+def _settle(template: NodeClaimTemplate, daemons: list[Pod]) -> list[Pod]:
+    """Return the pods that run on the pool's nodes; replace each pod by the compared one."""
+    found: list[Pod] = []
+    for index, daemon in enumerate(daemons):
+        pod, runs = _settled(template, daemon)
+        daemons[index] = pod
+        if runs:
+            found.append(pod)
+    return found
 
 
-def _runs_on(template: NodeClaimTemplate, daemon: Pod) -> bool:
-    """Return whether a term of the DaemonSet pod's node affinity allows the pool's nodes."""
-    # upstream: scheduler.go:isDaemonPodCompatible
+def _settled(template: NodeClaimTemplate, daemon: Pod) -> tuple[Pod, bool]:
+    """Return (the DaemonSet's pod after the comparison with the pool, whether it runs there).
+
+    The pod tolerates PreferNoSchedule taints, and has lost the terms of its node affinity that do
+    not allow the pool's nodes, except the last one.
+    """
+    # upstream: scheduler.go:isDaemonPodCompatible, which changes the pod
     pod: Pod = with_prefer_no_schedule_tolerated(daemon)
     if untolerated(template.taints, pod.spec.tolerations) is not None:
-        return False
+        return pod, False
     well_known = template.table.well_known
     while True:  # bounded by the alternatives
         asked = pod_requirements(pod, preferred=False)
         if template.requirements.compatible(asked, well_known):
-            return True
+            return pod, True
         step = without_required_node_affinity_term(pod)
         if step is None:
-            return False
+            return pod, False
         pod = step[0]
 
 
@@ -408,3 +467,7 @@ def _pod_order(pod: Pod) -> tuple[str, str]:
 
 def _node_order(node: StateNode) -> str:
     return node.name
+
+
+def _are_same(some: Sequence[object], others: Sequence[object]) -> bool:
+    return len(some) == len(others) and all(map(is_, some, others))

@@ -104,3 +104,41 @@ def test_anti_affinity_knows_only_zones_of_pools_that_its_first_pod_tolerates():
         "pod anti-affinity, key=topology.kubernetes.io/zone (counts = b: 1, "
         in (found.errors["default/p2"])
     )
+
+
+def test_a_daemon_loses_the_terms_that_do_not_allow_an_earlier_pool():
+    # upstream: scheduler.go:isDaemonPodCompatible removes them from the pod that all pools share
+    found = passed(
+        instanceTypes=[instance_type("arm", 4, "arm64"), instance_type("amd", 4)],
+        nodePools=[pool("main"), pool("second", arch="arm64")],
+        daemonSets=[daemon_set("d", "500m", (ARCH, "amd64"), ("team", "a"))],
+        pods=[pod("p", "1", nodeSelector={ARCH: "amd64"})],
+    )
+    (request,) = found.requests
+    assert request.pool.name == "main"
+    assert request.requests["cpu"] == 1000
+
+
+def test_ports_of_a_daemon_are_those_after_all_pools_have_been_compared():
+    # upstream: scheduler.go:getDaemonHostPortUsage runs after getDaemonOverhead
+    busy = pod("p", "1", nodeSelector={ARCH: "amd64"})
+    busy["spec"]["containers"] = [container("1", (9100,))]
+    found = passed(
+        instanceTypes=[instance_type("arm", 4, "arm64"), instance_type("amd", 4)],
+        nodePools=[pool("main", arch="arm64"), pool("second", arch="amd64")],
+        daemonSets=[daemon_set("d", "500m", (ARCH, "amd64"), (ARCH, "arm64"), ports=(9100,))],
+        pods=[busy],
+    )
+    (request,) = found.requests
+    assert request.requests["cpu"] == 1500
+
+
+def test_daemons_that_a_pool_was_compared_with_count_on_nodes_of_preferred_taints():
+    found = passed(
+        instanceTypes=[instance_type("t4", 4)],
+        nodePools=[pool("main")],
+        nodes=[node("n", "1", taints=[PREFER])],
+        daemonSets=[daemon_set("d", "500m")],
+        pods=[pod("p", "600m", tolerations=[{"operator": "Exists"}])],
+    )
+    assert [one.pods for one in found.requests] == [("default/p",)]

@@ -138,7 +138,7 @@ class QuickRejection:
         self._pools = provisioner.usable_pools()
         self._has_limits = any(pool.spec.limits for pool in self._pools)
         self._nodes = cluster.nodes(now)
-        daemons = provisioner.daemons()
+        daemons = provisioner.daemons_of_pass()
         tables = [provisioner.types_of(pool) for pool in self._pools]
         memory.renew(self._pools, tables, [one.spec for one in daemons])
         if len(memory.pods) > 2 * len(cluster.pods):

@@ -141,6 +141,8 @@ def _with_prefer_no_schedule_tolerated(pod: Pod) -> Relaxed | None:
 
 def with_prefer_no_schedule_tolerated(pod: Pod) -> Pod:
     """Return the pod with a toleration for all PreferNoSchedule taints."""
+    if _ANY_PREFER_NO_SCHEDULE in pod.spec.tolerations:
+        return pod
     tolerations = (*pod.spec.tolerations, _ANY_PREFER_NO_SCHEDULE)
     return replace(pod, spec=replace(pod.spec, tolerations=tolerations))
 
