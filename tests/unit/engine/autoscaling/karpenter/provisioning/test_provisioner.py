@@ -142,3 +142,15 @@ def test_daemons_that_a_pool_was_compared_with_count_on_nodes_of_preferred_taint
         pods=[pod("p", "600m", tolerations=[{"operator": "Exists"}])],
     )
     assert [one.pods for one in found.requests] == [("default/p",)]
+
+
+def test_a_pool_without_types_still_lets_pods_tolerate_preferred_taints():
+    # upstream: scheduler.go:NewScheduler looks at all pools for toleratePreferNoSchedule
+    found = passed(
+        instanceTypes=[instance_type("t1", 1)],
+        nodePools=[pool("main"), pool("gone", arch="s390x", taints=[PREFER])],
+        nodes=[node("n", "4", taints=[PREFER])],
+        pods=[pod("p", "3")],
+    )
+    assert not found.errors
+    assert [one.state.name for one in found.existing if one.pods] == ["n"]

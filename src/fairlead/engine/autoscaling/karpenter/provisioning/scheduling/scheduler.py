@@ -122,7 +122,7 @@ class ProvisioningScheduler:
         self,
         templates: Sequence[NodeClaimTemplate],
         overheads: Mapping[str, DaemonOverhead],
-        pools: Iterable[NodePool],
+        pools: Sequence[NodePool],
         topology: Topology,
         existing: list[ExistingNode],
         state_nodes: Sequence[StateNode],
@@ -152,8 +152,8 @@ class ProvisioningScheduler:
             self._take_from_limits(node.node_pool, {**node.capacity, NODES: 1})
         self._tolerates_prefer_no_schedule = any(
             taint.effect == "PreferNoSchedule"
-            for template in templates
-            for taint in template.taints
+            for pool in pools
+            for taint in pool.spec.template.spec.taints
         )
         # Upstream's NodeClaims of a NodePool share one map of annotations; the last one wins.
         self._relaxed_min_values: dict[str, bool] = {}
