@@ -22,7 +22,7 @@ from fairlead.engine.framework.fault import PluginFault
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import SCORE_MAX
 from fairlead.engine.framework.preemption.nominator import Nominator
-from fairlead.engine.scheduling.compose import PluginHandle, Served, serve
+from fairlead.engine.scheduling.compose import BuiltProfile, PluginHandle, build_profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.prioritization import explain_scores
@@ -45,11 +45,11 @@ class ExtenderBackend:
         self._cluster = Cluster(device_taint_rules=config.version.device_taint_rules)
         self._cluster.apply(ObjectsLoaded(list(objects)))
         handle = PluginHandle(self._cluster, Nominator())
-        self._served = {
-            profile.scheduler_name: serve(profile, handle, TieBreak(0), config.out_of_tree)
+        self._built = {
+            profile.scheduler_name: build_profile(profile, handle, TieBreak(0), config.out_of_tree)
             for profile in config.profiles
         }
-        self._usual = self._served[config.profiles[0].scheduler_name]
+        self._usual = self._built[config.profiles[0].scheduler_name]
 
     def put_node(self, node: Node) -> None:
         """Replace the stored version of `node`."""
@@ -112,19 +112,19 @@ class ExtenderBackend:
             self._cluster.apply(ObjectDeleted(before.pod))
         if not self._cluster.table.count:
             return None
-        served = self._served.get(pod.spec.scheduler_name, self._usual)
-        return _Question(served, PodInfo(pod, self._cluster.shapes.shape_of(pod)))
+        built = self._built.get(pod.spec.scheduler_name, self._usual)
+        return _Question(built, PodInfo(pod, self._cluster.shapes.shape_of(pod)))
 
 
 class _Question(Struct, frozen=True):
     """A pod, and the profile whose plugins evaluate it."""
 
-    served: Served
+    built: BuiltProfile
     pod: PodInfo
 
     def found(self) -> Feasibility:
         """Run the filters on all nodes. Raises ExtenderBackendError."""
-        found = find_nodes_that_fit(self.served.plans, self.pod)
+        found = find_nodes_that_fit(self.built.plans, self.pod)
         _demand(found.error())
         return found
 
@@ -137,11 +137,11 @@ class _Question(Struct, frozen=True):
         table, plan = found.plan.table, found.plan
         known = [node for name in nodes if (node := table.find(name)) is not None]
         fitting = [plan.position(node.row) for node in known if found.is_feasible(node)]
-        highest = SCORE_MAX * sum(self.served.framework.weights().values())
+        highest = SCORE_MAX * sum(self.built.framework.weights().values())
         if not fitting or not highest:
             return {}
         found.keep(np.array(fitting, np.int64))
-        ranked = explain_scores(self.served.plans, self.pod, found)
+        ranked = explain_scores(self.built.plans, self.pod, found)
         _demand(ranked.error)
         rows = plan.rows[ranked.positions].tolist()
         totals = zip(rows, ranked.totals.tolist(), strict=True)
@@ -156,7 +156,7 @@ class _Question(Struct, frozen=True):
             return False
         leaving = [other for other in node.pods.values() if other.uid in uids]
         try:
-            with self.served.framework.trial(found.state, self.pod) as trial:
+            with self.built.framework.trial(found.state, self.pod) as trial:
                 for other in leaving:
                     trial.remove(other, node)
                 verdict = trial.verdict(node)

@@ -24,11 +24,11 @@ from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.user_plugin.plugin_factory import factory_of, with_plugin
-from fairlead.engine.scheduling.compose import PluginHandle, serve
+from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.scheduling.cycle import schedule_one
 from fairlead.engine.scheduling.decision import Failure, Placement
 from fairlead.engine.scheduling.evaluation import Evaluation, evaluate
-from fairlead.engine.scheduling.extender.consultation import settle
+from fairlead.engine.scheduling.extender.consultation import run_consultation
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -65,7 +65,7 @@ class PluginScene:
         handle = PluginHandle(self.cluster, self.nominator, reporter=self)
         factories = {_name(plugin): factory_of(plugin) for plugin in plugins}
         self._tie_break = TieBreak(seed)
-        self.served = serve(profile, handle, self._tie_break, factories)
+        self.served = build_profile(profile, handle, self._tie_break, factories)
         self.add(*nodes)
 
     def report(self, record: Record) -> None:
@@ -101,7 +101,7 @@ class PluginScene:
 
     def decide(self, pod: Pod) -> Placement | Failure:
         """Run one scheduling cycle for `pod`; return its result without placing the pod."""
-        return settle(schedule_one(self.served, self.info(pod), self._tie_break))
+        return run_consultation(schedule_one(self.served, self.info(pod), self._tie_break))
 
     def make_room(self, pod: Pod) -> PostFilterResult | None:
         """Return the result of the PostFilter plugins for `pod`.

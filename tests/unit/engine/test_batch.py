@@ -146,7 +146,7 @@ def test_other_profiles_stay():
     both = SchedulerConfig((Profile(), Profile("volcano")))
     config = EngineConfig(scheduler=both, batch=shipped_configuration("fairlead"))
     engine = build_engine(config, SilentReporter())
-    assert list(engine.find(Scheduler).served) == [DEFAULT_SCHEDULER]
+    assert list(engine.find(Scheduler).profiles) == [DEFAULT_SCHEDULER]
 
 
 def test_nothing_is_done_while_nothing_changes():

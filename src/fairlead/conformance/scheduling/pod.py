@@ -27,7 +27,7 @@ from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
-from fairlead.engine.scheduling.compose import PluginHandle, Served, serve
+from fairlead.engine.scheduling.compose import BuiltProfile, PluginHandle, build_profile
 from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluation, evaluate
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
@@ -44,7 +44,7 @@ _KINDS: dict[str, type[ApiObject]] = {
 }
 
 
-def build(case: Json, more_kinds: Mapping[str, type[ApiObject]] | None = None) -> Served:
+def build(case: Json, more_kinds: Mapping[str, type[ApiObject]] | None = None) -> BuiltProfile:
     """Return the default profile over the cluster of `case`.
 
     `more_kinds` are additional kinds of objects to read, by field of the case.
@@ -56,11 +56,11 @@ def build(case: Json, more_kinds: Mapping[str, type[ApiObject]] | None = None) -
         for obj in case.get(field) or ()
     ]
     cluster.apply(ObjectsLoaded(objects))
-    served = serve(Profile(), PluginHandle(cluster, nominator), TieBreak(0))
+    built = build_profile(Profile(), PluginHandle(cluster, nominator), TieBreak(0))
     for pod in cluster.pods.values():
-        if pod.pod.spec.scheduler_name == served.framework.profile.scheduler_name:
+        if pod.pod.spec.scheduler_name == built.framework.profile.scheduler_name:
             _nominate(nominator, pod)
-    return served
+    return built
 
 
 def _nominate(nominator: Nominator, pod: PodInfo) -> None:
@@ -70,16 +70,16 @@ def _nominate(nominator: Nominator, pod: PodInfo) -> None:
         nominator.nominate(pod, node)
 
 
-def pod_info(served: Served, obj: Json) -> PodInfo:
+def pod_info(built: BuiltProfile, obj: Json) -> PodInfo:
     """Return the pod to schedule, with its shape in the cluster."""
     pod = decode_as(Pod, without_nulls(obj))
-    return PodInfo(pod, served.framework.cluster.shapes.shape_of(pod))
+    return PodInfo(pod, built.framework.cluster.shapes.shape_of(pod))
 
 
 def decide(case: Json) -> Json:
     """Return Fairlead's decision about a case, in the form of the recorded `expect`."""
-    served = build(case)
-    return as_expected(evaluate(served, pod_info(served, case["pending"])))
+    built = build(case)
+    return as_expected(evaluate(built, pod_info(built, case["pending"])))
 
 
 def as_expected(found: Evaluation) -> Json:

@@ -15,7 +15,7 @@ from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.conformance.scheduling.pod import build
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
-from fairlead.engine.scheduling.compose import Served
+from fairlead.engine.scheduling.compose import BuiltProfile
 from fairlead.engine.scheduling.evaluation import Evaluation, evaluate
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -32,9 +32,9 @@ def decide_sequence(case: Json) -> Json:
 class _Trace:
     """The cluster of a trace, which each step changes."""
 
-    def __init__(self, served: Served) -> None:
-        self._served = served
-        self._cluster = served.framework.cluster
+    def __init__(self, built: BuiltProfile) -> None:
+        self._built = built
+        self._cluster = built.framework.cluster
 
     def step(self, number: int, step: Json) -> Json:
         """Perform one step of the trace and return its result."""
@@ -74,7 +74,7 @@ class _Trace:
 
     def _evaluate(self, obj: Json) -> Evaluation:
         pod = decode_as(Pod, without_nulls(obj))
-        return evaluate(self._served, PodInfo(pod, self._cluster.shapes.shape_of(pod)))
+        return evaluate(self._built, PodInfo(pod, self._cluster.shapes.shape_of(pod)))
 
     def _preempt(self, found: Evaluation) -> tuple[Json, str]:
         assert found.preemption is not None

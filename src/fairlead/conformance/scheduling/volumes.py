@@ -24,7 +24,7 @@ from fairlead.conformance.scheduling.pod import as_expected, build, pod_info
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.plugins.volume_binding.node_volumes import NAME, PodVolumes
 from fairlead.engine.plugins.volume_binding.plugin import VolumeBinding
-from fairlead.engine.scheduling.compose import Served
+from fairlead.engine.scheduling.compose import BuiltProfile
 from fairlead.engine.scheduling.evaluation import Evaluation, evaluate
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -53,26 +53,26 @@ def has_volumes(case: Json) -> bool:
 
 def decide_volumes(case: Json) -> Json:
     """Return Fairlead's decision about a case, in the form of the recorded `expect`."""
-    served = build(case, _KINDS)
-    pod = pod_info(served, case["pending"])
-    found = evaluate(served, pod)
+    built = build(case, _KINDS)
+    pod = pod_info(built, case["pending"])
+    found = evaluate(built, pod)
     result = as_expected(found)
     if found.pre_filter is not None:
         result["unschedulablePlugins"] = list(found.unschedulable_plugins)
-    volumes = _volumes(served, pod, found)
+    volumes = _volumes(built, pod, found)
     return result | ({"volumes": volumes} if volumes else {})
 
 
-def _volumes(served: Served, pod: PodInfo, found: Evaluation) -> Json:
+def _volumes(built: BuiltProfile, pod: PodInfo, found: Evaluation) -> Json:
     """Return the bindings and provisionings on each feasible node that needs any."""
-    plugin = served.framework.find(NAME)
+    plugin = built.framework.find(NAME)
     assert isinstance(plugin, VolumeBinding)
     state = CycleState()
     if found.pre_filter is not None or plugin.pre_filter(state, pod) is not None:
         return {}
     result: Json = {}
     for name in (name for name, status in found.verdicts.items() if status is None):
-        node = served.framework.cluster.table.find(name)
+        node = built.framework.cluster.table.find(name)
         assert node is not None
         volumes = plugin.volumes_on(state, node)
         if volumes.bindings or volumes.provisions:

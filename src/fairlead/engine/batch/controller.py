@@ -3,8 +3,8 @@
     an object changes ──▶ news ──(period since the last session)──▶ session ──▶ commands
 
 A session on an unchanged cluster would make the same decisions. So a session runs only after a
-change, or when a time limit is reached: of a gang that waits, or of a gang that lost members while
-it ran. After a change, no session runs if no job has changed and no task is pending.
+change, or when a gang reaches a time limit: because it has waited too long, or because it lost
+members while it ran. After a change, no session runs if no job has changed and no task is pending.
 
 upstream: pkg/scheduler/scheduler.go (runs a session every second regardless)
 """

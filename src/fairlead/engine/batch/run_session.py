@@ -76,7 +76,7 @@ def run_session(
     for report in reports:
         session.commands += closing_commands(session, report)
     session.note_waiting()
-    session.take_back()
+    session.revert_undispatched()
     composition.jobs.touched.clear()
     return SessionOutcome(session.commands, reports, _wake_at(session), queue_usages(session))
 

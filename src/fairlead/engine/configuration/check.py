@@ -12,7 +12,13 @@ from fairlead.engine.configuration.error import ConfigurationError, at
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
-from fairlead.engine.scheduling.compose import PluginHandle, ProfileError, Served, Shared, serve
+from fairlead.engine.scheduling.compose import (
+    BuiltProfile,
+    PluginHandle,
+    ProfileError,
+    Shared,
+    build_profile,
+)
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.state.cluster import Cluster
 
@@ -24,32 +30,32 @@ def refuse_unserved(config: SchedulerConfig, *, only_profile: bool = False) -> N
 
     If `only_profile` is set, the error's field is a path within the profile.
     """
-    first: Served | None = None
+    first: BuiltProfile | None = None
     for number, profile in enumerate(config.profiles):
         where = "" if only_profile else f"profiles[{number}]"
-        served = _serve(where, profile, config)
+        built = _build(where, profile, config)
         if first is not None:
-            _refuse_other_order(where, config.profiles[0], first, profile, served)
-        first = first or served
+            _refuse_other_order(where, config.profiles[0], first, profile, built)
+        first = first or built
 
 
-def _serve(where: str, profile: Profile, config: SchedulerConfig) -> Served:
+def _build(where: str, profile: Profile, config: SchedulerConfig) -> BuiltProfile:
     handle = PluginHandle(Cluster(), Nominator())
     try:
         shared = Shared(version=config.version)
-        return serve(profile, handle, TieBreak(0), config.out_of_tree, shared=shared)
+        return build_profile(profile, handle, TieBreak(0), config.out_of_tree, shared=shared)
     except ProfileError as cause:
         raise ConfigurationError(where, str(cause)) from None
 
 
 def _refuse_other_order(
-    where: str, first: Profile, first_served: Served, other: Profile, served: Served
+    where: str, first: Profile, first_served: BuiltProfile, other: Profile, built: BuiltProfile
 ) -> None:
     """Raise ConfigurationError unless `other` has the QueueSort plugin and arguments of `first`.
 
     All profiles share one queue.
     """
-    name, before = served.framework.queue_sort.name, first_served.framework.queue_sort.name
+    name, before = built.framework.queue_sort.name, first_served.framework.queue_sort.name
     if name != before:
         raise ConfigurationError(at(where, "plugins.queueSort"), invalid(name, _SAME))
     if other.args.get(name, {}) != first.args.get(name, {}):

@@ -22,16 +22,16 @@ Kind = TypeVar("Kind", bound=Plugin)
 class Method(Struct, frozen=True):
     """The method `name` of `protocol`, which is called at the extension point `point`.
 
-    A class is a plugin if it has at least one method with `enters` set; other methods only refine
-    these methods. If a plugin has this method, it must also have a method of each group in
-    `beside`.
+    A class is a plugin if it has at least one method with `makes_plugin` set. The other methods
+    only refine such methods. If a plugin has this method, it must also have at least one method of
+    each group in `needs_one_of`.
     """
 
     name: str
     point: str
     protocol: type
-    enters: bool = True
-    beside: tuple[tuple[str, ...], ...] = ()
+    makes_plugin: bool = True
+    needs_one_of: tuple[tuple[str, ...], ...] = ()
 
 
 _SCORES: Final = (("score", "score_columns"),)
@@ -39,16 +39,16 @@ _SCORES: Final = (("score", "score_columns"),)
 METHODS: Final[tuple[Method, ...]] = (
     Method("pre_enqueue", "PreEnqueue", interface.PreEnqueuePlugin),
     Method("sort_key", "QueueSort", interface.QueueSortPlugin),
-    Method("concerns", "PreFilter", interface.ShapeRelevance, enters=False),
+    Method("concerns", "PreFilter", interface.ShapeRelevance, makes_plugin=False),
     Method("pre_filter", "PreFilter", interface.PreFilterPlugin),
     # Without the counterpart, the PreFilter data would be wrong after the first dry run.
     Method(
         "add_pod", "PreFilterExtensionAddPod", interface.PreFilterExtensions,
-        enters=False, beside=(("pre_filter",), ("remove_pod",)),
+        makes_plugin=False, needs_one_of=(("pre_filter",), ("remove_pod",)),
     ),
     Method(
         "remove_pod", "PreFilterExtensionRemovePod", interface.PreFilterExtensions,
-        enters=False, beside=(("pre_filter",), ("add_pod",)),
+        makes_plugin=False, needs_one_of=(("pre_filter",), ("add_pod",)),
     ),
     Method("filter", "Filter", interface.FilterPlugin),
     Method("filter_columns", "Filter", interface.ColumnFilterPlugin),
@@ -56,25 +56,35 @@ METHODS: Final[tuple[Method, ...]] = (
     Method("is_eligible_victim", "Preemption", policy.VictimEligibility),
     Method("importance", "Preemption", policy.VictimImportance),
     Method("candidate_rules", "Preemption", policy.CandidateRanking),
-    Method("scores_alike", "Score", interface.ScoreRelevance, enters=False, beside=_SCORES),
-    Method("pre_score", "PreScore", interface.PreScorePlugin, enters=False, beside=_SCORES),
+    Method(
+        "scores_alike", "Score", interface.ScoreRelevance,
+        makes_plugin=False, needs_one_of=_SCORES,
+    ),
+    Method(
+        "pre_score", "PreScore", interface.PreScorePlugin,
+        makes_plugin=False, needs_one_of=_SCORES,
+    ),
     Method("score", "Score", interface.ScorePlugin),
     Method("score_columns", "Score", interface.ColumnScorePlugin),
-    Method("epoch", "Score", interface.ScoreEpoch, enters=False, beside=_SCORES),
+    Method(
+        "epoch", "Score", interface.ScoreEpoch,
+        makes_plugin=False, needs_one_of=_SCORES,
+    ),
     Method(
         "normalize_scores", "ScoreExtensionNormalize", interface.ScoreNormalizer,
-        enters=False, beside=_SCORES,
+        makes_plugin=False, needs_one_of=_SCORES,
     ),
-    Method("reserve", "Reserve", interface.ReservePlugin, beside=(("unreserve",),)),
-    Method("unreserve", "Unreserve", interface.ReservePlugin, beside=(("reserve",),)),
+    Method("reserve", "Reserve", interface.ReservePlugin, needs_one_of=(("unreserve",),)),
+    Method("unreserve", "Unreserve", interface.ReservePlugin, needs_one_of=(("reserve",),)),
     Method("permit", "Permit", interface.PermitPlugin),
     Method("pre_bind", "PreBind", interface.PreBindPlugin),
     Method(
-        "is_prepared", "PreBind", interface.Preparer, enters=False, beside=(("pre_bind",),)
+        "is_prepared", "PreBind", interface.Preparer,
+        makes_plugin=False, needs_one_of=(("pre_bind",),),
     ),
     Method("bind", "Bind", interface.BindPlugin),
     Method("post_bind", "PostBind", interface.PostBindPlugin),
-    Method("is_woken_by", "QueueingHint", cluster_event.QueueingHint, enters=False),
+    Method("is_woken_by", "QueueingHint", cluster_event.QueueingHint, makes_plugin=False),
 )  # fmt: skip
 
 METHOD_NAMES: Final = tuple(method.name for method in METHODS)

@@ -55,10 +55,10 @@ class Trial:
     """
 
     def __init__(
-        self, asking: TrialFilters, state: CycleState, pod: PodInfo, hypothesis: Fork
+        self, filters: TrialFilters, state: CycleState, pod: PodInfo, hypothesis: Fork
     ) -> None:
         """Start without moved pods; `state` is the trial's own copy."""
-        self._asking = asking
+        self._filters = filters
         self._state = state
         self._pod = pod
         self._hypothesis = hypothesis
@@ -66,16 +66,16 @@ class Trial:
     def add(self, other: PodInfo, node: NodeInfo) -> None:
         """Assume that `other` is on `node`."""
         self._hypothesis.add_pod(node, other)
-        _demand(self._asking.run_add_pod(self._state, self._pod, other, node))
+        _demand(self._filters.run_add_pod(self._state, self._pod, other, node))
 
     def remove(self, other: PodInfo, node: NodeInfo) -> None:
         """Assume that `other` is no longer on `node`."""
         self._hypothesis.remove_pod(node, other)
-        _demand(self._asking.run_remove_pod(self._state, self._pod, other, node))
+        _demand(self._filters.run_remove_pod(self._state, self._pod, other, node))
 
     def verdict(self, node: NodeInfo) -> Status | None:
         """Return the rejection of the pod on `node` under the assumptions, None if it fits."""
-        return self._asking.run_filters_with_nominated(self._state, self._pod, node)
+        return self._filters.run_filters_with_nominated(self._state, self._pod, node)
 
 
 def _demand(failure: Status | None) -> None:
@@ -85,8 +85,8 @@ def _demand(failure: Status | None) -> None:
 
 @contextmanager
 def trial(
-    asking: TrialFilters, table: NodeTable, state: CycleState, pod: PodInfo
+    filters: TrialFilters, table: NodeTable, state: CycleState, pod: PodInfo
 ) -> Iterator[Trial]:
     """Yield a trial that starts from a copy of `state`; it is reverted at the end of the block."""
     with fork(table) as hypothesis:
-        yield Trial(asking, state.clone(), pod, hypothesis)
+        yield Trial(filters, state.clone(), pod, hypothesis)

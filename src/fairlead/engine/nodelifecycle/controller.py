@@ -51,7 +51,7 @@ from fairlead.engine.nodelifecycle.node_edit import (
     stale_labels,
 )
 from fairlead.engine.nodelifecycle.node_pods import NodePods
-from fairlead.engine.nodelifecycle.node_writer import NodeWriter, Settled
+from fairlead.engine.nodelifecycle.node_writer import EditOutcome, NodeWriter
 from fairlead.engine.nodelifecycle.period import Period
 from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
 from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState, zone_key
@@ -220,26 +220,26 @@ class NodeLifecycle:
     # --- outcomes ------------------------------------------------------------------------------
 
     def _settle(self, outcome: CommandSucceeded | CommandFailed, now: Instant) -> list[Command]:
-        commands = self._shared.not_ready_marker.settle(outcome)
+        commands = self._shared.not_ready_marker.on_outcome(outcome)
         for name in self._shared.not_ready_marker.nodes_to_retry:
             self._shared.examinations.add(name, now)
-        settled = self._shared.writer.settle(outcome)
-        if settled is None:
+        edit_outcome = self._shared.writer.on_outcome(outcome)
+        if edit_outcome is None:
             return commands
-        if settled.is_over:
-            commands += self._see_settled(settled, now)
-        return commands + self._shared.writer.see_node(settled.node, now)
+        if edit_outcome.is_over:
+            commands += self._see_settled(edit_outcome, now)
+        return commands + self._shared.writer.see_node(edit_outcome.node, now)
 
-    def _see_settled(self, settled: Settled, now: Instant) -> list[Command]:
-        match settled:
-            case Settled(name, MarkUnknown() as edit, None):
+    def _see_settled(self, edit_outcome: EditOutcome, now: Instant) -> list[Command]:
+        match edit_outcome:
+            case EditOutcome(name, MarkUnknown() as edit, None):
                 return self._monitor.on_marked_unknown(name, edit)
-            case Settled(name, MarkUnknown()):
+            case EditOutcome(name, MarkUnknown()):
                 self._shared.examinations.add(name, now)
-            case Settled(name, TaintNoExecute(key, is_rate_limited), None):
+            case EditOutcome(name, TaintNoExecute(key, is_rate_limited), None):
                 zone = self._zone_of(name)
                 self._reporter.report(NodeTainted(name, zone, key, is_rate_limited, now))
-            case Settled(name, TaintNoExecute(_, True)):
+            case EditOutcome(name, TaintNoExecute(_, True)):
                 self._requeue(name, now)
             case _:
                 pass

@@ -6,8 +6,8 @@
 
 The command of an edit is computed from the newest known version when the edit is sent. After a
 conflict, it is computed again from the next version; upstream retries after a short delay instead.
-Any other failure ends the edit, and so does a conflict of a `MarkUnknown` edit. `settle` returns
-the failure.
+Any other failure ends the edit, and so does a conflict of a `MarkUnknown` edit. `on_outcome`
+returns the failure.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from fairlead.engine.nodelifecycle.node_edit import (
 LEVEL: Final = (AddNoSchedule, RemoveNoSchedule, CopyLabels)
 
 
-class Settled(Struct, frozen=True):
+class EditOutcome(Struct, frozen=True):
     """The outcome of an edit. `failure` is None on success; `is_over` is False if it is retried."""
 
     node: str
@@ -88,7 +88,7 @@ class NodeWriter:
         """Drop all edits of the deleted node `name`."""
         self._pending.pop(name, None)
 
-    def settle(self, outcome: CommandSucceeded | CommandFailed) -> Settled | None:
+    def on_outcome(self, outcome: CommandSucceeded | CommandFailed) -> EditOutcome | None:
         """Return the edit that `outcome` completes; None if its command is not from this writer.
 
         Call `see_node` afterwards to continue with pending edits.
@@ -104,9 +104,9 @@ class NodeWriter:
         edit = pending.edits[0]
         if failure is FailureReason.CONFLICT and not isinstance(edit, MarkUnknown):
             pending.refused_version = _version_of(command)
-            return Settled(command.target.name, edit, failure, is_over=False)
+            return EditOutcome(command.target.name, edit, failure, is_over=False)
         pending.edits.popleft()
-        return Settled(command.target.name, edit, failure)
+        return EditOutcome(command.target.name, edit, failure)
 
     def _go_on(self, name: str, now: Instant) -> list[Command]:
         pending, node = self._pending[name], self._find(name)

@@ -137,7 +137,7 @@ class VolumeRestrictions:
         return Verdicts(codes, _STATUSES)
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return that removing pods never harms; only pods with volumes are in conflict."""
+        """Return the effect of removing pods: it never harms; only pods with volumes matter."""
         return RemovalEffect(has_volumes)
 
     # --- queueing hint ---------------------------------------------------------------------

@@ -162,7 +162,7 @@ class VolumeZone:
         return Verdicts(conflicts[rows].astype(np.int32), _STATUSES)
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return that the zones of volumes do not depend on pods."""
+        """Return the effect of removing pods: none, because the zones of volumes are fixed."""
         return NO_EFFECT
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:

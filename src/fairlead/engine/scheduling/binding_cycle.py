@@ -146,9 +146,9 @@ class BindingCycles:
 
     def _bind(self, binding: PodBinding) -> list[Command] | BindingRefused:
         """Call the extender that binds the pod; if there is none, run the Bind plugins."""
-        for asker in interested_extenders(self._extenders, binding.pod) if self._extenders else ():
-            if asker.extender.bind_verb:
-                call = asker.bind(binding.node)
+        for calls in interested_extenders(self._extenders, binding.pod) if self._extenders else ():
+            if calls.extender.bind_verb:
+                call = calls.bind(binding.node)
                 self._asked[binding.pod.id] = call
                 return [call]
         return self._bind_by_plugin(binding)
@@ -249,14 +249,14 @@ class BindingCycles:
         if binding is None or self._asked.get(binding.pod.id) is not call:
             return None
         del self._asked[binding.pod.id]
-        asker = ExtenderCalls(call.extender, self._extenders[call.extender], binding.pod)
+        calls = ExtenderCalls(call.extender, self._extenders[call.extender], binding.pod)
         try:
-            result = read_answer(asker, answer, BindingResult)
+            result = read_answer(calls, answer, BindingResult)
         except ExtenderError as cause:
             result = BindingResult(str(cause))
         if not result.error:
             return self.bound(call)
-        if asker.extender.ignorable:
+        if calls.extender.ignorable:
             return self._bind_by_plugin(binding)
         return self._undo(binding, error(result.error))
 

@@ -66,13 +66,14 @@ class PluginHandle(Struct):
         return self.framework.trial(state, pod)
 
 
-class Served(Struct, frozen=True):
+class BuiltProfile(Struct, frozen=True):
     """The framework, caches and settings with which one profile schedules its pods.
 
     If `names_preemption` is set, failure messages include the reasons of PostFilter plugins.
-    `meter` measures the steps of each cycle.
-    `failures` is None if the failure of a pod may differ from the failure of an equal pod: with
-    extenders, if the search for nodes is limited, or if `meter` measures every plugin.
+    `meter` measures the steps of each cycle. `failures` caches the failures of earlier cycles,
+    which equal pods then share. It is None with extenders or a limited search for nodes, because
+    equal pods may then fail differently. It is also None with a `meter`, so that every plugin call
+    is measured.
     """
 
     framework: Framework
@@ -99,14 +100,14 @@ class Shared(Struct, frozen=True):
         return partial(self.rotation.narrow, percentage=profile.node_percentage)
 
 
-def serve(
+def build_profile(
     profile: Profile,
     handle: PluginHandle,
     tie_break: TieBreak,
     out_of_tree: Mapping[str, Factory] | None = None,
     meter: Meter | None = None,
     shared: Shared | None = None,
-) -> Served:
+) -> BuiltProfile:
     """Build everything that scheduling with `profile` needs; `meter` measures plugin durations.
 
     Raises ProfileError for unknown plugin names, invalid arguments and invalid plugins.
@@ -128,7 +129,7 @@ def serve(
         preemption = making.preemption(plans, tie_break, policy, shared)
     sampling = shared.sampling(profile)
     is_special = bool(shared.extenders) or sampling is not None or meter is not None
-    return Served(
+    return BuiltProfile(
         framework,
         plans,
         preemption,

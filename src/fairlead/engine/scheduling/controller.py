@@ -42,10 +42,10 @@ from fairlead.engine.scheduling.binding_cycle import (
     PodBinding,
     bound_event,
 )
-from fairlead.engine.scheduling.compose import PluginHandle, Served, Shared, serve
+from fairlead.engine.scheduling.compose import BuiltProfile, PluginHandle, Shared, build_profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.cycle import schedule_one
-from fairlead.engine.scheduling.decision import Decision, Failure, Placement, vanished
+from fairlead.engine.scheduling.decision import Decision, Failure, Placement, failure_of_deleted_pod
 from fairlead.engine.scheduling.extender.consultation import Answer
 from fairlead.engine.scheduling.failure import FailureHandler, failure_event
 from fairlead.engine.scheduling.node_sample import NodeRotation
@@ -70,7 +70,7 @@ class _Cycle(Struct):
 
     queued: QueuedPod
     pod: PodInfo
-    served: Served
+    built: BuiltProfile
     pending: PendingDecision[Decision | PodGroupResult]
     started: Instant
     ends: Instant | None = None
@@ -111,13 +111,13 @@ class Scheduler:
         self._waiting_pods = WaitingPods()
         handle = PluginHandle(cluster, self.nominator, self._waiting_pods, reporter)
         shared = Shared(config.extenders, NodeRotation(cluster.table), config.version)
-        self.served: dict[str, Served] = {
-            profile.scheduler_name: serve(
+        self.profiles: dict[str, BuiltProfile] = {
+            profile.scheduler_name: build_profile(
                 profile, handle, tie_break, config.out_of_tree, config.meter, shared
             )
             for profile in config.profiles
         }
-        frameworks = {name: served.framework for name, served in self.served.items()}
+        frameworks = {name: built.framework for name, built in self.profiles.items()}
         version = config.version
         self._preemptions = Preemptions(
             cluster, self.nominator, self._waiting_pods, version.new_execution
@@ -243,16 +243,16 @@ class Scheduler:
         pod = queued.info
         if pod.terminating:
             return [self._skip(queued)]
-        served = self.served[pod.pod.spec.scheduler_name]
+        built = self.profiles[pod.pod.spec.scheduler_name]
         pending: PendingDecision[Decision | PodGroupResult] = PendingDecision(
-            schedule_one(served, pod, self._tie_break)
+            schedule_one(built, pod, self._tie_break)
         )
-        self._cycle = _Cycle(queued, pod, served, pending, now)
+        self._cycle = _Cycle(queued, pod, built, pending, now)
         return self._continue_cycle(self._cycle, pending.begin(), now)
 
     def _skip(self, queued: QueuedPod) -> Command:
         """End the attempt of a pod that is being deleted; return the event to record."""
-        self.queue.settle(queued)
+        self.queue.done(queued)
         return failure_event(queued.info, f"skip schedule deleting pod: {queued.info.key}")
 
     def _begin_group_cycle(self, queued: QueuedPod, now: Instant) -> list[Command]:
@@ -277,7 +277,7 @@ class Scheduler:
             return skipped
         group = tuple(PodGroupMember(one, one.info) for one in found)
         head = group[0].pod
-        served = self.served[head.pod.spec.scheduler_name]
+        built = self.profiles[head.pod.spec.scheduler_name]
         mixed = mixed_schedulers(group)
         if mixed:
             failure = Failure(mixed, is_error=True)
@@ -286,9 +286,9 @@ class Scheduler:
             )
             return [*skipped, *chain.from_iterable(cycles)]
         pending: PendingDecision[Decision | PodGroupResult] = PendingDecision(
-            decide_group(served, group, self._tie_break, now)
+            decide_group(built, group, self._tie_break, now)
         )
-        self._cycle = _Cycle(found[0], head, served, pending, now, group=group)
+        self._cycle = _Cycle(found[0], head, built, pending, now, group=group)
         return [*skipped, *self._continue_cycle(self._cycle, pending.begin(), now)]
 
     def _continue_cycle(
@@ -374,7 +374,9 @@ class Scheduler:
         pod = cycle.pod
         known = self._cluster.pods.get(pod.key)
         if known is None:
-            return vanished(pod, failure, names_preemption=cycle.served.names_preemption)
+            return failure_of_deleted_pod(
+                pod, failure, names_preemption=cycle.built.names_preemption
+            )
         is_same = known.id == pod.id and not known.pod.spec.node_name
         return failure if is_same else replace(failure, room=None)
 
@@ -383,17 +385,17 @@ class Scheduler:
         attempt = cycle.queued.attempts
         known = self._cluster.pods.get(pod.key)
         if known is not None and known.id == pod.id and known.pod.spec.node_name:
-            self.queue.settle(cycle.queued)  # bound by another scheduler during its cycle
+            self.queue.done(cycle.queued)  # bound by another scheduler during its cycle
             return []
         self.nominator.withdraw(pod.uid)
         binding = PodBinding(
-            cycle.queued, pod, node, placement.state, cycle.served.framework, cycle.started, attempt
+            cycle.queued, pod, node, placement.state, cycle.built.framework, cycle.started, attempt
         )
         answer = self._bindings.begin(binding, now)
         if isinstance(answer, BindingRefused):
             return self._failures.handle_refusal(answer, now)
         if self._waiting_pods.find(pod.id) is None:
-            self.queue.settle(cycle.queued)
+            self.queue.done(cycle.queued)
         self._reporter.report(
             PodPlaced(
                 pod=pod.ref,
@@ -414,7 +416,7 @@ class Scheduler:
         commands: list[Command] | None = None
         for binding, answer in self._bindings.resume(now):
             if not isinstance(answer, BindingRefused):
-                self.queue.settle(binding.queued)
+                self.queue.done(binding.queued)
             commands = (commands or []) + self._gone_on(answer, now)
         return commands
 

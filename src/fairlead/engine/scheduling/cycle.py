@@ -23,10 +23,10 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.diagnosis import NO_NODES, fit_error
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.user_plugin.meter import FILTERED, SCORED
-from fairlead.engine.scheduling.compose import Served
+from fairlead.engine.scheduling.compose import BuiltProfile
 from fairlead.engine.scheduling.decision import Decision, Failure, Placement, joined
 from fairlead.engine.scheduling.extender.consultation import Consultation
-from fairlead.engine.scheduling.extender.current_nodes import still_there
+from fairlead.engine.scheduling.extender.current_nodes import without_deleted_nodes
 from fairlead.engine.scheduling.extender.extender import ExtenderCalls, interested_extenders
 from fairlead.engine.scheduling.extender.filter import pass_extenders, passes_extenders
 from fairlead.engine.scheduling.extender.prioritize import best_with_extenders
@@ -40,69 +40,69 @@ NODES_GONE: Final = "the nodes that fit were gone before the extenders had answe
 
 
 def schedule_one(
-    served: Served, pod: PodInfo, tie_break: TieBreak, *, makes_room: bool = True
+    built: BuiltProfile, pod: PodInfo, tie_break: TieBreak, *, makes_room: bool = True
 ) -> Consultation[Decision]:
     """Decide on a node for `pod`.
 
-    The function has no side effects except on caches in `served` and counters in `served` and
+    The function has no side effects except on caches in `built` and counters in `built` and
     `tie_break`. If `makes_room` is False, no PostFilter plugin runs.
     """
-    if not served.framework.cluster.table.count:
+    if not built.framework.cluster.table.count:
         return Failure(NO_NODES)
-    repeated = served.failures.find(pod) if makes_room and served.failures is not None else None
+    repeated = built.failures.find(pod) if makes_room and built.failures is not None else None
     if repeated is not None:
         return repeated
-    if served.meter is not None:
-        served.meter.begin_steps()
-    found = find_nodes_that_fit(served.plans, pod)
+    if built.meter is not None:
+        built.meter.begin_steps()
+    found = find_nodes_that_fit(built.plans, pod)
     broken = found.error()
     if broken is not None:
         return Failure(broken.message, is_error=True)
-    asked = interested_extenders(served.extenders, pod) if served.extenders else []
-    deciding = _decide(served, pod, found, asked, tie_break, makes_room=makes_room)
-    return (yield from still_there(deciding, found) if asked else deciding)
+    extenders = interested_extenders(built.extenders, pod) if built.extenders else []
+    deciding = _decide(built, pod, found, extenders, tie_break, makes_room=makes_room)
+    return (yield from without_deleted_nodes(deciding, found) if extenders else deciding)
 
 
 def _decide(
-    served: Served,
+    built: BuiltProfile,
     pod: PodInfo,
     found: Feasibility,
-    asked: list[ExtenderCalls],
+    extenders: list[ExtenderCalls],
     tie_break: TieBreak,
     *,
     makes_room: bool,
 ) -> Consultation[Decision]:
     nominated = _nominated(pod, found)
-    if nominated is not None and (yield from passes_extenders(asked, nominated, found)):
-        _end_step(served, FILTERED)
+    if nominated is not None and (yield from passes_extenders(extenders, nominated, found)):
+        _end_step(built, FILTERED)
         return Placement(nominated, found.state, "nominated", 1, 1)
-    if served.sampling is not None:
-        served.sampling(found)
-    broken = (yield from pass_extenders(asked, found)) if asked else None
+    if built.sampling is not None:
+        built.sampling(found)
+    broken = (yield from pass_extenders(extenders, found)) if extenders else None
     if broken is not None:
         return Failure(broken.message, is_error=True)
     feasible = found.count()
-    _end_step(served, FILTERED)
+    _end_step(built, FILTERED)
     if not feasible and not makes_room:
         diagnosis = found.diagnosis()
         return Failure(fit_error(diagnosis, ""), diagnosis.plugins())
     if not feasible:
-        return (yield from _make_room(served, pod, found, asked))
+        return (yield from _make_room(built, pod, found, extenders))
     if feasible == 1:
         return _placement(found, found.positions(), "single", 1, tie_break)
-    if asked:
-        best = yield from _best_with_extenders(served, pod, found, asked)
+    if extenders:
+        best = yield from _best_with_extenders(built, pod, found, extenders)
     else:
-        best = best_positions(served.plans, pod, found)
+        best = best_positions(built.plans, pod, found)
     if isinstance(best, Status):
         return Failure(best.message, is_error=True)
-    _end_step(served, SCORED)
+    _end_step(built, SCORED)
     return _placement(found, best, "score", feasible, tie_break)
 
 
-def _end_step(served: Served, name: str) -> None:
-    if served.meter is not None:
-        served.meter.end_step(name)
+def _end_step(built: BuiltProfile, name: str) -> None:
+    if built.meter is not None:
+        built.meter.end_step(name)
 
 
 def _nominated(pod: PodInfo, found: Feasibility) -> NodeInfo | None:
@@ -121,19 +121,19 @@ def _placement(
 
 
 def _best_with_extenders(
-    served: Served, pod: PodInfo, found: Feasibility, asked: list[ExtenderCalls]
+    built: BuiltProfile, pod: PodInfo, found: Feasibility, extenders: list[ExtenderCalls]
 ) -> Consultation[Positions | Status]:
-    best = yield from best_with_extenders(asked, served.plans, pod, found)
+    best = yield from best_with_extenders(extenders, built.plans, pod, found)
     return error(NODES_GONE) if not isinstance(best, Status) and not len(best) else best
 
 
 def _make_room(
-    served: Served, pod: PodInfo, found: Feasibility, asked: list[ExtenderCalls]
+    built: BuiltProfile, pod: PodInfo, found: Feasibility, extenders: list[ExtenderCalls]
 ) -> Consultation[Decision]:
     diagnosis = found.diagnosis()
-    outcome = yield from run_post_filters(served.framework, found, pod, diagnosis, asked)
+    outcome = yield from run_post_filters(built.framework, found, pod, diagnosis, extenders)
     rejections = fit_error(diagnosis, "")
-    message = joined(rejections, outcome.message if served.names_preemption else "")
+    message = joined(rejections, outcome.message if built.names_preemption else "")
     room = outcome.result if outcome.status.is_success else None
     failure = Failure(
         message,
@@ -145,6 +145,6 @@ def _make_room(
         post_filter=outcome.message,
         state=found.state if room is not None else None,
     )
-    if served.failures is not None:
-        served.failures.keep(pod, found, failure)
+    if built.failures is not None:
+        built.failures.keep(pod, found, failure)
     return failure

@@ -55,7 +55,7 @@ class Failure:
 Decision = Placement | Failure
 
 
-def vanished(pod: PodInfo, failure: Failure, *, names_preemption: bool) -> Failure:
+def failure_of_deleted_pod(pod: PodInfo, failure: Failure, *, names_preemption: bool) -> Failure:
     """Return `failure` without preemption, for a pod that was deleted during its cycle.
 
     The pod's nomination is kept. If no nodes were rejected (`rejections` is empty), `failure` is

@@ -1,7 +1,7 @@
 """evaluate: evaluates one pod on every node, and keeps every verdict and score.
 
-`fairlead explain` and `fairlead conformance` use it. It calls the same functions as the scheduling
-cycle, without a limit on the number of nodes. It changes nothing.
+`fairlead explain` and `fairlead conformance` use this function. It calls the same functions as the
+scheduling cycle, but without a limit on the number of nodes, and it changes nothing.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from fairlead.engine.core.status import Code, Status, unschedulable
 from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.framework.diagnosis import NO_NODES, fit_error
 from fairlead.engine.framework.feasibility import Feasibility
-from fairlead.engine.scheduling.compose import Served
-from fairlead.engine.scheduling.extender.consultation import Answer, settle
+from fairlead.engine.scheduling.compose import BuiltProfile
+from fairlead.engine.scheduling.extender.consultation import Answer, run_consultation
 from fairlead.engine.scheduling.extender.extender import ExtenderCalls, interested_extenders
 from fairlead.engine.scheduling.extender.filter import REJECTOR, pass_extenders
 from fairlead.engine.scheduling.extender.preempt import narrow_candidates
@@ -90,36 +90,36 @@ class Evaluation(Struct):
 class _ExtenderAccess(Struct, frozen=True):
     """The extenders to call for the pod, and the function that calls them."""
 
-    asked: Sequence[ExtenderCalls] = ()
+    extenders: Sequence[ExtenderCalls] = ()
     ask: Ask | None = None
 
 
-def evaluate(served: Served, pod: PodInfo, ask: Ask | None = None) -> Evaluation:
+def evaluate(built: BuiltProfile, pod: PodInfo, ask: Ask | None = None) -> Evaluation:
     """Evaluate `pod` as if it were scheduled now.
 
     `ask` calls an extender; if it is None, no extender is called.
     """
     result = Evaluation()
-    table = served.framework.cluster.table
-    result.gated = served.framework.run_pre_enqueue(pod)
+    table = built.framework.cluster.table
+    result.gated = built.framework.run_pre_enqueue(pod)
     if result.gated is not None:
         return result
     if not table.count:
         result.fit_error = NO_NODES
         return result
-    found = find_nodes_that_fit(served.plans, pod)
+    found = find_nodes_that_fit(built.plans, pod)
     advice = (
         _ExtenderAccess()
         if ask is None
-        else _ExtenderAccess(interested_extenders(served.extenders, pod), ask)
+        else _ExtenderAccess(interested_extenders(built.extenders, pod), ask)
     )
     broken = _judge(result, found, advice)
     if broken is not None:
         result.score_error = broken.message
     elif found.count():
-        _fill_scores(served, pod, found, result, advice)
+        _fill_scores(built, pod, found, result, advice)
     else:
-        _fill_failure(served, pod, found, result, advice)
+        _fill_failure(built, pod, found, result, advice)
     return result
 
 
@@ -130,7 +130,7 @@ def _judge(result: Evaluation, found: Feasibility, advice: _ExtenderAccess) -> S
         _fill_verdicts(result, found)
         return broken
     table, positions = found.plan.table, found.positions()
-    broken = settle(pass_extenders(advice.asked, found), advice.ask)
+    broken = run_consultation(pass_extenders(advice.extenders, found), advice.ask)
     _fill_verdicts(result, found)
     for at in positions.tolist():
         name, code = table.at(int(found.plan.rows[at])).name, int(found.codes[at])
@@ -152,10 +152,14 @@ def _fill_verdicts(result: Evaluation, found: Feasibility) -> None:
 
 
 def _fill_scores(
-    served: Served, pod: PodInfo, found: Feasibility, result: Evaluation, advice: _ExtenderAccess
+    built: BuiltProfile,
+    pod: PodInfo,
+    found: Feasibility,
+    result: Evaluation,
+    advice: _ExtenderAccess,
 ) -> None:
     table, plan = found.plan.table, found.plan
-    ranked = explain_scores(served.plans, pod, found)
+    ranked = explain_scores(built.plans, pod, found)
     feasible = [name for name, status in result.verdicts.items() if status is None]
     nominated = pod.pod.status.nominated_node_name
     if nominated in feasible:
@@ -169,7 +173,7 @@ def _fill_scores(
     for plugin, scores in ranked.by_plugin.items():
         result.scores[plugin] = dict(zip(names, scores.tolist(), strict=True))
     result.skipped_scores = sorted(found.state.skipped_scores)
-    result.weights = served.framework.weights()
+    result.weights = built.framework.weights()
     result.totals = dict(zip(names, ranked.totals.tolist(), strict=True))
     _add_extenders(result, advice)
     highest = max(result.totals.values())
@@ -179,35 +183,41 @@ def _fill_scores(
 
 
 def _add_extenders(result: Evaluation, advice: _ExtenderAccess) -> None:
-    given = settle(extender_scores(advice.asked, list(result.totals)), advice.ask)
-    for asker, scores in given:
-        name = asker.extender.address(asker.extender.prioritize_verb)
+    given = run_consultation(extender_scores(advice.extenders, list(result.totals)), advice.ask)
+    for calls, scores in given:
+        name = calls.extender.address(calls.extender.prioritize_verb)
         result.scores[name] = {node: scores[node] for node in result.totals if node in scores}
-        result.weights[name] = asker.extender.weight
+        result.weights[name] = calls.extender.weight
     result.totals = with_extenders(result.totals, given)
 
 
 def _fill_failure(
-    served: Served, pod: PodInfo, found: Feasibility, result: Evaluation, advice: _ExtenderAccess
+    built: BuiltProfile,
+    pod: PodInfo,
+    found: Feasibility,
+    result: Evaluation,
+    advice: _ExtenderAccess,
 ) -> None:
     diagnosis = found.diagnosis()
     result.unschedulable_plugins = diagnosis.plugins()
-    asking = run_post_filters(served.framework, found, pod, diagnosis, advice.asked)
-    outcome = settle(asking, advice.ask)
-    result.fit_error = fit_error(diagnosis, outcome.message if served.names_preemption else "")
+    asking = run_post_filters(built.framework, found, pod, diagnosis, advice.extenders)
+    outcome = run_consultation(asking, advice.ask)
+    result.fit_error = fit_error(diagnosis, outcome.message if built.names_preemption else "")
     if outcome.status.is_success:
         result.room = _room(outcome)
-    if served.preemption is None:
+    if built.preemption is None:
         return
     if outcome.status.code is Code.ERROR:
         result.preemption = PreemptionEvaluation(post_filter_error=outcome.message)
         return
-    search = served.preemption.search(found.state, pod, diagnosis)
-    if search.dry_run is not None and any(one.extender.preempt_verb for one in advice.asked):
+    search = built.preemption.search(found.state, pod, diagnosis)
+    if search.dry_run is not None and any(one.extender.preempt_verb for one in advice.extenders):
         candidates = list(search.dry_run.candidates())
-        left = settle(narrow_candidates(advice.asked, candidates, diagnosis.table), advice.ask)
+        left = run_consultation(
+            narrow_candidates(advice.extenders, candidates, diagnosis.table), advice.ask
+        )
         if not isinstance(left, Status):
-            dry_run, pick = served.preemption.rank(left, diagnosis)
+            dry_run, pick = built.preemption.rank(left, diagnosis)
             search = replace(search, dry_run=dry_run, pick=pick)
     result.preemption = _preemption(found, search)
 

@@ -61,11 +61,11 @@ class FailureHandler:
         self._report(queued, tried, failure, started, now, is_binding=is_binding)
         known = self._cluster.pods.get(tried.key)
         if known is not None and (known.id != tried.id or known.pod.spec.node_name):
-            self._queue.settle(queued)  # bound by another scheduler, or replaced
+            self._queue.done(queued)  # bound by another scheduler, or replaced
             return []
         pod = known or tried
         if known is None:
-            self._queue.settle(queued)
+            self._queue.done(queued)
         else:
             queued.info = known
             self._queue.put_back(queued, now, failure.plugins)

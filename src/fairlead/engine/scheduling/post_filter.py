@@ -41,7 +41,7 @@ def run_post_filters(
     found: Feasibility,
     pod: PodInfo,
     diagnosis: Diagnosis,
-    asked: Sequence[ExtenderCalls] = (),
+    extenders: Sequence[ExtenderCalls] = (),
 ) -> Consultation[PostFilterOutcome]:
     """Run the PostFilter plugins in order, and join their reasons.
 
@@ -57,7 +57,7 @@ def run_post_filters(
             answer = PostFilterResult(answer)
         if answer.shortlist is not None:
             shortlist = answer.shortlist
-            left = yield from narrow_candidates(asked, shortlist.candidates, diagnosis.table)
+            left = yield from narrow_candidates(extenders, shortlist.candidates, diagnosis.table)
             answer = shortlist.choose(left)
         commands += answer.commands
         status = answer.status.by(plugin.name)

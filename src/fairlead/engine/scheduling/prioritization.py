@@ -53,10 +53,10 @@ def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Positi
     failure = _broken(found)
     if failure is not None:
         return failure
-    asked = _asked(found, pod)
-    if not asked and not plan.static.live:
+    scorers = _uncached_scorers(found, pod)
+    if not scorers and not plan.static.live:
         return plan.best_positions() if found.is_cached else _highest(plan.total, found)
-    result = _prioritize(plans, pod, found, asked)
+    result = _prioritize(plans, pod, found, scorers)
     return result.best if result.error is None else result.error
 
 
@@ -80,22 +80,22 @@ def prioritize(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Prioritiza
     failure = _broken(found)
     if failure is not None:
         return Prioritization(found.positions(), np.zeros(0, np.int64), failure)
-    return _prioritize(plans, pod, found, _asked(found, pod))
+    return _prioritize(plans, pod, found, _uncached_scorers(found, pod))
 
 
 def _broken(found: Feasibility) -> Status | None:
     return found.plan.score_error or found.plan.first_broken(found.codes)
 
 
-def _asked(found: Feasibility, pod: PodInfo) -> list[ScorePoint]:
+def _uncached_scorers(found: Feasibility, pod: PodInfo) -> list[ScorePoint]:
     """Return the Score plugins to call, whose scores are not cached and may differ by node."""
     return [point for point in found.plan.split.cluster_scorers if not point.scores_alike(pod)]
 
 
 def _prioritize(
-    plans: PlanCache, pod: PodInfo, found: Feasibility, asked: list[ScorePoint]
+    plans: PlanCache, pod: PodInfo, found: Feasibility, scorers: list[ScorePoint]
 ) -> Prioritization:
-    """Score the feasible nodes with the plugins `asked`, and add the cached scores."""
+    """Score the feasible nodes with the plugins `scorers`, and add the cached scores."""
     plan = found.plan
     positions = found.positions()
     is_whole = positions is plan.rows
@@ -107,7 +107,7 @@ def _prioritize(
         result.totals += point.weight * scores
     if result.error is not None:
         return result
-    _add_cluster_scores(plans, pod, found, asked, result)
+    _add_cluster_scores(plans, pod, found, scorers, result)
     return result
 
 
@@ -115,13 +115,13 @@ def _add_cluster_scores(
     plans: PlanCache,
     pod: PodInfo,
     found: Feasibility,
-    asked: list[ScorePoint],
+    scorers: list[ScorePoint],
     result: Prioritization,
 ) -> None:
     rows = found.plan.rows
     if result.positions is not rows:
         rows = rows[result.positions]
-    for point in asked:
+    for point in scorers:
         result.error = plans.framework.run_pre_score(found.state, pod, point.name, rows)
         if result.error is not None:
             return

@@ -1,4 +1,4 @@
-"""RepeatedFailures: the failures of earlier scheduling cycles, given to equal pods.
+"""RepeatedFailures: reuses the failure of a scheduling cycle for equal pods.
 
 If a zone fails, or a workload has more replicas than fit, many pending pods are equal except for
 their names, and each change wakes all of them. Their cycles come one after another, and nothing
@@ -8,10 +8,10 @@ also the failure of the others.
     a pod is deleted      wakes 70 pending pods of 15 shapes
     cycles 1 to 70        the first pod of each shape is evaluated; the other 55 get its failure
 
-A failure is kept only if everything that it depends on is known: the plugins depend on the nodes,
-their pods and the objects in `RelatedObjects`, and preemption evaluates all nodes and found no
-candidate. Pods with nominations are always evaluated, because their own nominations do not count,
-and so are members of PodGroups.
+A failure is kept only under two conditions. All plugins of the cycle depend only on the nodes, on
+their pods and on the objects in `RelatedObjects`. Preemption evaluated all nodes and found no
+candidate. Members of PodGroups are always evaluated. So are pods with a nomination, because a pod's
+own nomination does not count as a pod on the node.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from fairlead.engine.scheduling.decision import Failure
 from fairlead.engine.scheduling.preemption.default_preemption import DefaultPreemption
 from fairlead.engine.state.pod_info import PodInfo
 
-# Plugins that depend on more than the node, but only on nodes, pods and related objects. So does
-# DynamicResources for pods without claims, which it skips unless a DeviceClass is mapped to one of
-# their resources.
+# Plugins that depend on other nodes, but only on nodes, pods and related objects. The same is true
+# of DynamicResources for pods without claims: it skips these pods unless a DeviceClass is mapped to
+# one of their resources.
 _OF_PODS: Final = (InterPodAffinity, PodTopologySpread)
 _KEPT_MAX: Final = 1_024
 # The positions of the logs of nodes, pods and nominations, and the versions of related objects.

@@ -7,8 +7,8 @@
 
 Changes are made to the real columns and undone in reverse order. So the cost is proportional to the
 number of changes, and all readers of rows and columns see the changes. Used host ports are restored
-from a copy. They are stored as a set: if two pods share a port, removing one of these pods frees
-the port, so adding that pod again would not always restore the previous set.
+from a copy. They are stored as a set. If two pods use the same port, removing and adding a pod
+would not always restore that set: the removal of one pod already frees the port.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from fairlead.engine.state.label_column import Ids
 from fairlead.engine.state.node_table import NodeTable
-from fairlead.engine.state.pod_index.domain_counts import DomainCounts, SupposedCounts
+from fairlead.engine.state.pod_index.domain_counts import DomainCounts, HypotheticalCounts
 from fairlead.engine.state.pod_index.pod_index import PodIndex
 
-_UNCHANGED: Final[Mapping[str, SupposedCounts]] = {}
+_UNCHANGED: Final[Mapping[str, HypotheticalCounts]] = {}
 _ROWS_MAX: Final = 20_000_000  # about 20 bytes each
 
 
@@ -42,11 +42,11 @@ class KeyedCounts:
         self.dropped = True
 
 
-class SupposedKeyedCounts:
+class HypotheticalKeyedCounts:
     """Counts for each topology key and domain; hypothetical changes can be applied to them.
 
-    At first, the counts of `source` are used. `clone` and the first change copy them; the first
-    change also sets `source` to None.
+    Without changes, the counts are those of `source`. `clone` and the first change copy these
+    counts; the first change also sets `source` to None.
     """
 
     __slots__ = ("_by_key", "_table", "source")
@@ -55,12 +55,12 @@ class SupposedKeyedCounts:
         self,
         table: NodeTable,
         source: KeyedCounts | None,
-        changed: Mapping[str, SupposedCounts] = _UNCHANGED,
+        changed: Mapping[str, HypotheticalCounts] = _UNCHANGED,
     ) -> None:
         """Start from the refreshed counts in `source`; if that is None, start from `changed`."""
         self._table = table
         self.source = source
-        self._by_key: Mapping[str, DomainCounts | SupposedCounts]
+        self._by_key: Mapping[str, DomainCounts | HypotheticalCounts]
         self._by_key = changed if source is None else source.by_key
 
     @property
@@ -68,16 +68,16 @@ class SupposedKeyedCounts:
         """The topology keys with counts."""
         return self._by_key.keys()
 
-    def clone(self) -> SupposedKeyedCounts:
+    def clone(self) -> HypotheticalKeyedCounts:
         """Return an independent copy; it does not follow later changes of `source` either."""
         if self.source is not None:
             # Kept, so that the next clone costs nothing, and so that a trial's changes of the table
             # are not counted twice.
             self._by_key = self._copies()
-        return SupposedKeyedCounts(self._table, None, self._copies())
+        return HypotheticalKeyedCounts(self._table, None, self._copies())
 
-    def _copies(self) -> dict[str, SupposedCounts]:
-        return {key: counts.supposed() for key, counts in self._by_key.items()}
+    def _copies(self) -> dict[str, HypotheticalCounts]:
+        return {key: counts.hypothetical() for key, counts in self._by_key.items()}
 
     def change(self, key: str, row: int, by: int) -> None:
         """Add `by` to the count of the domain of `row` hypothetically.
@@ -92,12 +92,12 @@ class SupposedKeyedCounts:
         counts = self._by_key.get(key)
         if counts is None:
             fresh = KeyedCounts(self._table, (key,)).refresh().by_key[key]
-            counts = fresh.supposed()
+            counts = fresh.hypothetical()
             self._by_key = {**self._by_key, key: counts}
-        assert isinstance(counts, SupposedCounts)
+        assert isinstance(counts, HypotheticalCounts)
         counts.change(domain, by)
 
-    def items(self) -> list[tuple[Ids, DomainCounts | SupposedCounts]]:
+    def items(self) -> list[tuple[Ids, DomainCounts | HypotheticalCounts]]:
         """Return (domain of each row, counts by domain) for each topology key."""
         column = self._table.label_column
         return [(column(key).ids, counts) for key, counts in self._by_key.items()]

@@ -103,8 +103,8 @@ def _plugin(found: type, weight: int) -> UserPlugin:
         raise SourceError(f"{found.__name__} has no name: it needs a text attribute `name`")
     if name in _TAKEN:
         raise SourceError(f"has the name {name}, which is a built-in plugin")
-    if not any(method.enters and hasattr(found, method.name) for method in METHODS):
-        known = ", ".join(method.name for method in METHODS if method.enters)
+    if not any(method.makes_plugin and hasattr(found, method.name) for method in METHODS):
+        known = ", ".join(method.name for method in METHODS if method.makes_plugin)
         raise SourceError(f"{name} has no extension point: it has none of the methods {known}")
     try:
         return UserPlugin(name, found, factory_of(found), weight)

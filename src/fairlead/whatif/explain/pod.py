@@ -24,7 +24,7 @@ from fairlead.engine.core.status import Status
 from fairlead.engine.core.stimulus import CallOutcome, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
-from fairlead.engine.scheduling.compose import PluginHandle, Served, Shared, serve
+from fairlead.engine.scheduling.compose import BuiltProfile, PluginHandle, Shared, build_profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.evaluation import (
     Evaluation,
@@ -117,11 +117,11 @@ def _explanation(
     source: str, store: Store, found: Pod, others: list[ApiObject], config: SchedulerConfig
 ) -> Explanation:
     pending = _as_pending(found)
-    served = _serve(source, config, pending, others)
-    info = PodInfo(pending, served.framework.cluster.shapes.shape_of(pending))
+    built = _build(source, config, pending, others)
+    info = PodInfo(pending, built.framework.cluster.shapes.shape_of(pending))
     with reaching(config.extenders) as extenders:
-        evaluation = evaluate(served, info, _extender_calls(extenders, store, info))
-    remedies, unasked = _remedies(served, info, evaluation)
+        evaluation = evaluate(built, info, _extender_calls(extenders, store, info))
+    remedies, unasked = _remedies(built, info, evaluation)
     node, name = found.spec.node_name, found.spec.scheduler_name
     is_guessed = all(profile.scheduler_name != name for profile in config.profiles)
     notes = (DEPLOYED_NOTE,) if is_guessed else ()
@@ -129,7 +129,7 @@ def _explanation(
 
 
 def _remedies(
-    served: Served, pod: PodInfo, evaluation: Evaluation
+    built: BuiltProfile, pod: PodInfo, evaluation: Evaluation
 ) -> tuple[dict[str, Remedy], int]:
     refused = [
         (name, why)
@@ -138,10 +138,10 @@ def _remedies(
         if why is not None and why.plugin != REJECTOR
     ]
     refused.sort(key=lambda verdict: verdict[0])
-    table, found = served.framework.cluster.table, {}
+    table, found = built.framework.cluster.table, {}
     for name, why in refused[:REMEDIES_MAX]:
         node = table.find(name)
-        remedy = find_remedy(served.framework, pod, node, why) if node is not None else None
+        remedy = find_remedy(built.framework, pod, node, why) if node is not None else None
         if remedy is not None:
             found[name] = remedy
     return found, max(len(refused) - REMEDIES_MAX, 0)
@@ -171,7 +171,7 @@ def _as_pending(pod: Pod) -> Pod:
     return pod
 
 
-def _serve(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObject]) -> Served:
+def _build(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObject]) -> BuiltProfile:
     """Return the scheduler profile of `pod`, ready to run on a cluster that contains `others`.
 
     For the name `fairlead` of deployed manifests, the first profile is used if no profile has it.
@@ -197,12 +197,12 @@ def _serve(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObjec
         PluginHandle(cluster, nominator),
         Shared(config.extenders, version=config.version),
     )
-    served = serve(profile, handle, TieBreak(0), config.out_of_tree, shared=shared)
+    built = build_profile(profile, handle, TieBreak(0), config.out_of_tree, shared=shared)
     for other in cluster.pods.values():
         node = other.pod.status.nominated_node_name
         if node and not other.pod.spec.node_name:
             nominator.nominate(other, node)
-    return served
+    return built
 
 
 def explanation_json(explanation: Explanation) -> Json:

@@ -197,7 +197,7 @@ def _pending_rows(planner: DrainPlanner, pending: Sequence[PodInfo]) -> list[dic
 def _why_pending(planner: DrainPlanner, pod: PodInfo) -> str:
     """Return the scheduler's message about the pending `pod` in the cluster's current state."""
     model = planner.model
-    gate = model.served(pod).framework.run_pre_enqueue(pod)
+    gate = model.profile_of(pod).framework.run_pre_enqueue(pod)
     if gate is not None:
         return gate.message
     with model.hypothesis():

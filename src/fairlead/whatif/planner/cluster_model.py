@@ -45,11 +45,11 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
 from fairlead.engine.framework.runtime import Framework, attempt
-from fairlead.engine.scheduling.compose import PluginHandle, Served, Shared, serve
+from fairlead.engine.scheduling.compose import BuiltProfile, PluginHandle, Shared, build_profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.cycle import schedule_one
 from fairlead.engine.scheduling.decision import Decision, Failure, Placement, refusal
-from fairlead.engine.scheduling.extender.consultation import settle
+from fairlead.engine.scheduling.extender.consultation import run_consultation
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
@@ -141,7 +141,7 @@ class ClusterModel:
         self._nominator = Nominator()
         self._tie_break = TieBreak(seed)
         self._preempts = preempts
-        self._served = self._serve(config)
+        self._built = self._build(config)
         self._placed: dict[str, _Placed] = {}
         self._undo: list[Callable[[], None]] = []
         self._copies = 0
@@ -175,10 +175,10 @@ class ClusterModel:
                         pass
         return tuple(found)
 
-    def _serve(self, config: SchedulerConfig) -> dict[str, Served]:
+    def _build(self, config: SchedulerConfig) -> dict[str, BuiltProfile]:
         found = {}
         for profile in config.profiles:
-            served = serve(
+            built = build_profile(
                 profile,
                 PluginHandle(self.cluster, self._nominator),
                 self._tie_break,
@@ -186,24 +186,24 @@ class ClusterModel:
                 shared=Shared(version=config.version),
             )
             if not self._preempts:
-                served.framework.post_filters = []
-            found[profile.scheduler_name] = served
+                built.framework.post_filters = []
+            found[profile.scheduler_name] = built
         return found
 
     # --- reading ---------------------------------------------------------------------------
 
-    def served(self, pod: PodInfo) -> Served:
+    def profile_of(self, pod: PodInfo) -> BuiltProfile:
         """Return the scheduler profile of `pod`.
 
         If no profile has its schedulerName, return the default profile, or else the first profile.
         """
         name = pod.pod.spec.scheduler_name
-        default = self._served.get(DEFAULT_SCHEDULER) or next(iter(self._served.values()))
-        return self._served.get(name, default)
+        default = self._built.get(DEFAULT_SCHEDULER) or next(iter(self._built.values()))
+        return self._built.get(name, default)
 
     def has_profile(self, pod: PodInfo) -> bool:
         """Return whether the configuration has a profile with the schedulerName of `pod`."""
-        return pod.pod.spec.scheduler_name in self._served
+        return pod.pod.spec.scheduler_name in self._built
 
     def node(self, name: str) -> NodeInfo:
         """Return the node `name`, which must exist."""
@@ -226,7 +226,7 @@ class ClusterModel:
             if not self.cluster.node_of(pod)
             and not pod.terminating
             and self.has_profile(pod)
-            and self.served(pod).framework.run_pre_enqueue(pod) is None
+            and self.profile_of(pod).framework.run_pre_enqueue(pod) is None
         ]
         return in_queue_order(found)
 
@@ -241,9 +241,9 @@ class ClusterModel:
 
     def refusals(self, pod: PodInfo) -> list[Refusal]:
         """Return the reasons why nodes refuse `pod` now, by plugin and reason, most nodes first."""
-        served = self.served(pod)
+        built = self.profile_of(pod)
         counts: dict[tuple[str, str], int] = {}
-        for status, nodes in find_nodes_that_fit(served.plans, pod).diagnosis().counts():
+        for status, nodes in find_nodes_that_fit(built.plans, pod).diagnosis().counts():
             for reason in status.reasons:
                 key = (status.plugin, reason)
                 counts[key] = counts.get(key, 0) + nodes
@@ -293,11 +293,11 @@ class ClusterModel:
 
         Return the decision; a refusal by Reserve is a Failure.
         """
-        served = self.served(pod)
-        decision = settle(schedule_one(served, pod, self._tie_break))
+        built = self.profile_of(pod)
+        decision = run_consultation(schedule_one(built, pod, self._tie_break))
         if isinstance(decision, Failure):
             return decision
-        refused = self._place(served.framework, pod, decision)
+        refused = self._place(built.framework, pod, decision)
         return decision if refused is None else refusal(refused)
 
     def make_room(self, decision: Decision) -> tuple[PodInfo, ...]:

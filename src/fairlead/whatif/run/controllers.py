@@ -60,8 +60,8 @@ class RunControllers(Struct, frozen=True):
             return "" if scheduled is None else scheduled.message
         if not queued.gated_by:
             return ""
-        served = self.scheduler.served[pod.spec.scheduler_name]
-        status = served.framework.run_pre_enqueue(queued.info)
+        built = self.scheduler.profiles[pod.spec.scheduler_name]
+        status = built.framework.run_pre_enqueue(queued.info)
         return "" if status is None else status.message
 
     @property

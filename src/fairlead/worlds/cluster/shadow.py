@@ -32,7 +32,7 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsL
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.preemption.nominator import Nominator
-from fairlead.engine.scheduling.compose import PluginHandle, Served, Shared, serve
+from fairlead.engine.scheduling.compose import BuiltProfile, PluginHandle, Shared, build_profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
@@ -97,8 +97,8 @@ class _Configuration(Struct, frozen=True):
     """A configuration to compare: its profiles by scheduler name, and the first profile."""
 
     name: str
-    served: Mapping[str, Served]
-    first: Served
+    built: Mapping[str, BuiltProfile]
+    first: BuiltProfile
     percentages: Mapping[str, int | None]
 
 
@@ -111,19 +111,19 @@ class Shadow:
         self.cluster = Cluster(device_taint_rules=has_rules)
         self._nominator = Nominator()
         self._on_decision = on_decision
-        self._configurations = tuple(self._serve(name, one) for name, one in configs.items())
+        self._configurations = tuple(self._build(name, one) for name, one in configs.items())
 
-    def _serve(self, name: str, config: SchedulerConfig) -> _Configuration:
+    def _build(self, name: str, config: SchedulerConfig) -> _Configuration:
         handle = PluginHandle(self.cluster, self._nominator)
         shared = Shared(version=config.version)
-        served = {
-            profile.scheduler_name: serve(
+        built = {
+            profile.scheduler_name: build_profile(
                 profile, handle, TieBreak(0), config.out_of_tree, shared=shared
             )
             for profile in config.profiles
         }
         percentages = {one.scheduler_name: one.node_percentage for one in config.profiles}
-        return _Configuration(name, served, next(iter(served.values())), percentages)
+        return _Configuration(name, built, next(iter(built.values())), percentages)
 
     # --- CommandSource ---------------------------------------------------------------------
 
@@ -181,7 +181,7 @@ class Shadow:
         self, configuration: _Configuration, pod: PodInfo, node: str, now: Instant
     ) -> ShadowDecision:
         """Compare the pod's placement on `node` with the choice of `configuration`."""
-        served = _served(configuration, pod)
+        built = _built(configuration, pod)
         scheduler = pod.pod.spec.scheduler_name
         decided = partial(
             replace,
@@ -191,17 +191,17 @@ class Shadow:
         )
         if not self.cluster.table.count:
             return decided(agreement=ShadowAgreement.UNSCHEDULABLE, reason="no nodes are known")
-        found = find_nodes_that_fit(served.plans, pod)
+        found = find_nodes_that_fit(built.plans, pod)
         broken = found.error()
         if broken is not None:
             return decided(agreement=ShadowAgreement.ERROR, reason=broken.message)
         feasible = found.count()
         if not feasible:
-            evaluation = evaluate(served, pod)
+            evaluation = evaluate(built, pod)
             victims = tuple(evaluation.room.victims) if evaluation.room is not None else ()
             reason = evaluation.fit_error
             return decided(agreement=ShadowAgreement.UNSCHEDULABLE, reason=reason, victims=victims)
-        best = self._best(served, pod, found)
+        best = self._best(built, pod, found)
         if isinstance(best, Status):
             return decided(agreement=ShadowAgreement.ERROR, reason=best.message)
         decided = partial(
@@ -215,7 +215,7 @@ class Shadow:
         if not found.is_feasible(info):
             why = found.diagnosis().status_of(info.row)
             return decided(agreement=ShadowAgreement.INFEASIBLE, reason="; ".join(why.reasons))
-        score, highest = self._scores(served, pod, found, node)
+        score, highest = self._scores(built, pod, found, node)
         percentage = configuration.percentages.get(pod.pod.spec.scheduler_name)
         enough = feasible_nodes_to_find(percentage or ADAPTIVE, self.cluster.table.count)
         agreement = ShadowAgreement.SAMPLED if feasible > enough else ShadowAgreement.LOWER
@@ -228,11 +228,11 @@ class Shadow:
 
         A nomination follows a preemption, which is needless if the pod fits any node.
         """
-        served = _served(configuration, pod)
-        found = find_nodes_that_fit(served.plans, pod)
+        built = _built(configuration, pod)
+        found = find_nodes_that_fit(built.plans, pod)
         feasible = found.count()
         agreement = ShadowAgreement.NEEDLESS if feasible else ShadowAgreement.PREEMPTED
-        best = self._best(served, pod, found) if feasible else []
+        best = self._best(built, pod, found) if feasible else []
         names = () if isinstance(best, Status) else tuple(best)
         scheduler = pod.pod.spec.scheduler_name
         return ShadowDecision(
@@ -247,7 +247,7 @@ class Shadow:
             feasible=feasible,
         )
 
-    def _best(self, served: Served, pod: PodInfo, found: Feasibility) -> list[str] | Status:
+    def _best(self, built: BuiltProfile, pod: PodInfo, found: Feasibility) -> list[str] | Status:
         """Return the names of the best nodes, from which the scheduler would choose one.
 
         A feasible nominated node is the only best node. Returns a Status if a plugin fails.
@@ -256,17 +256,17 @@ class Shadow:
         info = self.cluster.table.find(nominated) if nominated else None
         if info is not None and found.is_feasible(info):
             return [nominated]
-        best = best_positions(served.plans, pod, found)
+        best = best_positions(built.plans, pod, found)
         if isinstance(best, Status):
             return best
         table, rows = self.cluster.table, found.plan.rows
         return [table.at(int(rows[at])).name for at in best]
 
     def _scores(
-        self, served: Served, pod: PodInfo, found: Feasibility, node: str
+        self, built: BuiltProfile, pod: PodInfo, found: Feasibility, node: str
     ) -> tuple[int | None, int | None]:
         """Return (total score of `node`, total score of the best nodes); both None on an error."""
-        ranked = explain_scores(served.plans, pod, found)
+        ranked = explain_scores(built.plans, pod, found)
         if ranked.error is not None:
             return None, None
         table, rows = self.cluster.table, found.plan.rows
@@ -277,6 +277,6 @@ class Shadow:
         return totals.get(node), max(totals.values(), default=None)
 
 
-def _served(configuration: _Configuration, pod: PodInfo) -> Served:
+def _built(configuration: _Configuration, pod: PodInfo) -> BuiltProfile:
     """Return the pod's profile; if the pod's scheduler is unknown, return the first profile."""
-    return configuration.served.get(pod.pod.spec.scheduler_name, configuration.first)
+    return configuration.built.get(pod.pod.spec.scheduler_name, configuration.first)

@@ -8,7 +8,7 @@ from fairlead.api.objects import Node, NodeStatus, ObjectMeta
 from fairlead.engine.core.command import PatchObject
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
 from fairlead.engine.nodelifecycle.node_edit import AddNoSchedule, TaintNoExecute, UntaintNoExecute
-from fairlead.engine.nodelifecycle.node_writer import NodeWriter, Settled
+from fairlead.engine.nodelifecycle.node_writer import EditOutcome, NodeWriter
 
 A = TaintNoExecute("a", is_rate_limited=False)
 B = TaintNoExecute("b", is_rate_limited=False)
@@ -49,7 +49,7 @@ def test_the_second_write_waits_for_the_first(writer, nodes):
     first = writer.submit("n", (A, B), 0)
     assert keys(first) == ["a"]
     assert writer.see_node("n", 0) == []
-    assert writer.settle(CommandSucceeded(first[0])) == Settled("n", A, None)
+    assert writer.on_outcome(CommandSucceeded(first[0])) == EditOutcome("n", A, None)
     nodes.change("2")
     assert keys(writer.see_node("n", 0)) == ["b"]
 
@@ -61,7 +61,7 @@ def test_a_write_that_changes_nothing_is_passed_over(writer):
 def test_somebody_was_faster_so_it_is_worked_out_again(writer, nodes):
     (sent,) = writer.submit("n", (A,), 0)
     conflict = CommandFailed(sent, FailureReason.CONFLICT, "")
-    assert writer.settle(conflict) == Settled("n", A, FailureReason.CONFLICT, is_over=False)
+    assert writer.on_outcome(conflict) == EditOutcome("n", A, FailureReason.CONFLICT, is_over=False)
     assert writer.see_node("n", 0) == []  # as long as no newer version is known
     nodes.change("2")
     (again,) = writer.see_node("n", 0)
@@ -71,7 +71,7 @@ def test_somebody_was_faster_so_it_is_worked_out_again(writer, nodes):
 def test_another_refusal_ends_it(writer):
     (sent,) = writer.submit("n", (A, B), 0)
     refused = CommandFailed(sent, FailureReason.INTERNAL_ERROR, "")
-    assert writer.settle(refused) == Settled("n", A, FailureReason.INTERNAL_ERROR)
+    assert writer.on_outcome(refused) == EditOutcome("n", A, FailureReason.INTERNAL_ERROR)
     assert keys(writer.see_node("n", 0)) == ["b"]
 
 
@@ -86,7 +86,7 @@ def test_what_the_state_asks_for_is_asked_for_once(writer, nodes):
 def test_a_node_that_is_gone_needs_nothing(writer, nodes):
     (sent,) = writer.submit("n", (A, B), 0)
     writer.forget("n")
-    assert writer.settle(CommandSucceeded(sent)) is None
+    assert writer.on_outcome(CommandSucceeded(sent)) is None
     del nodes.known["n"]
     assert writer.submit("n", (A,), 0) == []
     assert writer.see_node("n", 0) == []
@@ -95,4 +95,4 @@ def test_a_node_that_is_gone_needs_nothing(writer, nodes):
 def test_the_outcomes_of_others_are_theirs(writer):
     (sent,) = writer.submit("n", (A,), 0)
     other = PatchObject(sent.target, {"spec": {"unschedulable": True}})
-    assert writer.settle(CommandSucceeded(other)) is None
+    assert writer.on_outcome(CommandSucceeded(other)) is None

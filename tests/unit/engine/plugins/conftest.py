@@ -12,7 +12,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
-from fairlead.engine.scheduling.compose import PluginHandle, serve
+from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -54,7 +54,7 @@ class Scene:
         self.cluster = Cluster()
         self.nominator = Nominator()
         handle = PluginHandle(self.cluster, self.nominator)
-        self.served = serve(Profile(args=args or {}), handle, TieBreak(0))
+        self.served = build_profile(Profile(args=args or {}), handle, TieBreak(0))
         self.framework = self.served.framework
 
     @property

@@ -16,7 +16,7 @@ from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.waiting_pods import WaitingPods
-from fairlead.engine.scheduling.compose import PluginHandle, serve
+from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_table import EXACT_BELOW
 from fairlead.engine.state.pod_info import PodInfo
@@ -46,7 +46,7 @@ def serve_cluster(objects, args):
     cluster = Cluster()
     cluster.apply(ObjectsLoaded(objects))
     handle = PluginHandle(cluster, Nominator(), WaitingPods())
-    return serve(Profile(args={"NodeResourcesFit": args}), handle, TieBreak(0)).framework
+    return build_profile(Profile(args={"NodeResourcesFit": args}), handle, TieBreak(0)).framework
 
 
 def any_cluster(chance):

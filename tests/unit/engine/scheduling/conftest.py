@@ -18,7 +18,7 @@ from fairlead.engine.engine import Engine
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
-from fairlead.engine.scheduling.compose import PluginHandle, serve
+from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.scheduling.queue.backoff import BackoffConfig
@@ -37,7 +37,7 @@ class Waiting:
         self.cluster = Cluster()
         handle = PluginHandle(self.cluster, Nominator())
         frameworks = {
-            profile.scheduler_name: serve(profile, handle, TieBreak(0)).framework
+            profile.scheduler_name: build_profile(profile, handle, TieBreak(0)).framework
             for profile in profiles or (Profile(),)
         }
         config = {key: seconds(value) if key != "pop_from_backoff" else value

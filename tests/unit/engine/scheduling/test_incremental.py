@@ -22,11 +22,11 @@ from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.waiting_pods import WaitingPods
-from fairlead.engine.scheduling.compose import PluginHandle, serve
+from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.scheduling.cycle import schedule_one
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.evaluation import evaluate
-from fairlead.engine.scheduling.extender.consultation import settle
+from fairlead.engine.scheduling.extender.consultation import run_consultation
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.nominated_pods import only_fit
 from fairlead.engine.scheduling.preemption.policy import RULES
@@ -88,7 +88,7 @@ def findings(served, pod):
 
 def decision(served, pod):
     """The node that a cycle picks, and what it decides as far as chance has no part in it."""
-    found = settle(schedule_one(served, pod, TieBreak(0)))
+    found = run_consultation(schedule_one(served, pod, TieBreak(0)))
     if isinstance(found, Placement):
         return found.node.name, (found.via, found.feasible, found.equals)
     room = found.room and (len(found.room.victims), found.room.pdb_violations, found.room.rule)
@@ -105,7 +105,7 @@ class Life:
         self.nominator = Nominator()
         self.objects = {}
         self.waiting = {}
-        self.served = self.serve(self.cluster, self.nominator)
+        self.served = self.build_profile(self.cluster, self.nominator)
         self.victims = VictimColumns(self.cluster.table)
         self.seen = Counter()
         for name in NODE_NAMES[:4]:
@@ -115,8 +115,10 @@ class Life:
         for name in WAITING_NAMES:
             self.renew(name)
 
-    def serve(self, cluster, nominator):
-        return serve(Profile(), PluginHandle(cluster, nominator, WaitingPods()), TieBreak(0))
+    def build_profile(self, cluster, nominator):
+        return build_profile(
+            Profile(), PluginHandle(cluster, nominator, WaitingPods()), TieBreak(0)
+        )
 
     def tell(self, obj):
         self.objects[obj.key] = obj
@@ -190,7 +192,7 @@ class Life:
     def place(self):
         """A cycle that ends in a binding."""
         pod = self.any_waiting()
-        found = settle(schedule_one(self.served, pod, TieBreak(self.chance.below(99))))
+        found = run_consultation(schedule_one(self.served, pod, TieBreak(self.chance.below(99))))
         if isinstance(found, Placement):
             self.nominator.withdraw(pod.uid)
             self.tell(on_node(promised(pod.pod, ""), found.node.name))
@@ -205,7 +207,7 @@ class Life:
         """Kept, rebuilt, told anew."""
         pod = self.any_waiting()
         kept, decided = findings(self.served, pod), decision(self.served, pod)
-        fresh = self.serve(self.cluster, self.nominator)
+        fresh = self.build_profile(self.cluster, self.nominator)
         assert kept == findings(fresh, pod)
         assert decided == decision(fresh, pod)
         kept_plan, fresh_plan = (one.plans.plan_for(pod) for one in (self.served, fresh))
@@ -272,7 +274,7 @@ class Life:
         for node in self.nominator.nodes():
             for rival in self.nominator.pods_on(node):
                 nominator.nominate(known(rival), node)
-        return self.serve(cluster, nominator), known(pod)
+        return self.build_profile(cluster, nominator), known(pod)
 
     def note(self, kept):
         """What kinds of answers came up."""

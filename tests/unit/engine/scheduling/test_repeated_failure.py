@@ -10,7 +10,7 @@ from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.cycle import schedule_one
 from fairlead.engine.scheduling.decision import Failure
-from fairlead.engine.scheduling.extender.consultation import settle
+from fairlead.engine.scheduling.extender.consultation import run_consultation
 from fairlead.testing.builders import make_budget, make_node, make_pod
 from fairlead.testing.plugin_scene import PluginScene
 from fairlead.testing.random_cluster import Chance
@@ -113,8 +113,8 @@ def test_failures_are_those_of_new_cycles(seed):
         for number in range(12):
             pod = scene.info(make_pod(f"new-{step}-{number}", **chance.of(kinds)))
             repeated += scene.served.failures.find(pod) is not None
-            tried = settle(schedule_one(scene.served, pod, TieBreak(0)))
-            again = settle(schedule_one(plain, pod, TieBreak(0)))
+            tried = run_consultation(schedule_one(scene.served, pod, TieBreak(0)))
+            again = run_consultation(schedule_one(plain, pod, TieBreak(0)))
             if not isinstance(again, Failure):
                 assert tried.node.name == again.node.name
             elif again.room is None:

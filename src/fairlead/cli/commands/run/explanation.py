@@ -82,10 +82,10 @@ def _explanation(scheduler: Scheduler, queued: QueuedPod) -> Explanation | None:
 
     Returns None if the pod belongs to no profile of the scheduler.
     """
-    served = scheduler.served.get(queued.info.pod.spec.scheduler_name)
-    if served is None:
+    built = scheduler.profiles.get(queued.info.pod.spec.scheduler_name)
+    if built is None:
         return None
-    found = evaluate(served, queued.info)
+    found = evaluate(built, queued.info)
     return Explanation(queued.info.key, "", queued.info.priority, found, remedies={}, unasked=0)
 
 

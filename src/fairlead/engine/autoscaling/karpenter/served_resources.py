@@ -140,7 +140,7 @@ class ServedResources:
         key = type(command).__name__, command.target.name
         self._failed.setdefault(key, (now + RETRY_NS, command))
 
-    def still_there(self, name: str, now: Instant) -> None:
+    def without_deleted_nodes(self, name: str, now: Instant) -> None:
         """Delete a removed NodeClaim again later, because the API server still has it."""
         self.failed(DeleteObject(_ref("NodeClaim", name), why="karpenter"), now)
 

@@ -127,7 +127,7 @@ def _place_tasks(
 
 def _place(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
     if not session.tiers.may_take(session.queues[task.job.queue], task):
-        session.note_bound(task)
+        session.note_over_limit(task)
         return False
     if session.defects.has(Defect.PIPELINE_OVER_IDLE):
         return _place_on_best(session, statement, task)

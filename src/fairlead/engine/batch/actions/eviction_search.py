@@ -144,7 +144,7 @@ class EvictionSearch:
         for column, floor in task.request.floors:
             free = pool.potential[column]
             if not self._ignores_idle:
-                free = free + self._view.future_many(column)
+                free = free + self._view.future_idle_many(column)
             hopeful &= free >= floor
         return hopeful
 
@@ -161,7 +161,7 @@ class EvictionSearch:
             return False
         enough = np.ones(len(nodes.rows), np.bool_)
         for column, floor in task.request.floors:
-            enough &= self._view.future_many(column)[nodes.rows] >= floor
+            enough &= self._view.future_idle_many(column)[nodes.rows] >= floor
         best = next(iter(nodes.where(enough)), None)
         if best is None:
             return False
@@ -214,7 +214,7 @@ class EvictionSearch:
                 freed[column] = freed.get(column, 0) + amount
         if not self._ignores_idle:
             for column, _ in task.request.floors:
-                free = self._view.future(column, node.row)
+                free = self._view.future_idle(column, node.row)
                 freed[column] = freed.get(column, 0) + free
         return all(freed.get(column, 0) >= floor for column, floor in task.request.floors)
 

@@ -1,14 +1,14 @@
 """VictimPools: the jobs that may lose members to another job, and what these members occupy.
 
-Before members are examined one by one, plugins exclude whole jobs. Hundreds of gangs in turn take
-from the same thousands of jobs. If each plugin's answer depends only on the job, or only on its
-queue, the jobs are grouped by queue, and only the jobs whose tasks have moved since the last search
-are asked about again. Then a search costs as much as there were changes. Otherwise the plugins are
-asked about every job, for every search.
+Before a search examines single members, plugins exclude whole jobs. Hundreds of gangs may search
+for victims among the same thousands of jobs. If each plugin's answer depends only on the job, or
+only on its queue, the answers are kept. The next search calls the plugins only for jobs whose tasks
+have moved since the last search, so its cost depends on the number of changes. Otherwise every
+search calls the plugins for every job.
 
-Example: 500 gangs reclaim from queue a, which has 1,000 jobs. The first search asks `gang` about
-1,000 jobs and `proportion` about one job of queue a. If it evicts a member of job 7, the second
-search asks `gang` about job 7 and `proportion` about queue a.
+Example: 500 gangs reclaim from queue a, which has 1,000 jobs. The first search calls `gang` for
+1,000 jobs and `proportion` for one job of queue a. If it evicts a member of job 7, the second
+search calls `gang` for job 7 and `proportion` for queue a.
 """
 
 from __future__ import annotations

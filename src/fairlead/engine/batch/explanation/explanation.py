@@ -104,7 +104,7 @@ def explain_group(
     try:
         return _explain(session, job)
     finally:
-        session.take_back()
+        session.revert_undispatched()
         session.room.hold_back(None)
 
 
@@ -131,7 +131,7 @@ def survey(composition: Composition, cluster: Cluster, now: Instant, groups_max:
         found = (_explain(session, job) for job in waiting[:groups_max])
         return Survey(queues, tuple(replace(one, starts_at=starts.get(one.group)) for one in found))
     finally:
-        session.take_back()
+        session.revert_undispatched()
         session.room.hold_back(None)
 
 
@@ -265,9 +265,9 @@ def _fact(session: Session, task: TaskInfo, diagnosis: Diagnosis, node: NodeInfo
     view, names = session.view(task.job), session.table.resources.names
     status = diagnosis.status_of(node.row)
     lacking = {
-        names[column]: floor - view.now(column, node.row)
+        names[column]: floor - view.idle(column, node.row)
         for column, floor in task.request.floors
-        if view.now(column, node.row) < floor
+        if view.idle(column, node.row) < floor
     }
     only_resources = status.plugin == "NodeResourcesFit"
     return NodeFact(node.name, status.message, lacking if only_resources else {})

@@ -170,7 +170,7 @@ class JobInfo:
         return self.group.created
 
     @property
-    def waits_outside(self) -> bool:
+    def awaits_admission(self) -> bool:
         """Whether the group is not admitted yet; only relevant if the action enqueue runs."""
         return self.group is not None and self.group.status.phase in ("", "Pending")
 

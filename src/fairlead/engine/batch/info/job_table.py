@@ -50,10 +50,10 @@ class Ownership(Struct, frozen=True):
 class JobTable:
     """All jobs, queues and groups, updated with each stimulus.
 
-    `leaving` contains the placed pods that are being deleted or that a session has evicted. `odd`
-    contains the placed pods whose usage differs between the nodes' sums and the rule of `requests`.
-    Both are keyed by `PodInfo.id` and include pods of other schedulers. `touched` contains the ids
-    of jobs that changed since the last session.
+    `releasing_pods` contains the placed pods that are being deleted or that a session has evicted.
+    `odd` contains the placed pods whose requests by the configured rule (`requests`) differ from
+    the amounts in the nodes' sums. Both are keyed by `PodInfo.id` and include pods of other
+    schedulers. `touched` contains the ids of jobs that changed since the last session.
     """
 
     def __init__(self, cluster: Cluster, ownership: Ownership, requests: RequestTable) -> None:
@@ -66,7 +66,7 @@ class JobTable:
         self.queues: dict[str, QueueInfo] = {}
         self._groups: dict[str, dict[str, GroupInfo]] = {}  # by key and API group
         self.priority_classes: dict[str, PriorityClass] = {}
-        self.leaving: dict[str, PodInfo] = {}
+        self.releasing_pods: dict[str, PodInfo] = {}
         self.odd: dict[str, PodInfo] = {}
         self.touched: dict[str, None] = {}
 
@@ -197,7 +197,7 @@ class JobTable:
 
         A task that has succeeded or failed stays a member of its job.
         """
-        self.leaving.pop(old.id, None)
+        self.releasing_pods.pop(old.id, None)
         self.odd.pop(old.id, None)
         task = self.tasks.get(old.id)
         if task is not None and task.status not in (TaskStatus.SUCCEEDED, TaskStatus.FAILED):
@@ -206,9 +206,9 @@ class JobTable:
     def _note_on_node(self, pod: PodInfo) -> None:
         placed = bool(pod.pod.spec.node_name)
         if placed and pod.terminating:
-            self.leaving[pod.id] = pod
-        elif self.leaving and not self._is_being_evicted(pod):
-            self.leaving.pop(pod.id, None)
+            self.releasing_pods[pod.id] = pod
+        elif self.releasing_pods and not self._is_being_evicted(pod):
+            self.releasing_pods.pop(pod.id, None)
         if placed and self.requests.of(pod).is_odd:
             self.odd[pod.id] = pod
         elif self.odd:
@@ -292,7 +292,7 @@ class JobTable:
             return False
         task.job.set_status(task, status_of(task.info.pod))
         if not task.info.terminating:
-            self.leaving.pop(pod_id, None)
+            self.releasing_pods.pop(pod_id, None)
         self.touched[task.job.id] = None
         return True
 

@@ -30,8 +30,8 @@ from fairlead.engine.state.pod_info import PodInfo
 class RankedNodes(Struct, frozen=True):
     """The nodes in `rows`; a higher key is better, and all `keys` are distinct.
 
-    Iteration yields the rows, best node first. The first node is nearly always the last that is
-    needed, so the others are sorted only when they are.
+    Iteration yields the rows, best node first. Usually only the first node is needed, so the other
+    nodes are sorted only on demand.
     """
 
     rows: Rows

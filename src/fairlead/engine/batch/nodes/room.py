@@ -66,7 +66,7 @@ class Room:
         self.nonzero_surplus = {}
         for pod in jobs.odd.values():
             self._count_odd(self._cluster.node_of(pod), jobs.requests.of(pod))
-        for pod in jobs.leaving.values():
+        for pod in jobs.releasing_pods.values():
             self._add(self.releasing, self._cluster.node_of(pod), jobs.requests.of(pod).running)
         self.is_left_out = np.zeros(table.capacity, np.bool_)
         if leave_out is not None:
@@ -127,7 +127,7 @@ class Room:
 class RoomView:
     """The resources that one job may use: all of them, or only those that are not reserved.
 
-    `now` is the idle amount. If more is pipelined than is releasing, the excess is subtracted.
+    `idle` is the idle amount. If more is pipelined than is releasing, the excess is subtracted.
     """
 
     def __init__(self, room: Room, *, sees_all: bool) -> None:
@@ -135,23 +135,23 @@ class RoomView:
         self._room = room
         self._sees_all = sees_all
 
-    def now(self, column: int, row: int) -> int:
+    def idle(self, column: int, row: int) -> int:
         """Return the amount of a resource that can be used immediately on the node at `row`."""
         room = self._room
         free = int(room.idle[column, row] + min(room.releasing[column, row], 0))
         return free - self._held(column, row)
 
-    def now_many(self, column: int, rows: Rows) -> Ints:
+    def idle_many(self, column: int, rows: Rows) -> Ints:
         """Return the immediately usable amount on each node at `rows`, shape (len(rows),)."""
         room = self._room
         free: Ints = room.idle[column, rows] + np.minimum(room.releasing[column, rows], 0)
         return free if self._hides_nothing(column) else free - self._held_many(column, rows)
 
-    def leaving(self, column: int, row: int) -> int:
+    def releasing(self, column: int, row: int) -> int:
         """Return the releasing amount on the node at `row` that is not pipelined or reserved."""
         return int(self._room.releasing[column, row]) - self._held(column, row)
 
-    def leaving_many(self, column: int, rows: Rows) -> Ints:
+    def releasing_many(self, column: int, rows: Rows) -> Ints:
         """Return the releasing amount on each node at `rows`, shape (len(rows),).
 
         Pipelined and reserved amounts are subtracted.
@@ -161,14 +161,14 @@ class RoomView:
             releasing if self._hides_nothing(column) else releasing - self._held_many(column, rows)
         )
 
-    def future(self, column: int, row: int) -> int:
+    def future_idle(self, column: int, row: int) -> int:
         """Return the idle and releasing amounts, minus the pipelined and reserved amounts."""
         room = self._room
         free = int(room.idle[column, row] + room.releasing[column, row])
         return free - self._held(column, row)
 
-    def future_many(self, column: int) -> Ints:
-        """Return the amount that `future` returns for each node, shape (rows,)."""
+    def future_idle_many(self, column: int) -> Ints:
+        """Return the amount that `future_idle` returns for each node, shape (rows,)."""
         free: Ints = self._room.idle[column] + self._room.releasing[column]
         held = self._room.held_back
         if held is None or self._sees_all or column >= len(held):
@@ -179,7 +179,7 @@ class RoomView:
 
     def fits_now(self, request: TaskRequest, row: int) -> bool:
         """Return whether the node at `row` can start a task with `request` immediately."""
-        return all(self.now(column, row) >= floor for column, floor in request.floors)
+        return all(self.idle(column, row) >= floor for column, floor in request.floors)
 
     def _hides_nothing(self, column: int) -> bool:
         held = self._room.held_back

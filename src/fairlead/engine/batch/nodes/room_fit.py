@@ -80,26 +80,26 @@ class Source(Protocol):
 
 class _Now:
     def at(self, view: RoomView, column: int, row: int) -> int:
-        return view.now(column, row)
+        return view.idle(column, row)
 
     def many(self, view: RoomView, column: int, rows: Rows) -> Ints:
-        return view.now_many(column, rows)
+        return view.idle_many(column, rows)
 
 
 class _Leaving:
     def at(self, view: RoomView, column: int, row: int) -> int:
-        return view.leaving(column, row)
+        return view.releasing(column, row)
 
     def many(self, view: RoomView, column: int, rows: Rows) -> Ints:
-        return view.leaving_many(column, rows)
+        return view.releasing_many(column, rows)
 
 
 class _Future:
     def at(self, view: RoomView, column: int, row: int) -> int:
-        return view.future(column, row)
+        return view.future_idle(column, row)
 
     def many(self, view: RoomView, column: int, rows: Rows) -> Ints:
-        return view.future_many(column)[rows]
+        return view.future_idle_many(column)[rows]
 
 
 NOW: Final[Source] = _Now()

@@ -60,7 +60,7 @@ class JobReport(Struct, frozen=True):
 
 
 def report_on(session: Session, job: JobInfo) -> JobReport:
-    """Return the state of `job` at the end of the session, before `Session.take_back`."""
+    """Return the state of `job` at the end of the session, before `Session.revert_undispatched`."""
     assert job.group is not None
     text = fit_error_of(session, job)
     found = session.objections.get(job.id) or session.tiers.unschedulable(job, text)
@@ -84,7 +84,7 @@ def report_on(session: Session, job: JobInfo) -> JobReport:
 def fit_error_of(session: Session, job: JobInfo) -> str:
     """Return the reason why tasks of `job` were not placed.
 
-    If the last task was pipelined, the text lists the resources that it lacks on its node, in
+    If the last task was pipelined, the text lists the resources that the task lacks on its node, in
     kube-batch's words. Otherwise it is the last failure that the session recorded, or the reason
     why the session did not try the job, or "0 nodes are available".
     """

@@ -120,7 +120,7 @@ def occupants(session: Session) -> list[Occupant]:
 
     Pods that are being deleted are left out.
     """
-    requests, leaving = session.job_table.requests, session.job_table.leaving
+    requests, leaving = session.job_table.requests, session.job_table.releasing_pods
     tasks = session.job_table.tasks
     found = [
         Occupant(

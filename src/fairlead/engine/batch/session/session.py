@@ -191,7 +191,7 @@ class Session:
             if job.group is not None and job.queue in self.queues
         }
         if self.admits_groups:
-            self.outside = {job.id: job for job in self.jobs.values() if job.waits_outside}
+            self.outside = {job.id: job for job in self.jobs.values() if job.awaits_admission}
         if not self.defects.has(Defect.JOBVALID_NOOP):
             self._find_objections()
         for plugin in self.tiers.plugins:
@@ -220,7 +220,7 @@ class Session:
             or bool(job.by_status[TaskStatus.PENDING])
         )
 
-    def take_back(self) -> None:
+    def revert_undispatched(self) -> None:
         """Revert all placements that were not dispatched.
 
         No job keeps resources between sessions.
@@ -345,7 +345,7 @@ class Session:
 
         `why` is the reason, such as "reclaim" or "preempt".
         """
-        self.job_table.leaving[task.id] = task.info
+        self.job_table.releasing_pods[task.id] = task.info
         self.commands.append(DeleteObject(task.ref, why=why))
         group = task.job.group
         if group is not None and group.ref is not None:
@@ -391,7 +391,7 @@ class Session:
             diagnosis = self.choices(task.job).either.find(task.info).diagnosis()
             self.failures[task.job.id] = fit_error(diagnosis, "")
 
-    def note_bound(self, task: TaskInfo) -> None:
+    def note_over_limit(self, task: TaskInfo) -> None:
         """Record that `task` would exceed the limit of its queue."""
         if not self.defects.has(Defect.MUTE_FIT_ERROR):
             self.failures[task.job.id] = f"queue {task.job.queue} may not take more"

@@ -26,7 +26,7 @@ from fairlead.engine.state.change_log import ChangeLog
 
 # Entering a changed row into the list takes as long as searching this many totals.
 _TOTALS_PER_ROW: Final = 256
-# Removing a position moves the later ones, 20 KB of 5,000. So an entry is no larger than needed.
+# Removing a position moves all later positions in memory, so each position takes only 4 bytes.
 _POSITION: Final = np.dtype(np.intc)
 
 

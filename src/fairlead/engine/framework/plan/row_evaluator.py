@@ -1,7 +1,7 @@
 """RowEvaluator: calls cached plugins for rows of a plan; failures become statuses.
 
-A position is an index into `rows`. Positions are distinct and ascending, so as many positions as
-rows are all of them.
+A position is an index into `rows`. Positions are distinct and ascending. So if there are as many
+positions as rows, they are all positions.
 """
 
 from __future__ import annotations
@@ -37,9 +37,11 @@ Codes = npt.NDArray[np.int32]
 # The failures of Score plugins, keyed by position.
 Broken = dict[int, Status]
 
-# a plugin's statuses, the own code for each (-1: none yet), and whether all have one
+# A plugin's statuses, the evaluator's code for each of them (-1: no code yet), and whether every
+# status has a code.
 _Mapping = tuple[tuple[Status, ...] | None, Codes | None, bool]
-# Up to this number of statuses, all get codes at once, so that later calls need no lookup.
+# If a plugin returns at most this many statuses, each of them gets a code at once. Later calls then
+# need no lookup.
 _STATUSES_FEW: Final = 8
 _NO_MAPPING: Final[_Mapping] = (None, None, False)
 
@@ -96,7 +98,7 @@ class RowEvaluator:
             codes[open_at] = self.ask(point, self._state, pod, self.rows[positions[open_at]])
 
     def ask(self, point: FilterPoint, state: CycleState, pod: PodInfo, rows: Rows) -> Codes:
-        """Return the verdicts of one plugin on `rows`, as own codes."""
+        """Return the verdicts of one plugin on `rows`, as codes of this evaluator."""
         try:
             verdicts = point.many(state, pod, self._table, rows)
         except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
@@ -115,14 +117,15 @@ class RowEvaluator:
         return self._mapping(plugin, verdicts).take(verdicts.codes)
 
     def _mapping(self, plugin: str, verdicts: Verdicts) -> Codes:
-        """Return the own code for each of the plugin's codes, -1 for untranslated codes.
+        """Return this evaluator's code for each of the plugin's codes, -1 for untranslated codes.
 
         A code is translated when the plugin first uses it. If the plugin has few statuses, all of
         them except errors are translated together. The mapping is cached while the plugin returns
         the same tuple of statuses.
 
-        Example: a plugin returns the statuses (SUCCESS, "full", "tainted"). If there are already
-        two own statuses, "full" gets the own code 2 and "tainted" 3, and the mapping is [0, 2, 3].
+        Example: a plugin returns the statuses (SUCCESS, "full", "tainted"). If the evaluator
+        already has two statuses, "full" gets the code 2 and "tainted" the code 3, and the mapping
+        is [0, 2, 3].
         """
         mapping = np.full(len(verdicts.statuses), -1, np.int32)
         mapping[0] = 0

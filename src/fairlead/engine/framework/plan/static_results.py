@@ -2,8 +2,8 @@
 
 NODE plugins read little of a shape: its tolerations, node affinity and images. Shapes that differ
 only in their requests get the same results, so their plans share one StaticResults. Each NODE
-plugin names what it reads (`ShapeKeyed`). With a plugin that does not, or if PreFilter limits the
-nodes by name, a plan has its own StaticResults.
+plugin names what it reads (`ShapeKeyed`). A plan has StaticResults of its own if a NODE plugin does
+not name what it reads, or if PreFilter limits the nodes by name.
 
     statuses[codes[i]]   the first rejection of the node in rows[i] by a NODE plugin; code 0 if no
                          plugin rejects it, DEAD if the row holds no node

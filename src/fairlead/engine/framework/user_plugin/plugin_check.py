@@ -26,8 +26,8 @@ def _problems(plugin: object) -> Iterator[str]:
         yield "has no name: the class needs an attribute `name`, a text"
     methods = [method for method in METHODS if hasattr(plugin, method.name)]
     yield from _misspelt(plugin)
-    if not any(method.enters for method in methods):
-        known = ", ".join(method.name for method in METHODS if method.enters)
+    if not any(method.makes_plugin for method in methods):
+        known = ", ".join(method.name for method in METHODS if method.makes_plugin)
         yield f"takes part in no extension point: it has none of {known}"
     for method in methods:
         yield from _problems_of_method(plugin, method)
@@ -53,7 +53,7 @@ def _problems_of_method(plugin: object, method: Method) -> Iterator[str]:
     names = _parameters(method)
     if not _takes(own, len(names)):
         yield f"must take {method.name}({', '.join(('self', *names))})"
-    for group in method.beside:
+    for group in method.needs_one_of:
         if not any(hasattr(plugin, other) for other in group):
             yield f"has {method.name} without {' or '.join(group)}"
 

@@ -56,7 +56,7 @@ class NotReadyMarker:
         self._sent[mark.target] = mark, pod.spec.node_name
         return [mark]
 
-    def settle(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
+    def on_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
         """Return the event that follows the outcome of a mark, if marks are reported.
 
         There is no event if the pod no longer exists. After any other failure, the pod's node is

@@ -283,7 +283,7 @@ def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
         if not names:
             yield _config("FromClaim", [], config, len(chosen))
         for request in chosen:
-            if request.is_meant_by(names):
+            if request.is_named_in(names):
                 yield _config("FromClaim", names, config, len(chosen))
 
 

@@ -60,7 +60,7 @@ class ResolvedRequest(Struct, frozen=True, eq=False):
         """The name `request`, or `request/alternative` if this is an alternative."""
         return self.parent if self.place is None else f"{self.parent}/{self.name}"
 
-    def is_meant_by(self, names: Iterable[str]) -> bool:
+    def is_named_in(self, names: Iterable[str]) -> bool:
         """Return whether `names` contains `parent` or `full_name`."""
         return any(name in (self.parent, self.full_name) for name in names)
 

@@ -62,7 +62,7 @@ from fairlead.engine.state.devices.device_pools import (
     DeviceId,
     NodeDevicePool,
     PoolDevice,
-    device_reaches,
+    is_usable_on,
 )
 
 # Far more than real claims need; upstream stops after ten seconds.
@@ -368,7 +368,7 @@ class DeviceSearch:
             except EvaluationError as cause:
                 where = f"{selector.origin} on device {'/'.join(one.id)}"
                 raise AllocationError(f"{where}: CEL runtime error: {cause}") from None
-        return device_reaches(one, self._node)
+        return is_usable_on(one, self._node)
 
 
 def _is_shared(one: PoolDevice) -> bool:
@@ -496,7 +496,7 @@ class AttributeMatch:
             self._count -= 1
 
     def _concerns(self, request: ResolvedRequest) -> bool:
-        return not self._requests or request.is_meant_by(self._requests)
+        return not self._requests or request.is_named_in(self._requests)
 
 
 class DistinctAttribute:
@@ -534,7 +534,7 @@ class DistinctAttribute:
             self._values.pop()
 
     def _concerns(self, request: ResolvedRequest) -> bool:
-        return not self._requests or request.is_meant_by(self._requests)
+        return not self._requests or request.is_named_in(self._requests)
 
 
 Constraint = AttributeMatch | DistinctAttribute

@@ -523,10 +523,10 @@ def _is_below(field: str, given: str | None, least: int) -> bool:
 def is_schedulable_after(pod: PodInfo, event: ClusterEvent, related: RelatedObjects) -> bool:
     """Return whether `event` may make `pod` schedulable.
 
-    A claim event counts if all claims of the pod can be used, and the claim has released its
-    devices or is a claim of the pod that was added or changed its status. A deletion counts only
-    for the pod's special claim, which upstream deletes when a binding fails. A pod event counts if
-    it changes this pod and all its claims can be used. All other events count.
+    A claim event counts only if all claims of the pod can be used. In addition, the claim must have
+    released its devices, or it must be a claim of the pod that was added or whose status changed. A
+    deletion counts only for the pod's special claim, which upstream deletes when a binding fails. A
+    pod event counts if it changes this pod and all its claims can be used. All other events count.
     """
     match event.old, event.new:
         case ResourceClaim() as gone, None:

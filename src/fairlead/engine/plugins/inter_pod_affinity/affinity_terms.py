@@ -91,7 +91,7 @@ def _of_kind(terms: Sequence[AffinityTerm], kind: TermKind) -> list[AffinityTerm
 
 
 def _selector(terms: Sequence[AffinityTerm], namespaces: NamespaceLabels) -> PodSelector:
-    demands = [(namespaces.meant_by(term), term.selector) for term in terms]
+    demands = [(namespaces.namespaces_of(term), term.selector) for term in terms]
     return PodSelector(demands, counts_terminating=True)
 
 
@@ -143,7 +143,7 @@ class NamespaceLabels:
         """Return the labels of `namespace`."""
         return self._labels.get(namespace, _NO_LABELS)
 
-    def meant_by(self, term: AffinityTerm) -> Namespaces:
+    def namespaces_of(self, term: AffinityTerm) -> Namespaces:
         """Return the namespaces to which `term` applies; None means all namespaces."""
         selector = term.namespace_selector
         if selector is None:
@@ -187,7 +187,7 @@ class ExistingTerms:
         self._matches: dict[PodClass, _Match] = {}
         self._counts: CountsCache[tuple[PlacedTerm, ...], KeyedCounts] = CountsCache(table)
 
-    def meaning(self, pods: PodClass) -> KeyedCounts:
+    def counts_for(self, pods: PodClass) -> KeyedCounts:
         """Return refreshed counts of the pods whose terms match `pods`, for each topology key."""
         match = self._match(pods)
         if match.counts.dropped:

@@ -30,7 +30,7 @@ from fairlead.engine.state.label_column import ABSENT
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_class import PodClass, PodLocations
 from fairlead.engine.state.pod_index.affinity_term import PlacedTerm, TermKind
-from fairlead.engine.state.topology_counts import KeyedCounts, SupposedKeyedCounts
+from fairlead.engine.state.topology_counts import HypotheticalKeyedCounts, KeyedCounts
 
 NAME: Final = "InterPodAffinity"
 
@@ -108,9 +108,9 @@ class AffinityState:
     def __init__(
         self,
         asker: IncomingPodTerms,
-        attracted: SupposedKeyedCounts,
-        repelled: SupposedKeyedCounts,
-        existing: SupposedKeyedCounts,
+        attracted: HypotheticalKeyedCounts,
+        repelled: HypotheticalKeyedCounts,
+        existing: HypotheticalKeyedCounts,
     ) -> None:
         """Take ownership of the counts."""
         self.asker = asker
@@ -206,11 +206,13 @@ class AffinityState:
         return self.asker.is_first_of_its_kind and self.attracted.total() == 0
 
 
-def _is_met(counts: SupposedKeyedCounts, row: int) -> bool:
+def _is_met(counts: HypotheticalKeyedCounts, row: int) -> bool:
     return any(one.of(int(ids[row])) > 0 for ids, one in counts.items())
 
 
-def _mark(codes: npt.NDArray[np.int32], counts: SupposedKeyedCounts, rows: Rows, code: int) -> None:
+def _mark(
+    codes: npt.NDArray[np.int32], counts: HypotheticalKeyedCounts, rows: Rows, code: int
+) -> None:
     for ids, one in counts.items():
         met = one.by_domain() > 0
         if met.any():
@@ -261,7 +263,7 @@ class CachedCodes:
         """
         rows: dict[int, None] = {}
         for (key, counts), seen in zip(self._counted, self._seen, strict=True):
-            domains = counts.turned_since(seen)
+            domains = counts.sign_changes_since(seen)
             if domains is None or len(domains) >= _RECOMPUTE_ALL_FROM:
                 return None
             for domain in domains:

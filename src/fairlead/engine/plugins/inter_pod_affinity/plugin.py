@@ -41,7 +41,7 @@ from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.pod_index.affinity_term import AffinityTerm, TermKind, has_pod_affinity
 from fairlead.engine.state.pod_index.pod_index import PodIndex
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.engine.state.topology_counts import KeyedCounts, SupposedKeyedCounts
+from fairlead.engine.state.topology_counts import HypotheticalKeyedCounts, KeyedCounts
 
 
 class InterPodAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -121,16 +121,16 @@ class InterPodAffinity:
             return SKIP  # by far the most frequent case
         own, existing = self._own_terms(pod), self._none
         if is_repelled:
-            existing = self._repelling.meaning(self._pod_index.pod_class_of(pod))
+            existing = self._repelling.counts_for(self._pod_index.pod_class_of(pod))
         if not own.is_required and not existing.pods():
             return SKIP
         attracted, repelled = own.attracted.refresh(), own.repelled.refresh()
         table = self._table
         found = AffinityState(
             self._asker(pod, own),
-            SupposedKeyedCounts(table, attracted),
-            SupposedKeyedCounts(table, repelled),
-            SupposedKeyedCounts(table, existing),
+            HypotheticalKeyedCounts(table, attracted),
+            HypotheticalKeyedCounts(table, repelled),
+            HypotheticalKeyedCounts(table, existing),
         )
         state.write(found)
         return None
@@ -174,9 +174,11 @@ class InterPodAffinity:
         return state.read(AffinityState).reach()
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return that removing pods can only harm by removing pods that attract the incoming pod.
+        """Return the effect of removing pods.
 
-        It changes nothing unless a term of one of both pods matches the other pod.
+        A removal changes a verdict only if a term of the removed pod matches the incoming pod, or a
+        term of the incoming pod matches the removed pod. It harms only if the removed pod met a
+        required affinity of the incoming pod.
         """
         found, index = state.read(AffinityState), self._pod_index
         return RemovalEffect(
@@ -199,13 +201,13 @@ class InterPodAffinity:
             return False
         if not self._pod_index.attracting or self._args.ignore_preferred_terms_of_existing_pods:
             return True
-        return not self._attracting.meaning(self._pod_index.pod_class_of(pod)).pods()
+        return not self._attracting.counts_for(self._pod_index.pod_class_of(pod)).pods()
 
     def preferences(self, pod: PodInfo) -> tuple[KeyedCounts, KeyedCounts]:
         """Return the sums of weights by domain: (of the pod's terms, of placed pods' terms)."""
         existing = self._none
         if self._pod_index.attracting:
-            existing = self._attracting.meaning(self._pod_index.pod_class_of(pod))
+            existing = self._attracting.counts_for(self._pod_index.pod_class_of(pod))
         return self._own_terms(pod).preferred, existing
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
@@ -215,7 +217,7 @@ class InterPodAffinity:
             return SKIP
         existing = self._none
         if self._pod_index.attracting:
-            existing = self._attracting.meaning(self._pod_index.pod_class_of(pod))
+            existing = self._attracting.counts_for(self._pod_index.pod_class_of(pod))
         if not wished.pods() and not existing.pods():
             return SKIP
         state.write(PreferenceState(self._table, (wished, existing)))

@@ -156,7 +156,7 @@ class NodeVolumeLimits:
         return self._table.at(row).name
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return that removing pods never harms; only pods with volumes attach volumes."""
+        """Return the effect of removing pods: it never harms; only pods with volumes matter."""
         return RemovalEffect(has_volumes)
 
     # --- queueing hint ---------------------------------------------------------------------

@@ -18,7 +18,7 @@ from fairlead.engine.core.status import SUCCESS, Status, unresolvable, unschedul
 from fairlead.engine.framework.interface import Rows
 from fairlead.engine.plugins.pod_topology_spread.spread_counts import ConstraintCounts, SpreadCounts
 from fairlead.engine.state.pod_class import PodClass
-from fairlead.engine.state.pod_index.domain_counts import SupposedCounts
+from fairlead.engine.state.pod_index.domain_counts import HypotheticalCounts
 
 NAME: Final = "PodTopologySpread"
 _MISMATCH: Final = "node(s) didn't match pod topology spread constraints"
@@ -35,18 +35,18 @@ STATUSES: Final[tuple[Status, ...]] = (
 )
 
 
-class _SupposedSpread:
+class _HypotheticalSpread:
     """The counts of one constraint, including the changes of a hypothesis."""
 
     __slots__ = ("_counts", "_live", "_own")
 
-    def __init__(self, live: ConstraintCounts, counts: SupposedCounts, own: int) -> None:
+    def __init__(self, live: ConstraintCounts, counts: HypotheticalCounts, own: int) -> None:
         self._live = live
         self._counts = counts
         self._own = own
 
-    def clone(self) -> _SupposedSpread:
-        return _SupposedSpread(self._live, self._counts.supposed(), self._own)
+    def clone(self) -> _HypotheticalSpread:
+        return _HypotheticalSpread(self._live, self._counts.hypothetical(), self._own)
 
     def selects(self, pods: PodClass) -> bool:
         return selector_matches(self._live.constraint.selector, pods.labels)
@@ -89,10 +89,10 @@ class SpreadState:
     def __init__(
         self,
         namespace: str,
-        constraints: list[_SupposedSpread],
+        constraints: list[_HypotheticalSpread],
         known: dict[PodClass, tuple[bool, ...]],
     ) -> None:
-        """Start without a hypothesis; create instances with `suppose_spread`.
+        """Start without a hypothesis; create instances with `spread_state`.
 
         `known` caches, for each PodClass, whether each constraint selects its pods.
         """
@@ -142,11 +142,11 @@ class SpreadState:
         return codes
 
 
-def suppose_spread(live: SpreadCounts, namespace: str, labels: Mapping[str, str]) -> SpreadState:
+def spread_state(live: SpreadCounts, namespace: str, labels: Mapping[str, str]) -> SpreadState:
     """Return the state for a pod with `labels` in `namespace`; `live` must be refreshed."""
     constraints = [
-        _SupposedSpread(
-            one, one.counts.supposed(), selector_matches(one.constraint.selector, labels)
+        _HypotheticalSpread(
+            one, one.counts.hypothetical(), selector_matches(one.constraint.selector, labels)
         )
         for one in live.constraints
     ]

@@ -36,7 +36,7 @@ from fairlead.engine.plugins.pod_topology_spread.filter import (
     NAME,
     STATUSES,
     SpreadState,
-    suppose_spread,
+    spread_state,
 )
 from fairlead.engine.plugins.pod_topology_spread.score import SpreadScoreState
 from fairlead.engine.plugins.pod_topology_spread.spread_counts import SpreadCounts
@@ -147,7 +147,7 @@ class PodTopologySpread:
         live = self._counts(pod, DO_NOT_SCHEDULE)
         if live is None:
             return SKIP
-        state.write(suppose_spread(live, pod.namespace, pod.labels))
+        state.write(spread_state(live, pod.namespace, pod.labels))
         return None
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
@@ -172,11 +172,11 @@ class PodTopologySpread:
         return Verdicts(state.read(SpreadState).codes(rows), STATUSES)
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return that removing pods never harms, and changes nothing unless a constraint selects.
+        """Return the effect of removing pods: it can only help, and only selected pods matter.
 
-        A removal lowers the count of the node's own domains by at least as much as the lowest
-        count. A domain that becomes the lowest one itself accepts a pod, because maxSkew is at
-        least 1.
+        A removal lowers the count of the node's own domain at least as much as it lowers the lowest
+        count of all domains. If the node's own domain becomes the lowest, it accepts a pod, because
+        maxSkew is at least 1.
         """
         found, index = state.read(SpreadState), self._table.pod_index
         locations = [pods.where for pods in index.classes() if found.concerns(pods)]

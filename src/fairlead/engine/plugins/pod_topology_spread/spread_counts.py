@@ -49,7 +49,7 @@ class ConstraintCounts:
     )
 
     def __init__(self, constraint: Constraint, counts: DomainCounts) -> None:
-        """Start without domains; `take` sets them whenever nodes have changed."""
+        """Start without domains; `set_domains` sets them whenever nodes have changed."""
         self.constraint = constraint
         self.counts = counts
         nothing: Ids = np.zeros(0, np.int64)
@@ -57,7 +57,7 @@ class ConstraintCounts:
         self._labels: tuple[Rows, Ids, bool] | None = None
         self._number: tuple[Rows, int] | None = None
 
-    def take(self, labels: Ids, ids: Ids, included: Ids, size: int) -> Domains:
+    def set_domains(self, labels: Ids, ids: Ids, included: Ids, size: int) -> Domains:
         """Store the domains that were computed from the nodes; `size` is the number of domains."""
         self.labels, self.ids, self.included = labels, ids, included
         self._labels = self._number = None
@@ -143,13 +143,13 @@ class SpreadCounts:
         if key == self._node_key:
             rows = np.arange(self._table.capacity)
             labels: Ids = np.where(column.ids == ABSENT, ABSENT, rows)
-            return one.take(labels, rows, rows, len(rows))
+            return one.set_domains(labels, rows, rows, len(rows))
         ids = column.ids
         if not self.requires_all_keys:
             # Nodes without the key are in the domain "", together with nodes whose value is "".
             ids = np.where(ids == ABSENT, column.id_of(""), ids)
         included: Ids = np.where(self._inclusion(one.constraint), ids, ABSENT)
-        return one.take(column.ids, ids, included, len(column.values))
+        return one.set_domains(column.ids, ids, included, len(column.values))
 
     def _inclusion(self, constraint: Constraint) -> Mask:
         """Return, for each row, whether it counts for `constraint`.

@@ -171,7 +171,7 @@ class VolumeBinding:
         return Verdicts(np.zeros(len(rows), np.int32) if flags is None else flags[rows], STATUSES)
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return that the volumes on a node do not depend on its pods."""
+        """Return the effect of removing pods: none, because volumes do not depend on pods."""
         return NO_EFFECT
 
     def volumes_on(self, state: CycleState, node: NodeInfo) -> PodVolumes:

@@ -20,8 +20,8 @@ class ExtenderError(Exception):
     """Raised if a call to an extender failed; the text becomes part of the failure message."""
 
 
-def read_answer(asker: ExtenderCalls, answer: Answer, form: type[Message]) -> Message:
-    """Decode `answer` of the extender `asker` as the type `form`.
+def read_answer(calls: ExtenderCalls, answer: Answer, form: type[Message]) -> Message:
+    """Decode `answer`, which an extender gave to one of `calls`, as the type `form`.
 
     Raises ExtenderError if the call failed or the answer is invalid.
     """
@@ -29,7 +29,7 @@ def read_answer(asker: ExtenderCalls, answer: Answer, form: type[Message]) -> Me
         raise ExtenderError(answer.message)
     url = answer.command.url
     if answer.status != HTTP_OK:
-        verb = url.removeprefix(asker.extender.address(""))
+        verb = url.removeprefix(calls.extender.address(""))
         raise ExtenderError(f"failed {verb} with extender at URL {url}, code {answer.status}")
     try:
         return decode(answer.body, form)

@@ -19,7 +19,7 @@ Answers = tuple[Answer, ...]
 Consultation = Generator[Questions, Answers, Result]
 
 
-def settle(
+def run_consultation(
     consultation: Consultation[Result], ask: Callable[[CallExtender], Answer] | None = None
 ) -> Result:
     """Run `consultation` to its end and return its result; `ask` performs each call.

@@ -1,4 +1,4 @@
-"""still_there: removes nodes from the feasible nodes if they are deleted during extender calls.
+"""without_deleted_nodes: drops nodes that are deleted while extenders answer.
 
 While a cycle is suspended, nodes may be deleted, and new nodes may reuse their rows. The cycle
 continues with the nodes that still exist, and ignores new nodes.
@@ -13,7 +13,9 @@ from fairlead.engine.scheduling.extender.consultation import Consultation, Resul
 from fairlead.engine.state.node_info import NodeInfo
 
 
-def still_there(consultation: Consultation[Result], found: Feasibility) -> Consultation[Result]:
+def without_deleted_nodes(
+    consultation: Consultation[Result], found: Feasibility
+) -> Consultation[Result]:
     """Run `consultation`; after each answer, remove nodes from `found` that were deleted."""
     table = found.plan.table
     present = {node.row: node for node in table.nodes()}

@@ -64,8 +64,8 @@ class Extender(Struct, frozen=True, kw_only=True):
         return any(map(self._manages, (*spec.containers, *spec.init_containers)))
 
     def _manages(self, container: Container) -> bool:
-        asked = {**container.resources.requests, **container.resources.limits}
-        return any(name in asked for name in self.managed_resources)
+        resources = {**container.resources.requests, **container.resources.limits}
+        return any(name in resources for name in self.managed_resources)
 
     def address(self, verb: str) -> str:
         """Return the URL of a call with `verb`."""

@@ -28,16 +28,16 @@ Verdicts = dict[str, Status]
 
 
 def pass_extenders(
-    asked: Sequence[ExtenderCalls], found: Feasibility
+    extenders: Sequence[ExtenderCalls], found: Feasibility
 ) -> Consultation[Status | None]:
     """Remove from `found` the nodes that the extenders reject.
 
     Returns an ERROR status if an extender that is not `ignorable` failed, else None.
     """
-    if not asked:
+    if not extenders:
         return None
     nodes = found.nodes()
-    outcome = yield from _narrow(asked, nodes)
+    outcome = yield from _narrow(extenders, nodes)
     if isinstance(outcome, Status):
         return outcome
     left, verdicts = outcome
@@ -58,7 +58,7 @@ def pass_extenders(
 
 
 def passes_extenders(
-    asked: Sequence[ExtenderCalls], node: NodeInfo, found: Feasibility
+    extenders: Sequence[ExtenderCalls], node: NodeInfo, found: Feasibility
 ) -> Consultation[bool]:
     """Return whether all extenders accept `node` and it still exists.
 
@@ -66,26 +66,26 @@ def passes_extenders(
 
     upstream: schedule_one.go: evaluateNominatedNode
     """
-    outcome = yield from _narrow(asked, [node])
+    outcome = yield from _narrow(extenders, [node])
     if isinstance(outcome, Status) or not outcome[0]:
         return False
     return found.plan.table.find(node.name) is node
 
 
 def _narrow(
-    asked: Sequence[ExtenderCalls], nodes: list[NodeInfo]
+    extenders: Sequence[ExtenderCalls], nodes: list[NodeInfo]
 ) -> Consultation[tuple[list[NodeInfo], Verdicts] | Status]:
     verdicts: Verdicts = {}
-    for asker in asked:
+    for calls in extenders:
         if not nodes:
             break
-        if not asker.extender.filter_verb:
+        if not calls.extender.filter_verb:
             continue
-        [answer] = yield (asker.filter([node.name for node in nodes]),)
+        [answer] = yield (calls.filter([node.name for node in nodes]),)
         try:
-            nodes, said = _read(asker, answer, nodes)
+            nodes, said = _read(calls, answer, nodes)
         except ExtenderError as cause:
-            if asker.extender.ignorable:
+            if calls.extender.ignorable:
                 continue
             return error(str(cause))
         verdicts |= said
@@ -93,17 +93,17 @@ def _narrow(
 
 
 def _read(
-    asker: ExtenderCalls, answer: Answer, nodes: list[NodeInfo]
+    calls: ExtenderCalls, answer: Answer, nodes: list[NodeInfo]
 ) -> tuple[list[NodeInfo], Verdicts]:
-    result = read_answer(asker, answer, FilterResult)
+    result = read_answer(calls, answer, FilterResult)
     if result.error:
         raise ExtenderError(result.error)
     by_name = {node.name: node for node in nodes}
-    left = dict.fromkeys(_names(asker, result))
+    left = dict.fromkeys(_names(calls, result))
     for name in left:
         if name not in by_name:
             raise ExtenderError(
-                f'extender "{asker.extender.url_prefix}" claims a filtered node "{name}" '
+                f'extender "{calls.extender.url_prefix}" claims a filtered node "{name}" '
                 "which is not found in the input node list"
             )
     failed = {name: unschedulable(why) for name, why in result.failed_nodes.items()}
@@ -111,9 +111,9 @@ def _read(
     return [by_name[name] for name in left], failed | never
 
 
-def _names(asker: ExtenderCalls, result: FilterResult) -> Iterator[str]:
+def _names(calls: ExtenderCalls, result: FilterResult) -> Iterator[str]:
     """Yield the names of the accepted nodes from an answer with node names or whole nodes."""
-    if asker.extender.node_cache_capable and result.node_names is not None:
+    if calls.extender.node_cache_capable and result.node_names is not None:
         yield from result.node_names
     elif result.nodes is not None:
         for node in result.nodes.items:

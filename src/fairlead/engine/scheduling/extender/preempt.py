@@ -22,37 +22,37 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 def narrow_candidates(
-    asked: Sequence[ExtenderCalls], candidates: Sequence[Candidate], table: NodeTable
+    extenders: Sequence[ExtenderCalls], candidates: Sequence[Candidate], table: NodeTable
 ) -> Consultation[Sequence[Candidate] | Status]:
     """Return the candidates that all extenders accept.
 
     Returns an ERROR status if an extender that is not `ignorable` failed.
     """
-    for asker in asked:
+    for calls in extenders:
         if not candidates:
             break
-        if not asker.extender.preempt_verb:
+        if not calls.extender.preempt_verb:
             continue
-        [answer] = yield (asker.preempt(candidates),)
+        [answer] = yield (calls.preempt(candidates),)
         try:
-            candidates = _read(asker, answer, table)
+            candidates = _read(calls, answer, table)
         except ExtenderError as cause:
-            if not asker.extender.ignorable:
+            if not calls.extender.ignorable:
                 return error(str(cause))
     return candidates
 
 
-def _read(asker: ExtenderCalls, answer: Answer, table: NodeTable) -> list[Candidate]:
-    result = read_answer(asker, answer, PreemptResult)
+def _read(calls: ExtenderCalls, answer: Answer, table: NodeTable) -> list[Candidate]:
+    result = read_answer(calls, answer, PreemptResult)
     candidates = []
     for name, victims in sorted(result.node_name_to_meta_victims.items()):
         node = table.find(name)
         if node is None:
             raise ExtenderError(f'nodeinfo not found for node name "{name}"')
-        pods = [_victim(asker, node, pod.uid) for pod in victims.pods]
+        pods = [_victim(calls, node, pod.uid) for pod in victims.pods]
         if pods:
             candidates.append(_candidate(node, pods, victims))
-        elif not asker.extender.ignorable:
+        elif not calls.extender.ignorable:
             raise ExtenderError(f'expected at least one victim pod on node "{name}"')
     return candidates
 
@@ -62,15 +62,15 @@ def _candidate(node: NodeInfo, pods: list[PodInfo], victims: MetaVictims) -> Can
     return Candidate(node, tuple(distinct.values()), victims.num_pdb_violations)
 
 
-def _victim(asker: ExtenderCalls, node: NodeInfo, uid: str) -> PodInfo:
+def _victim(calls: ExtenderCalls, node: NodeInfo, uid: str) -> PodInfo:
     """Return the pod `uid` on `node`, which an extender's answer names as a victim.
 
     Raises ExtenderError if the pod is not on the node or its priority is not lower.
     """
-    claim = f"extender: {asker.extender.url_prefix} claims to preempt pod (UID: {uid})"
+    claim = f"extender: {calls.extender.url_prefix} claims to preempt pod (UID: {uid})"
     found = next((pod for pod in node.pods.values() if pod.uid == uid), None)
     if found is None:
         raise ExtenderError(f"{claim} on node: {node.name}, but the pod is not found on that node")
-    if found.priority >= asker.pod.priority:
+    if found.priority >= calls.pod.priority:
         raise ExtenderError(f"{claim} on node: {node.name}, but its priority is not lower")
     return found

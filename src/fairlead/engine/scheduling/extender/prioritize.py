@@ -28,7 +28,7 @@ _WRAP: Final = 1 << 64
 
 
 def best_with_extenders(
-    asked: Sequence[ExtenderCalls], plans: PlanCache, pod: PodInfo, found: Feasibility
+    extenders: Sequence[ExtenderCalls], plans: PlanCache, pod: PodInfo, found: Feasibility
 ) -> Consultation[Rows | Status]:
     """Return the plan positions of the best nodes, or an ERROR status if a plugin failed.
 
@@ -40,7 +40,7 @@ def best_with_extenders(
     table, rows = found.plan.table, found.plan.rows
     nodes = [table.at(row) for row in rows[ranked.positions].tolist()]
     names = [node.name for node in nodes]
-    given = yield from extender_scores(asked, names)
+    given = yield from extender_scores(extenders, names)
     totals = with_extenders(dict(zip(names, ranked.totals.tolist(), strict=True)), given)
     there = [table.find(node.name) is node for node in nodes]  # some nodes may have been deleted
     ranked.positions = ranked.positions[there]
@@ -49,23 +49,23 @@ def best_with_extenders(
 
 
 def extender_scores(
-    asked: Sequence[ExtenderCalls], names: Sequence[str]
+    extenders: Sequence[ExtenderCalls], names: Sequence[str]
 ) -> Consultation[list[tuple[ExtenderCalls, dict[str, int]]]]:
     """Return (extender, scores by node name) for each extender with a prioritize verb.
 
     Scores are 0..100. An extender whose call failed is left out.
     """
-    scorers = [asker for asker in asked if asker.extender.prioritize_verb]
+    scorers = [calls for calls in extenders if calls.extender.prioritize_verb]
     if not scorers:
         return []
-    answers = yield tuple(asker.prioritize(names) for asker in scorers)
+    answers = yield tuple(calls.prioritize(names) for calls in scorers)
     given = []
-    for asker, answer in zip(scorers, answers, strict=True):
+    for calls, answer in zip(scorers, answers, strict=True):
         try:
-            entries = read_answer(asker, answer, list[HostPriority])
+            entries = read_answer(calls, answer, list[HostPriority])
         except ExtenderError:
             continue  # extenders without this verb do not score
-        given.append((asker, _by_host(entries)))
+        given.append((calls, _by_host(entries)))
     return given
 
 
@@ -84,9 +84,9 @@ def with_extenders(
     As in Go, a sum that overflows wraps at 64 bits.
     """
     totals = dict(totals)
-    for asker, scores in given:
+    for calls, scores in given:
         for name in totals:
-            totals[name] = _wrapped(totals[name] + asker.extender.weight * scores.get(name, 0))
+            totals[name] = _wrapped(totals[name] + calls.extender.weight * scores.get(name, 0))
     return totals
 
 

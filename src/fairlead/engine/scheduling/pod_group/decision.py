@@ -27,7 +27,7 @@ from fairlead.engine.core.command import (
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.status import Status
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.engine.scheduling.compose import Served
+from fairlead.engine.scheduling.compose import BuiltProfile
 from fairlead.engine.scheduling.extender.consultation import Consultation
 from fairlead.engine.scheduling.failure import SCHEDULER_ERROR, UNSCHEDULABLE
 from fairlead.engine.scheduling.pod_group.placement import (
@@ -43,20 +43,20 @@ SCHEDULED: Final = "Scheduled"
 
 
 def decide_group(
-    served: Served, members: Sequence[PodGroupMember], tie_break: TieBreak, started: Instant
+    built: BuiltProfile, members: Sequence[PodGroupMember], tie_break: TieBreak, started: Instant
 ) -> Consultation[PodGroupResult]:
     """Decide on nodes for all `members` of one PodGroup.
 
     If they do not fit and the group preempts as a whole, the result contains the victims to remove.
     If preemption does not help, it contains the reasons.
     """
-    result = yield from schedule_pod_group(served, members, tie_break, started)
-    group = served.framework.cluster.pod_groups.group_of(members[0].pod)
-    preemption = served.preemption
+    result = yield from schedule_pod_group(built, members, tie_break, started)
+    group = built.framework.cluster.pod_groups.group_of(members[0].pod)
+    preemption = built.preemption
     by_group = preemption is not None and preemption.is_by_group
     if not by_group or group is None or not result.status.is_rejected:
         return result
-    found = preempt_for_group(served, group, members, tie_break, started)
+    found = preempt_for_group(built, group, members, tie_break, started)
     if isinstance(found, Status):
         reasons = (*result.status.reasons, *found.reasons)
         result.status = replace(result.status, reasons=reasons)

@@ -28,7 +28,7 @@ from fairlead.engine.scheduling.binding_cycle import (
     run_reserve,
     run_unreserve,
 )
-from fairlead.engine.scheduling.compose import Served
+from fairlead.engine.scheduling.compose import BuiltProfile
 from fairlead.engine.scheduling.cycle import schedule_one
 from fairlead.engine.scheduling.decision import Decision, Failure, Placement, refusal
 from fairlead.engine.scheduling.extender.consultation import Consultation
@@ -112,7 +112,7 @@ def _held(pod: PodInfo) -> str:
 
 
 def schedule_pod_group(
-    served: Served,
+    built: BuiltProfile,
     members: Sequence[PodGroupMember],
     tie_break: TieBreak,
     started: Instant,
@@ -128,8 +128,8 @@ def schedule_pod_group(
     needs_preemption = False
     try:
         for member in members:
-            decision = yield from schedule_one(served, member.pod, tie_break, makes_room=makes_room)
-            attempt, assumption = _assume(served, member, decision, started)
+            decision = yield from schedule_one(built, member.pod, tie_break, makes_room=makes_room)
+            attempt, assumption = _assume(built, member, decision, started)
             result.attempts.append(attempt)
             if assumption is None:
                 failure = attempt.decision
@@ -157,27 +157,27 @@ class _Assumption(Struct, frozen=True):
     `nominated` is the node of the pod's earlier nomination, which is withdrawn during that time.
     """
 
-    served: Served
+    built: BuiltProfile
     binding: PodBinding
     nominated: str
 
     def make(self) -> None:
-        self.served.framework.nominator.withdraw(self.binding.pod.uid)
-        self.served.framework.cluster.assume(self.binding.pod, self.binding.node)
+        self.built.framework.nominator.withdraw(self.binding.pod.uid)
+        self.built.framework.cluster.assume(self.binding.pod, self.binding.node)
 
     def revert(self) -> None:
         run_unreserve(self.binding)
         self.undo()
 
     def undo(self) -> None:
-        framework = self.served.framework
+        framework = self.built.framework
         framework.cluster.forget(self.binding.pod)
         if self.nominated:
             framework.nominator.nominate(self.binding.pod, self.nominated)
 
 
 def _assume(
-    served: Served, member: PodGroupMember, decision: Decision, started: Instant
+    built: BuiltProfile, member: PodGroupMember, decision: Decision, started: Instant
 ) -> tuple[PodGroupAttempt, _Assumption | None]:
     """Assume the pod on the node of `decision`, and run Reserve and Permit.
 
@@ -188,11 +188,11 @@ def _assume(
     if place is None:
         return PodGroupAttempt(decision), None
     node, state = place
-    pod, framework = member.pod, served.framework
+    pod, framework = member.pod, built.framework
     binding = PodBinding(
         member.queued, pod, node, state, framework, started, member.queued.attempts
     )
-    assumption = _Assumption(served, binding, framework.nominator.node_of(pod.uid))
+    assumption = _Assumption(built, binding, framework.nominator.node_of(pod.uid))
     assumption.make()
     refused = run_reserve(binding)
     held = run_permit(binding) if refused is None else refused

@@ -23,8 +23,8 @@ from fairlead.api.pods.facts import preempts_lower
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.status import Status, unresolvable, unschedulable
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.engine.scheduling.compose import Served
-from fairlead.engine.scheduling.extender.consultation import settle
+from fairlead.engine.scheduling.compose import BuiltProfile
+from fairlead.engine.scheduling.extender.consultation import run_consultation
 from fairlead.engine.scheduling.pod_group.placement import PodGroupMember, schedule_pod_group
 from fairlead.engine.scheduling.pod_group.victim import (
     PreemptionVictim,
@@ -40,7 +40,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 def preempt_for_group(
-    served: Served,
+    built: BuiltProfile,
     group: PodGroup,
     members: Sequence[PodGroupMember],
     tie_break: TieBreak,
@@ -50,37 +50,37 @@ def preempt_for_group(
 
     Returns a status with the reason if the group may not preempt or if preemption does not help.
     """
-    reason = _ineligibility(served, group, members)
+    reason = _ineligibility(built, group, members)
     if reason:
         return unschedulable(reason)
-    cluster = served.framework.cluster
+    cluster = built.framework.cluster
     table = cluster.table
     victims = victims_below(group_priority(group), table.nodes(), cluster.pod_groups)
     if not victims:
         return unresolvable("No preemption victims found for incoming preemptor")
     victims.sort(key=lambda victim: victim.importance)
-    silent = replace(served, extenders=())
+    silent = replace(built, extenders=())
 
     def verdict() -> Status:
         trial = schedule_pod_group(silent, members, tie_break, started, makes_room=False)
-        return settle(trial).status
+        return run_consultation(trial).status
 
     with fork(table) as hypothesis:
-        lost = _select(_Removal(hypothesis, table), victims, verdict, served)
+        lost = _select(_Removal(hypothesis, table), victims, verdict, built)
     _note(table, victims)
     if isinstance(lost, Status):
         return lost
     return tuple(pod for victim in lost for _, pod in victim.pods)
 
 
-def _ineligibility(served: Served, group: PodGroup, members: Sequence[PodGroupMember]) -> str:
+def _ineligibility(built: BuiltProfile, group: PodGroup, members: Sequence[PodGroupMember]) -> str:
     """Return the reason for which the group may not preempt, "" if it may.
 
     upstream: preemptorEligibleToPreemptOthers
     """
     if not all(preempts_lower(member.pod.pod) for member in members):
         return NEVER
-    cluster, priority = served.framework.cluster, group_priority(group)
+    cluster, priority = built.framework.cluster, group_priority(group)
     named = {member.pod.pod.status.nominated_node_name: None for member in members}
     for node in map(cluster.table.find, filter(None, named)):
         for other in () if node is None else node.pods.values():
@@ -122,7 +122,7 @@ def _select(
     removal: _Removal,
     victims: Sequence[PreemptionVictim],
     verdict: Callable[[], Status],
-    served: Served,
+    built: BuiltProfile,
 ) -> list[PreemptionVictim] | Status:
     """Return the `victims` that cannot be reprieved, or a status if removing all does not help.
 
@@ -141,6 +141,6 @@ def _select(
         removal.remove(victim)
         return True
 
-    violating, others = split_victims_by_budget(victims, served.framework.cluster.budgets())
+    violating, others = split_victims_by_budget(victims, built.framework.cluster.budgets())
     lost = [victim for victim in (*violating, *others) if is_lost(victim)]
     return sorted(lost, key=lambda victim: victim.importance)

@@ -21,9 +21,9 @@ class DefaultPreemptionArgs(
 ):
     """The plugin arguments of DefaultPreemption: the number of candidates that end a search.
 
-    If neither field is set, every node is evaluated and the best candidate is used. To save time,
-    upstream always ends the search at a number of candidates: `min_candidate_nodes_percentage` of
-    the number of nodes, or `min_candidate_nodes_absolute` if that is more.
+    If neither field is set, every node is evaluated and the best candidate is used. Upstream always
+    ends the search early to save time: after `min_candidate_nodes_percentage` percent of the number
+    of nodes, but at least `min_candidate_nodes_absolute` candidates.
     """
 
     min_candidate_nodes_percentage: int | None = None

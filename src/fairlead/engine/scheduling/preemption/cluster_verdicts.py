@@ -49,9 +49,9 @@ class ClusterVerdicts(Struct, frozen=True):
     def judge(self, pod: PodInfo, found: Feasibility, rows: Rows) -> tuple[Codes, Mask]:
         """Return the verdicts on `rows`, and whether each row needs a trial.
 
-        Verdicts are codes of the plan. They apply to the nodes with all of their pods, and unless a
-        trial is needed, also without any of their pods of lower priority. Pods nominated to a node
-        are taken into account.
+        Verdicts are codes of the plan, and take nominated pods into account. They are the verdicts
+        on the nodes with all of their pods. If a row needs no trial, its verdict stays the same
+        when pods of lower priority are removed.
         """
         codes: Codes = np.zeros(len(rows), np.int32)
         for point in self.points:

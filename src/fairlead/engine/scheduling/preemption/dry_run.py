@@ -14,9 +14,10 @@ Nodes without pods of lower priority are ruled out in one step (`_LowestPrioriti
 NodeResourcesFit is the only Filter that depends on the pods of a node, victims are computed without
 a trial: for many nodes together by `VictimColumns`, otherwise node by node by
 `select_victims_by_resources`. The latter is also used for nodes with nominated pods or with pods
-that a budget protects. If other Filters depend on other nodes, such results, cached per shape and
-priority as if there were no such Filters, are combined with the verdicts of these Filters
-(`ClusterVerdicts`). In all other cases, victims are found by a trial on the node.
+that a budget protects. If some Filters depend on other nodes, the victims are first computed as if
+these Filters did not exist, and cached per shape and priority. The results are then combined with
+the verdicts of these Filters (`ClusterVerdicts`). In all other cases, victims are found by a trial
+on the node.
 
 Invariant: a row of `columns` that is not `unknown` holds the result that `select_victims_on_node`
 would return now. Each log (nodes, pods, nominations) marks the rows that it names as unknown. A

@@ -1,7 +1,7 @@
 """importance: the order of pods by importance, in which preemption reprieves them.
 
 The search for victims (`victims`) spares the most important pods first. `VictimColumns` sorts the
-pods of many nodes by the same key with NumPy, so both change together. Plugins can replace the
+pods of many nodes by the same key with NumPy, so change both together. Plugins can replace the
 order (`policy_of`); then columns are not used.
 """
 

@@ -58,9 +58,10 @@ _PER_VICTIM: Final = 1 << 31
 class VictimCosts(Struct, frozen=True):
     """The results of dry runs on some nodes.
 
-    `costs[i]` are the costs under rule i, valid where `is_candidate`. Where `codes` is not 0, the
-    preemptor would not fit even without the pods of lower priority, for the reason
-    `statuses[codes]`. All other nodes must be evaluated one by one.
+    `costs[i]` are the costs under rule i; they are valid only for candidates (`is_candidate`). If
+    the code of a node is not 0, the preemptor would not fit even without the pods of lower
+    priority, and `statuses[code]` is the reason. A node that is no candidate and has the code 0
+    must be evaluated on its own.
     """
 
     is_candidate: Mask
@@ -267,7 +268,8 @@ def guarded_rows(table: NodeTable, budgets: Sequence[PodDisruptionBudget]) -> Ma
         selected = np.zeros(table.capacity, np.int64)
         for pods in by_namespace.get(budget.metadata.namespace, ()):
             if selects(budget, pods.namespace, pods.labels):
-                # A class may be on no node now; an empty list without a type would be of floats.
+                # NumPy makes an empty list an array of floats, and a class may have no pods on
+                # nodes.
                 counts = np.array(list(pods.where.rows.values()), np.int64)
                 selected[list(pods.where.rows)] += counts
         guarded |= selected > max(budget.status.disruptions_allowed, 0)

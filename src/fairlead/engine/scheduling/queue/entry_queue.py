@@ -1,8 +1,8 @@
 """EntryQueue: the pods of one queue in order, with cheap entries for pods that arrive in order.
 
-Most pods arrive in the order in which they will be scheduled: their priorities are equal, and time
-passes. A heap of 10,000 entries reads some thirty of them for each removal, all over the memory. So
-entries that arrive in order are kept in a deque, and only the others in a heap.
+Most pods have equal priorities, so they arrive in the order in which they will be scheduled. A
+deque keeps the entries that arrive in order, and a heap keeps only the others, because removing an
+entry from a heap of 10,000 entries reads about thirty entries in distant places of the memory.
 
     deque    [3, 5, 8]      an entry that is not below the last one is appended
     heap     [4, 7]         all others

@@ -175,7 +175,7 @@ class SchedulingQueue:
         queued.attempts += 1
         self._in_flight.begin(queued)
 
-    def settle(self, queued: QueuedPod) -> None:
+    def done(self, queued: QueuedPod) -> None:
         """End the attempt of a popped pod, and remove the pod."""
         self._in_flight.end(queued)
         found = self._pods.get(queued.info.key)
@@ -257,8 +257,8 @@ class SchedulingQueue:
         if event.priority_max is not None and queued.info.priority > event.priority_max:
             return False
         framework = self._frameworks[queued.info.pod.spec.scheduler_name]
-        asked = (queued.gated_by,) if queued.gated_by else queued.plugins
-        return any(wakes(framework.find(name), queued.info, event) for name in asked)
+        rejectors = (queued.gated_by,) if queued.gated_by else queued.plugins
+        return any(wakes(framework.find(name), queued.info, event) for name in rejectors)
 
     def wake_after_nomination(self, pod: PodInfo, now: Instant) -> None:
         """Wake pods as if `pod` had left its nominated node.

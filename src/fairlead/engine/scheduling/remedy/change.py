@@ -13,8 +13,8 @@ from fairlead.engine.state.pod_info import PodInfo
 class RemedyChange(Struct, frozen=True):
     """One change that may make a rejected pod fit.
 
-    `what` is the text for users. Exactly one of the other fields is set: `pod` is the changed pod
-    to schedule, `node` is the changed node, and `without` are other pods that would be deleted.
+    `what` is the text for users. Exactly one of the other fields is set. `pod` is the changed pod
+    to schedule, `node` is the changed node, and `without` contains the pods to delete.
     """
 
     what: str

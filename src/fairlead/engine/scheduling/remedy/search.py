@@ -9,7 +9,7 @@ from fairlead.engine.core.status import Code, Status
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.scheduling.remedy.change import Remedy, RemedyChange
 from fairlead.engine.scheduling.remedy.proposals import proposals
-from fairlead.engine.scheduling.remedy.trial import as_changed, supposing, verdict_after
+from fairlead.engine.scheduling.remedy.trial import as_changed, verdict_after, with_changes
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -69,7 +69,7 @@ def _proposed(
 ) -> list[RemedyChange]:
     """Return the changes to try after the changes in `chain` are applied."""
     cluster = framework.cluster
-    with supposing(cluster, chain):
+    with with_changes(cluster, chain):
         node = cluster.table.find(name)
         if node is None:
             return []

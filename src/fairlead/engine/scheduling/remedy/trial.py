@@ -17,7 +17,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 @contextmanager
-def supposing(cluster: Cluster, changes: Sequence[RemedyChange]) -> Iterator[None]:
+def with_changes(cluster: Cluster, changes: Sequence[RemedyChange]) -> Iterator[None]:
     """Apply the `changes` of nodes and of other pods until the `with` block ends."""
     undo: list[Stimulus] = []
     try:
@@ -48,7 +48,7 @@ def verdict_after(
     framework: Framework, pod: PodInfo, node: str, changes: Sequence[RemedyChange]
 ) -> Status | None:
     """Return the status that rejects `pod` on `node` after `changes`, None if the pod fits."""
-    with supposing(framework.cluster, changes):
+    with with_changes(framework.cluster, changes):
         return _ask(framework, as_changed(framework.cluster, pod, changes), node)
 
 

@@ -2,8 +2,8 @@
 
 A driver publishes its devices in pools, and each pool in slices. Only the slices of a pool's newest
 generation count. A pool is complete if the number of its slices equals its resourceSliceCount. Most
-pools belong to one node and are found by the node's name. A pool with slices for several nodes is
-checked for every node.
+pools belong to one node and are found by the node's name. If a pool has slices for several nodes,
+its slices are checked for every node.
 
 upstream: dynamic-resource-allocation/structured/internal/stable/pools_stable.go: GatherPools, which
 uses pools in random order; Fairlead sorts pools and their slices.
@@ -249,11 +249,11 @@ def _devices_of(one: ResourceSlice, pool: PoolId) -> tuple[PoolDevice, ...]:
 def _reaches(one: ResourceSlice, devices: tuple[PoolDevice, ...], node: Node) -> bool:
     spec = one.spec
     if spec.per_device_node_selection:
-        return any(device_reaches(device, node) for device in devices)
+        return any(is_usable_on(device, node) for device in devices)
     return _matches(node, spec.node_name, spec.node_selector, all_nodes=spec.all_nodes)
 
 
-def device_reaches(one: PoolDevice, node: Node) -> bool:
+def is_usable_on(one: PoolDevice, node: Node) -> bool:
     """Return whether `node` can use the device `one`, given that it can use the device's slice."""
     if not one.slice.spec.per_device_node_selection:
         return True

@@ -45,8 +45,8 @@ class DomainCounts:
     `pods` is the number of counted pods, regardless of weight. Call `refresh` before reading.
     """
 
-    __slots__ = ("_additions", "_domains", "_epoch", "_ids", "_read", "_sources", "_turned", "pods",
-                 "sums")  # fmt: skip
+    __slots__ = ("_additions", "_domains", "_epoch", "_ids", "_read", "_sign_changes", "_sources",
+                 "pods", "sums")  # fmt: skip
 
     def __init__(self, epoch: NodeEpoch, domains: Callable[[], Domains]) -> None:
         """Count by the domains that `domains` returns; it is called once per value of `epoch`."""
@@ -54,7 +54,7 @@ class DomainCounts:
         self._domains = domains
         self._read = -1
         self._additions = 0
-        self._turned: ChangeLog[int] = ChangeLog()
+        self._sign_changes: ChangeLog[int] = ChangeLog()
         self._sources: dict[PodLocations, int] = {}
         self._ids: Ids = np.zeros(0, np.int64)
         self.sums: Ints = np.zeros(1, np.int64)
@@ -95,7 +95,7 @@ class DomainCounts:
                 self.sums[domain] = after = before + weight
                 self.pods += pods
                 if (before > 0) != (after > 0):
-                    self._turned.append(int(domain))
+                    self._sign_changes.append(int(domain))
 
     def refresh(self) -> DomainCounts:
         """Update `sums` and `pods` if nodes changed; return self."""
@@ -105,17 +105,17 @@ class DomainCounts:
         return self
 
     def seen(self) -> tuple[int, int]:
-        """Return the current state, as the argument of a later `turned_since`."""
-        return self._additions, self._turned.position
+        """Return the current position in the log, for a later call of `sign_changes_since`."""
+        return self._additions, self._sign_changes.position
 
-    def turned_since(self, seen: tuple[int, int]) -> list[int] | None:
+    def sign_changes_since(self, seen: tuple[int, int]) -> list[int] | None:
         """Return the domains whose sum changed between positive and not positive since `seen`.
 
         A domain can occur more than once. Returns None if all sums were recomputed since then, or
         if the log no longer contains all changes.
         """
         additions, position = seen
-        return self._turned.since(position) if additions == self._additions else None
+        return self._sign_changes.since(position) if additions == self._additions else None
 
     def sums_over(self, counted_rows: npt.NDArray[np.bool_]) -> Ints:
         """Return the sums by domain, counting only the pods on rows marked in `counted_rows`."""
@@ -154,9 +154,9 @@ class DomainCounts:
         """Return the sum over all domains; correct only if every pod has weight 1."""
         return self.pods
 
-    def supposed(self) -> SupposedCounts:
+    def hypothetical(self) -> HypotheticalCounts:
         """Return a copy for hypothetical changes; later real changes do not affect it."""
-        return SupposedCounts(_Copied(self.sums.copy(), self.pods))
+        return HypotheticalCounts(_Copied(self.sums.copy(), self.pods))
 
     def validate(self) -> None:
         """Recompute the sums; raises AssertionError if one differs."""
@@ -194,19 +194,19 @@ class _Copied:
         return self.lowest
 
 
-class SupposedCounts:
+class HypotheticalCounts:
     """Counts by domain: an unchanging copy plus hypothetical changes."""
 
     __slots__ = ("_copied", "changes")
 
     def __init__(self, copied: _Copied) -> None:
-        """Start without changes; create instances with `DomainCounts.supposed`."""
+        """Start without changes; create instances with `DomainCounts.hypothetical`."""
         self._copied = copied
         self.changes: dict[int, int] = {}
 
-    def supposed(self) -> SupposedCounts:
+    def hypothetical(self) -> HypotheticalCounts:
         """Return an independent copy, at a cost proportional to the number of changes."""
-        copy = SupposedCounts(self._copied)
+        copy = HypotheticalCounts(self._copied)
         copy.changes = dict(self.changes)
         return copy
 

@@ -1,7 +1,8 @@
 """DrainPlanner: whether nodes can be emptied, the blockers, and the targets of their pods.
 
-`drain-plan` and `upgrade-check` use it for given nodes, `consolidate` for nodes that it chooses. A
-node is checked in up to three steps (`budget_blockers`, `has_room_elsewhere`, `empty`):
+`drain-plan` and `upgrade-check` check the nodes that the user names, and `consolidate` checks nodes
+that it chooses itself. A node is checked in up to three steps (`budget_blockers`,
+`has_room_elsewhere`, `empty`):
 
     1  rules      does a budget refuse an eviction, now or always?
     2  room       sums over columns: is there room for the node's requests at all?
@@ -189,12 +190,12 @@ class DrainPlanner:
 
         It changes the pod or a node, or adds a node.
         """
-        served = self.model.served(pod)
-        diagnosis = find_nodes_that_fit(served.plans, pod).diagnosis()
+        built = self.model.profile_of(pod)
+        diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()
         found: list[tuple[int, str]] = []
         others = [one for one in self.model.table.nodes() if _may_help(one, node)]
         for one in others[:_REMEDY_NODES_MAX]:
-            remedy = find_remedy(served.framework, pod, one, diagnosis.status_of(one.row))
+            remedy = find_remedy(built.framework, pod, one, diagnosis.status_of(one.row))
             if remedy is not None and not any(change.without for change in remedy.changes):
                 found.append((len(remedy.changes), _edit(remedy, pod, one.name)))
         return min(found)[1] if found else self._one_more_node(node, pod)

@@ -251,26 +251,26 @@ def evicting(yard):
 
 def test_who_was_told_to_go_is_leaving(evicting):
     assert evicting.task("old-0").status is TaskStatus.RELEASING
-    assert evicting.jobs.leaving.keys() == {"uid-old-0"}
+    assert evicting.jobs.releasing_pods.keys() == {"uid-old-0"}
     assert evicting.run().evicted == {}
 
 
 def test_even_if_an_older_version_comes_in_between(evicting):
     evicting.put(make_task("old-0", "old", node="n1", labels={"changed": "yes"}))
     assert evicting.task("old-0").status is TaskStatus.RELEASING
-    assert evicting.jobs.leaving.keys() == {"uid-old-0"}
+    assert evicting.jobs.releasing_pods.keys() == {"uid-old-0"}
 
 
 def test_when_it_is_gone_its_room_is_free(evicting):
     evicting.drop("old-0")
-    assert evicting.jobs.leaving == {}
+    assert evicting.jobs.releasing_pods == {}
     assert evicting.run().bound == {"new-0": "n1"}
 
 
 def test_a_refused_eviction_is_taken_back(evicting):
     assert evicting.jobs.eviction_failed("uid-old-0")
     assert evicting.task("old-0").status is TaskStatus.RUNNING
-    assert evicting.jobs.leaving == {}
+    assert evicting.jobs.releasing_pods == {}
     assert not evicting.jobs.eviction_failed("uid-old-0")
 
 
@@ -278,12 +278,12 @@ def test_one_that_is_terminating_anyway_goes_on_leaving(evicting):
     evicting.put(make_task("old-0", "old", node="n1", terminating=True))
     assert evicting.jobs.eviction_failed("uid-old-0")
     assert evicting.task("old-0").status is TaskStatus.RELEASING
-    assert evicting.jobs.leaving.keys() == {"uid-old-0"}
+    assert evicting.jobs.releasing_pods.keys() == {"uid-old-0"}
 
 
 def test_pods_of_anybody_count_as_leaving(yard):
     yard.put(make_node("n1"))
     yard.put(make_task("p", scheduler="default-scheduler", node="n1", terminating=True))
-    assert yard.jobs.leaving.keys() == {"uid-p"}
+    assert yard.jobs.releasing_pods.keys() == {"uid-p"}
     yard.drop("p")
-    assert yard.jobs.leaving == {}
+    assert yard.jobs.releasing_pods == {}

@@ -61,7 +61,7 @@ def test_a_promise_takes_what_is_free_when_more_is_promised_than_leaves(yard):
     n1, statement = yard.cluster.table.find("n1"), Statement(session)
     statement.pipeline(yard.task("h-0"), n1)
     assert names(session, session.choices(yard.job("g")).now, yard.task("g-0")) == []
-    assert session.room.shared.now(0, n1.row) == 0
+    assert session.room.shared.idle(0, n1.row) == 0
 
 
 def test_held_back_room_is_for_one_job_only(yard):

@@ -92,7 +92,7 @@ def test_what_is_not_bound_is_taken_back_when_the_session_ends(busy):
     node = busy.cluster.table.find("n1")
     session.allocate(busy.task("new-0"), node)
     session.pipeline(busy.task("new-1"), node)
-    session.take_back()
+    session.revert_undispatched()
     assert busy.dump() == before
 
 

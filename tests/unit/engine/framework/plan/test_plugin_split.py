@@ -15,7 +15,7 @@ from fairlead.engine.framework.plan.plan_cache import PlanCache, looks_beyond_th
 from fairlead.engine.framework.plan.plugin_split import PluginSplit
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
-from fairlead.engine.scheduling.compose import PluginHandle, serve
+from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_node, make_pod
@@ -27,7 +27,7 @@ VOLUME_PLUGINS = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "Vo
 @pytest.fixture
 def framework():
     handle = PluginHandle(Cluster(), Nominator())
-    return serve(Profile(), handle, TieBreak(0)).framework
+    return build_profile(Profile(), handle, TieBreak(0)).framework
 
 
 def info(pod):

@@ -9,7 +9,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.user_plugin.meter import FILTERED, SCORED, Meter, PluginTime
-from fairlead.engine.scheduling.compose import PluginHandle, serve
+from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.scheduling.cycle import schedule_one
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
@@ -107,7 +107,7 @@ def test_a_cycle_has_the_steps_of_upstreams_trace(clock, nodes, cpu, steps):
     for number in range(nodes):
         cluster.apply(ObjectChanged(make_node(f"n{number}", cpu="8")))
     tie_break = TieBreak(0)
-    served = serve(Profile(), PluginHandle(cluster, Nominator()), tie_break, meter=meter)
+    served = build_profile(Profile(), PluginHandle(cluster, Nominator()), tie_break, meter=meter)
     pod = make_pod("web-0", requests={"cpu": cpu})
     deciding = schedule_one(served, PodInfo(pod, cluster.shapes.shape_of(pod)), tie_break)
     with pytest.raises(StopIteration):

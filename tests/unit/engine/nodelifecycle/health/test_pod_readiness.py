@@ -37,28 +37,32 @@ def test_other_pods_are_left_alone(not_ready_marker, given, status):
 def test_the_event_follows_the_mark(not_ready_marker, given):
     (mark,) = not_ready_marker.mark([given.pod()])
     event = RecordEvent(REF, "Warning", "NodeNotReady", "", "Node is not ready", "node-controller")
-    assert not_ready_marker.settle(CommandSucceeded(mark)) == [event]
-    assert not_ready_marker.settle(CommandSucceeded(mark)) == []
+    assert not_ready_marker.on_outcome(CommandSucceeded(mark)) == [event]
+    assert not_ready_marker.on_outcome(CommandSucceeded(mark)) == []
 
 
 def test_a_pod_that_is_gone_is_passed_over(not_ready_marker, given):
     (mark,) = not_ready_marker.mark([given.pod()])
-    assert not_ready_marker.settle(CommandFailed(mark, FailureReason.NOT_FOUND, "")) == []
+    assert not_ready_marker.on_outcome(CommandFailed(mark, FailureReason.NOT_FOUND, "")) == []
     assert not_ready_marker.nodes_to_retry == {}
 
 
 def test_a_mark_that_was_refused_is_to_be_repeated(not_ready_marker, given):
     (mark,) = not_ready_marker.mark([given.pod()])
-    assert len(not_ready_marker.settle(CommandFailed(mark, FailureReason.INTERNAL_ERROR, ""))) == 1
+    assert (
+        len(not_ready_marker.on_outcome(CommandFailed(mark, FailureReason.INTERNAL_ERROR, ""))) == 1
+    )
     assert list(not_ready_marker.nodes_to_retry) == ["n1"]
 
 
 def test_old_versions_tell_nobody(given):
     not_ready_marker = NotReadyMarker(reports=False)
     (mark,) = not_ready_marker.mark([given.pod()])
-    assert not_ready_marker.settle(CommandSucceeded(mark)) == []
+    assert not_ready_marker.on_outcome(CommandSucceeded(mark)) == []
 
 
 def test_what_others_write_is_theirs(not_ready_marker, given):
     not_ready_marker.mark([given.pod()])
-    assert not_ready_marker.settle(CommandSucceeded(PatchStatus(REF, {"phase": "Failed"}))) == []
+    assert (
+        not_ready_marker.on_outcome(CommandSucceeded(PatchStatus(REF, {"phase": "Failed"}))) == []
+    )

@@ -9,7 +9,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.plugins.node_resources.scoring_strategy import least_allocated, most_allocated
-from fairlead.engine.scheduling.compose import PluginHandle, serve
+from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
@@ -34,7 +34,7 @@ def score(strategy, pod, node=None, *others):
     nodes = [node or make_node("n", cpu="4", memory="4Gi"), make_node("other")]
     cluster.apply(ObjectsLoaded([*nodes, *others]))
     args = {"NodeResourcesFit": {"scoringStrategy": strategy}}
-    served = serve(Profile(args=args), PluginHandle(cluster, Nominator()), TieBreak(0))
+    served = build_profile(Profile(args=args), PluginHandle(cluster, Nominator()), TieBreak(0))
     found = evaluate(served, PodInfo(pod, cluster.shapes.shape_of(pod)))
     return found.scores["NodeResourcesFit"]["n"]
 

@@ -16,7 +16,7 @@ from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.preemption.removal_effect import NO_EFFECT
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.waiting_pods import WaitingPods
-from fairlead.engine.scheduling.compose import PluginHandle, serve
+from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.preemption import dry_run
@@ -89,7 +89,7 @@ class Room:
         for one in (*csi_nodes(len(NODES), 3), *claimed_volumes("pod", CLAIMS, "default")):
             self.change(one)
         handle = PluginHandle(self.cluster, self.nominator, WaitingPods())
-        self.served = serve(Profile(), handle, TieBreak(0))
+        self.served = build_profile(Profile(), handle, TieBreak(0))
 
     def change(self, one):
         self.cluster.apply(ObjectChanged(one))

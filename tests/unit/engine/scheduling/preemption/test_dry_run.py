@@ -12,7 +12,7 @@ from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.waiting_pods import WaitingPods
-from fairlead.engine.scheduling.compose import PluginHandle, serve
+from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.preemption import dry_run
@@ -49,7 +49,7 @@ SPREAD = {
 
 
 def serve_over(cluster, nominator):
-    return serve(Profile(), PluginHandle(cluster, nominator, WaitingPods()), TieBreak(0))
+    return build_profile(Profile(), PluginHandle(cluster, nominator, WaitingPods()), TieBreak(0))
 
 
 def rooms(served, pod):

@@ -15,7 +15,7 @@ from fairlead.engine.framework.interface import Locality
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.engine.framework.waiting_pods import WaitingPods
-from fairlead.engine.scheduling.compose import PluginHandle, serve
+from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.nominated_pods import only_fit
@@ -110,7 +110,7 @@ def test_many_nodes_are_evaluated_as_each_is(seed, log_length, monkeypatch):
         cluster.apply(ObjectChanged(make_node(name, cpu=4, memory="8Gi", pods=chance.of([3, 9]))))
         lasting = make_pod(f"lasting-{name}", node=name, priority=2, requests={"cpu": "300m"})
         cluster.apply(ObjectChanged(lasting))  # so that nothing fits without preemption
-    served = serve(Profile(), PluginHandle(cluster, nominator, WaitingPods()), TieBreak(0))
+    served = build_profile(Profile(), PluginHandle(cluster, nominator, WaitingPods()), TieBreak(0))
     placed = {}
     for number in range(480):
         placed[number] = any_pod(chance, f"p{number}")

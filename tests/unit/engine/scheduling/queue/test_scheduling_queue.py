@@ -95,7 +95,7 @@ def test_a_settled_pod_is_forgotten(waiting):
     queued = waiting.queue.pop(seconds(1))
     waiting.queue.remove("default/a")
     waiting.add("a", 1, uid="2")
-    waiting.queue.settle(queued)
+    waiting.queue.done(queued)
     assert waiting.pop(2) == "a"
 
 

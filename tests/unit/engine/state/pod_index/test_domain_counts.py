@@ -34,27 +34,27 @@ moves = st.lists(st.tuples(st.integers(0, 11), st.integers(-2, 2)), max_size=14)
 def test_the_lowest_is_that_of_the_changed_counts(pods, present, moved):
     """However many domains a hypothesis touches; others are not looked at."""
     domains = np.array(sorted(present), np.int64)
-    supposed = counts_of(*pods).supposed().supposed()
+    hypothetical = counts_of(*pods).hypothetical().hypothetical()
     expected = list(pods)
     for domain, by in moved:
         if domain in present:
-            supposed.change(domain, by)
+            hypothetical.change(domain, by)
             expected[domain] += by
-        assert supposed.lowest(domains) == min(expected[d] for d in present)
-    assert supposed.by_domain().tolist() == [*expected, 0]
-    assert [supposed.of(d) for d in range(12)] == expected
-    assert supposed.total() == sum(expected)
+        assert hypothetical.lowest(domains) == min(expected[d] for d in present)
+    assert hypothetical.by_domain().tolist() == [*expected, 0]
+    assert [hypothetical.of(d) for d in range(12)] == expected
+    assert hypothetical.total() == sum(expected)
 
 
 @given(pods=st.lists(st.integers(0, 3), min_size=1, max_size=4), moved=moves)
 def test_a_hypothesis_and_its_clones_do_not_know_of_each_other(pods, moved):
     """Nor do the live counts know of them."""
     live = counts_of(*pods)
-    first = live.supposed()
-    second = first.supposed()
+    first = live.hypothetical()
+    second = first.hypothetical()
     for domain, by in moved:
         second.change(domain % len(pods), by)
-    third = second.supposed()
+    third = second.hypothetical()
     for domain, by in reversed(moved):
         third.change(domain % len(pods), -by)
     assert third.changes == {}
@@ -68,7 +68,7 @@ def test_a_copy_does_not_follow_the_live_counts():
     live = counts_of(1, 0)
     where = PodLocations()
     live.attach(where, 10)
-    copy = live.supposed()
+    copy = live.hypothetical()
     where.add(1)
     assert live.sums.tolist() == [1, 10, 0]
     assert copy.by_domain().tolist() == [1, 0, 0]

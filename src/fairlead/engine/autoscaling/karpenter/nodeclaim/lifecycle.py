@@ -217,7 +217,7 @@ class NodeClaimLifecycle:
         that a user requested starts.
         """
         if served.is_removed(claim.name):
-            served.still_there(claim.name, now)
+            served.without_deleted_nodes(claim.name, now)
             return
         served.stored(claim)
         known = self._context.cluster.node_claims.get(claim.name)
