@@ -28,16 +28,18 @@ SEEDS_MAX: Final = 1_000
 class Conditions(Struct, frozen=True, kw_only=True):
     """Settings that both runs share.
 
-    `horizon` is the longest virtual time (ns) after the last step. `config` is the current
-    KubeSchedulerConfiguration, None for kube-scheduler's defaults, and `plugin` contains the
-    current plugins. `batch` configures the batch scheduler. `autoscale` is the autoscaler that adds
-    and removes nodes in both runs; `provider` describes the cloud's delivery of machines to the
-    autoscaler. `instance_types` is the file with the types of new nodes, `load` the file with the
-    loads of workloads. `seeds` is the number of runs that measure the certainty of the answer;
-    their seeds count up from `seed`. `startup` is the time (ns) that every pod takes to start; with
-    None, the times of each workload are taken from the dump. `kwok_stages` contains files of KWOK
-    Stages in addition to the Stages in the snapshot. `runtimes` is the file with the runtimes of
-    pods, in addition to the runtimes that the dump shows.
+    - `horizon`: the longest virtual time (ns) after the last step
+    - `config`: the current KubeSchedulerConfiguration, None for kube-scheduler's defaults
+    - `plugin`: the current scheduler plugins
+    - `batch`: the configuration of the batch scheduler
+    - `autoscale`: the autoscaler that adds and removes nodes in both runs
+    - `provider`: how fast the cloud delivers machines to the autoscaler, and its shortages
+    - `instance_types`: the file with the types of new nodes
+    - `load`: the file with the loads of workloads
+    - `seed`, `seeds`: the first seed, and the number of seeds with which the what-if runs
+    - `startup`: the time (ns) that every pod takes to start; None takes the times from the dump
+    - `kwok_stages`: files of KWOK Stages, in addition to the Stages in the snapshot
+    - `runtimes`: the file with the runtimes of pods, in addition to those that the dump shows
     """
 
     seed: int = 0

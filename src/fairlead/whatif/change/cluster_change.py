@@ -57,11 +57,11 @@ class ClusterChange(Struct, frozen=True, kw_only=True):
     """The parts of a change, as the user wrote them; `namespace` "" means all namespaces.
 
     `server_side` applies objects as `kubectl apply --server-side` does; `force_conflicts` also
-    overwrites conflicting fields. The `add_nodes` new nodes are like the node `like`, or of the
-    type `instance_type`.
+    overwrites conflicting fields. `add_nodes` is the number of new nodes, which copy the node
+    `like` or have the type `instance_type`.
 
-    `apply_vpa` sets the requests that VerticalPodAutoscalers recommend. With `max_unavailable` the
-    drain is rolling: at most that many nodes are drained at a time, and they return to service.
+    `apply_vpa` sets the requests that VerticalPodAutoscalers recommend. With `max_unavailable`, at
+    most that many nodes are drained at a time, and they return to service (a rolling drain).
     `lasts` is the time for which drained and failed nodes stay down, as a duration. `reschedule`
     (`all` or a label selector) makes running pods pending before both runs; the runs then place the
     pods in the `reschedule_order` (`priority` or `scheduled`). `descheduler` is the policy file of

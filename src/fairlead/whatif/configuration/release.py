@@ -22,8 +22,8 @@ from fairlead.whatif.input.error import InputError
 class ReleaseChoice(Struct, frozen=True):
     """A version ("" for none) and feature gates (text or parsed) from one file or option.
 
-    `source` is the file ("" for the command line); `of_version` and `of_gates` are the names of the
-    options or fields. Error messages name all three.
+    For error messages, `source` is the file ("" for the command line), and `of_version` and
+    `of_gates` are the names of the options or fields.
     """
 
     version: str = ""

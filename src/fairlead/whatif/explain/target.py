@@ -80,10 +80,10 @@ def group_to_explain(
     scheduler: SchedulerConfig,
     batch: BatchOptions,
 ) -> tuple[Snapshot, str] | None:
-    """Return (snapshot with the objects of `files`, a group, or a pod of the batch scheduler).
+    """Return (snapshot with the objects of `files`, name of the group or pod to explain).
 
-    `target` names the group or the pod; "" means the only pod of the files. Return None if it is
-    something else. Raises InputError.
+    `target` names a group, or a pod of the batch scheduler; "" means the only pod of the files.
+    Return None if `target` is neither. Raises InputError.
     """
     written = manifests([document for path in files for document in read(path)])
     pods = [one for one in written if one.kind is POD]

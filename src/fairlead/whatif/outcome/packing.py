@@ -34,7 +34,7 @@ Price = Callable[[NodeEnd], float | None]
 
 
 class PackingRow(Struct, frozen=True):
-    """A measure of three placements: in the dump (`today`), without and with the change.
+    """The values of one measure: in the dump (`today`), without the change and with the change.
 
     Shares are in percent. A value is None if it is not known.
     """

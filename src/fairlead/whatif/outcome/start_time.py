@@ -1,4 +1,4 @@
-"""StartTimes: the start times of pods that wait at the end of a run, as percentiles over draws."""
+"""StartTimes: the start times of pods that wait at the end of a run, as percentiles."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fairlead.engine.core.instant import DurationNs
 class StartTimeRow(Struct, frozen=True, kw_only=True):
     """The start time of a `subject`: a pod, workload or gang (`kind`) with `pods` waiting pods.
 
-    The subject starts in `started` of the draws. A percentile is None if it is later than the
-    simulated time.
+    `started` is the number of simulations in which the subject starts. A percentile is None if it
+    is later than the simulated time.
     """
 
     subject: str
@@ -29,8 +29,9 @@ class StartTimeRow(Struct, frozen=True, kw_only=True):
 class StartTimes(Struct, frozen=True, kw_only=True):
     """The start times, and the data that they are based on.
 
-    In the `draws`, the runtimes of `known` of the `running` pods were known; `stated` of them came
-    from a file. The draws simulated at most `look_ahead`.
+    `draws` is the number of simulations, each with randomly drawn remaining runtimes. Of the
+    `running` pods, the runtimes of `known` pods were known, and `stated` of these came from a file.
+    Each simulation covers at most the time `look_ahead`.
     """
 
     draws: int

@@ -61,9 +61,9 @@ class ConsolidationPlan(Struct):
 
     `total` is the number of nodes in the cluster, `candidates` the number of nodes that may be
     removed. `blockers` are rules, and pods that fit no other node. A node in `needed` could be
-    removed alone, but not together with the plan's nodes, because their pods need its room.
-    `prices` maps nodes to hourly prices; nodes without a known price are missing. `bound` is the
-    minimum number of candidates that must stay.
+    removed alone. It cannot be removed together with the nodes of the plan, because their pods need
+    its room. `prices` maps nodes to hourly prices; nodes without a known price are missing. `bound`
+    is the minimum number of candidates that must stay.
     """
 
     total: int

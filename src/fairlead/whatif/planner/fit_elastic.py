@@ -1,10 +1,10 @@
 """fit --autoscale: the number of pods that fit up to a limit of the autoscaler or of a quota.
 
 The cluster is simulated with its autoscaler and with a new workload of a number of pods like the
-given pod. The number of pods grows until some pods find no node. A simulation in which all pods
-find a node ends as soon as they have one; only the last simulation, which the answer describes,
-runs until the cluster has settled. The pods have their own controller, owner and label, so that
-other workloads do not adopt them.
+given pod. The number of pods grows until some pods find no node. If all pods find a node, the
+simulation ends as soon as the last of them has one. Only the last simulation, which the answer
+describes, runs until the cluster has settled. The pods have their own controller, owner and label,
+so that other workloads do not adopt them.
 """
 
 from __future__ import annotations

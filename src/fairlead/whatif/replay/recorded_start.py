@@ -89,9 +89,10 @@ _AGREEING: Final = (StartAgreement.SAME, StartAgreement.PENDING)
 
 
 class ReplayedStart(Struct, frozen=True):
-    """The times at which a pod was placed in the record and by the rules, since the record's start.
+    """The times at which a pod was placed: as recorded, and by the scheduler's rules.
 
-    A time is None if the pod was not placed; `reason` explains why the rules did not place it.
+    Times count from the start of the record. A time is None if the pod was not placed; `reason`
+    explains why the rules did not place it.
     """
 
     pod: str

@@ -1,10 +1,11 @@
 """NewNodes: the number of new nodes that would hold the waiting pods, and the node that they copy.
 
-A suitable node has room for each of the waiting pods, if only its static pods and the pods of its
-DaemonSets are on it. Nodes on which pods of the same workloads run come first, because they also
-satisfy selectors and tolerations; then the smallest nodes. The pods are placed on copies of that
-node, largest first, each on the first copy that fits. This is an estimate by requests alone; a
-what-if with the new nodes is exact.
+New nodes are copies of an existing node. A node is suitable if each of the waiting pods would fit
+there beside only the static pods and the pods of DaemonSets. Nodes that run pods of the same
+workloads are preferred, because these pods also tolerate the node's taints and select its labels.
+Among them, and among all other nodes, the smallest node is preferred. The pods are placed on copies
+of that node, largest first, each on the first copy that fits. This is an estimate by requests
+alone; a what-if with the new nodes is exact.
 
     3 pods of 2 CPU wait, and no node of 4 CPU has room        ->   2 nodes like that node
 """

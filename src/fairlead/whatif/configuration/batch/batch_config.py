@@ -6,9 +6,9 @@ runs. `single-pods` is for comparison: kube-scheduler places those pods one by o
 groups.
 
 The name `fairlead` has two meanings: it is also the profile that the manifests of `fairlead run`
-deploy in place of kube-scheduler. Pods with this name are the batch scheduler's if an option says
-so, if there is a PodGroup or a Queue, or if such a pod names its group. Otherwise the first profile
-schedules them.
+deploy in place of kube-scheduler. The batch scheduler schedules pods with this name in three cases:
+an option says so, there is a PodGroup or a Queue, or one of these pods names its group. Otherwise
+the first profile schedules them.
 """
 
 from __future__ import annotations

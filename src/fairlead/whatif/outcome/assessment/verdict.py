@@ -370,7 +370,7 @@ def _resized(effect: Effect) -> str | None:
 
 def _interrupted(effect: Effect) -> str | None:
     outage = effect.changed.outage
-    if outage is None or not effect.difference.quiet or not outage.back_with_node:
+    if outage is None or not effect.difference.pods_on_failed_nodes or not outage.back_with_node:
         return None
     pods = outage.back_with_node
     come = "comes" if pods == 1 else "come"

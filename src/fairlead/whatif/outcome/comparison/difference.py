@@ -75,17 +75,20 @@ class NotCreated(Struct, frozen=True):
 class Difference(Struct, frozen=True, kw_only=True):
     """All effects that only the run with the change has.
 
-    `placed` pods have a node only with the change. `gone` pods were displaced, or their node was
-    deleted, and nothing replaces them; `not_created` pods are still wanted by their workload.
-    `returned` pods were displaced and are back on the same node at the end. `removed` pods were
-    deleted for another reason, such as fewer replicas (also if they were displaced before) or the
-    deletion of their node; some may still exist because of a finalizer. `fewer` are those of the
-    `removed` pods that the run with the change never had: without the change, a workload created
-    them after its instant. `reallocated` are the resources whose requested total changes.
-    `displaced` pods, each listed once, left the node that they have without the change: they were
-    preempted, evicted, moved, or lost with their node. `quiet` is the number of additional pods on
-    failed nodes. `recovered_after` is the time from the change until the last affected pod ran
-    again; None if an affected pod neither runs nor has completed at the end.
+    - `placed`: pods that have a node only with the change
+    - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
+    - `not_created`: displaced pods that their workload wants, but has not created again
+    - `returned`: pods that were displaced and are back on the same node at the end
+    - `removed`: pods that were deleted for another reason, such as fewer replicas or the deletion
+      of their node, even if they were displaced before; a finalizer may keep such a pod
+    - `fewer`: pods in `removed` that a workload created after the change, but only in the run
+      without the change
+    - `reallocated`: the resources whose requested total changes
+    - `displaced`: pods, each listed once, that left the node that they have without the change:
+      they were preempted, evicted, moved, or lost with their node
+    - `pods_on_failed_nodes`: the number of additional pods on failed nodes
+    - `recovered_after`: the time from the change until the last affected pod ran again; None if an
+      affected pod neither runs nor has completed at the end
     """
 
     placed: tuple[PodEnd, ...]
@@ -102,7 +105,7 @@ class Difference(Struct, frozen=True, kw_only=True):
     reallocated: tuple[str, ...]
     pdb_breaches: tuple[PdbBreach, ...]
     displaced: tuple[PodEnd, ...]
-    quiet: int
+    pods_on_failed_nodes: int
     recovered_after: DurationNs | None
 
     @property
@@ -120,7 +123,7 @@ class Difference(Struct, frozen=True, kw_only=True):
             or self.removed
             or self.reallocated
             or self.pdb_breaches
-            or self.quiet
+            or self.pods_on_failed_nodes
         )
 
 
@@ -169,7 +172,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         reallocated=_reallocated(without, changed),
         pdb_breaches=_additional_breaches(without, changed),
         displaced=tuple({pod.key: pod for pod in (*evictions, *lost)}.values()),
-        quiet=_pods_on_failed_nodes(without, changed),
+        pods_on_failed_nodes=_pods_on_failed_nodes(without, changed),
         recovered_after=None
         if pending or not_created or _has_lost_pods(without, changed)
         else _recovered_after(changed, {pod.key for pod in concerned}, current),

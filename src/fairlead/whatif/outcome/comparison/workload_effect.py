@@ -29,11 +29,12 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     """The effect of a change on one workload; counts are numbers of pods.
 
     `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
-    frequent first. `moved_alike` of the `returned` pods left another node, and end where the run
-    without the change moves them too. `fewer` of the `removed` pods never existed in that run. `by`
-    lists the workloads that preempted pods, and the causes of evictions. `down` pods were on failed
-    nodes and do not run again, `undrained` pods could not be evicted. `budgets` are the outcomes of
-    the budgets that cover its displaced or undrained pods.
+    frequent first. `moved_alike` counts the `returned` pods that the run without the change moves
+    to the same node. `fewer` counts the `removed` pods that never existed in the run with the
+    change.
+    `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
+    failed nodes and do not run again, `undrained` pods could not be evicted. `budgets` are the
+    outcomes of the budgets that cover the displaced or undrained pods.
     """
 
     workload: WorkloadRef
