@@ -365,10 +365,10 @@ def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
 
 
 def _unknown_option(tokens: Sequence[str], wanted: str = "") -> str:
-    """Return a message about the first token that looks like an option but is none; "" for none.
+    """Return a message about the first unknown option in `tokens`; "" if all options are known.
 
-    Commands that read standard input as `-` take such a token for a file. With `wanted`, only this
-    token is looked at.
+    Commands that accept `-` for standard input would otherwise read a misspelt option as a file
+    name. If `wanted` is set, only this option is checked.
     """
     from difflib import get_close_matches
 

@@ -23,7 +23,7 @@ _HEADINGS: Final = (
     "virtual s/s",
 )  # fmt: skip
 _OF_CYCLES: Final = ("first_cycle_ms", "p99_cycle_ms")
-# A name need only be similar in part, such as the part before the slash.
+# Low, so that a part of a name, such as the part before the slash, gets a suggestion.
 NEAREST_CUTOFF: Final = 0.4
 
 
@@ -35,11 +35,14 @@ def bench(
     """Run kube-scheduler's own benchmark workloads (scheduler_perf) on Fairlead's scheduler.
 
     The table also shows upstream's thresholds. Upstream's figures include an API server and etcd;
-    Fairlead's figures measure the scheduler alone. Fairlead adds workloads of its own: an Outage
-    workload simulates a day in which one of three zones is down for an hour, with API objects,
-    controllers and kubelets, and counts the evicted pods. A WhatIf workload runs `fairlead whatif`
-    on a generated dump, and includes the time to parse it. The ClusterAutoscaler and Karpenter
-    workloads measure a single decision, or simulate a day in which a cluster grows and shrinks.
+    Fairlead's figures measure the scheduler alone.
+
+    Fairlead adds workloads of its own. An Outage workload simulates a day in which one of three
+    zones is down for an hour, with API objects, controllers and kubelets, and counts the evicted
+    pods. A WhatIf workload runs `fairlead whatif` on a generated dump, and includes the time to
+    parse it. The ClusterAutoscaler and Karpenter workloads measure a single decision, or simulate a
+    day in which a cluster grows and shrinks.
+
     The column `first ms` shows the CPU time of the first scheduling cycle or batch session. The
     column `p99 ms` shows the 99th percentile of the CPU times of all later cycles or sessions.
 
@@ -109,9 +112,9 @@ def _read_baseline(path: Path) -> dict[str, Json]:
     return {one["workload"]: one for one in found}
 
 
-def _known(given: str, names: Sequence[str]) -> str:
-    """Return a text that lists all `names`, and first suggests the name most similar to `given`."""
-    nearest = difflib.get_close_matches(given, names, n=1, cutoff=NEAREST_CUTOFF)
+def _known(unknown: str, names: Sequence[str]) -> str:
+    """Return a text that suggests the name most similar to `unknown`, and lists all `names`."""
+    nearest = difflib.get_close_matches(unknown, names, n=1, cutoff=NEAREST_CUTOFF)
     hint = f"did you mean {nearest[0]}? " if nearest else ""
     return f"{hint}known: {', '.join(names)}"
 

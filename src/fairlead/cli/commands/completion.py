@@ -6,8 +6,9 @@ from typing import Final, Literal
 
 from fairlead.cli import exit_code
 
-# The generated scripts lack these parts: completion of file names and, for zsh, the call that
-# completes, whether the script is found on $fpath or sourced.
+# Lines that cyclopts does not generate. They also complete file names. In zsh, they call the
+# completion function: at once if zsh loaded the script from $fpath, and at each Tab if the user
+# sourced the script.
 _ADDITIONS: Final = {
     "bash": "complete -o bashdefault -o default -F _fairlead fairlead\n",
     "zsh": """\

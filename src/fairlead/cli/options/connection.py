@@ -107,7 +107,7 @@ def read_cluster(
 ) -> LiveObjects:
     """Read the objects of a cluster; show progress on a terminal. Raises InputError.
 
-    With `decode`, objects are decoded as they arrive, see read_live.
+    If `decode` is set, objects are decoded as they arrive; see `read_live`.
     """
     from fairlead.whatif.input.content import BYTES_MAX
     from fairlead.whatif.snapshot.live import read_live

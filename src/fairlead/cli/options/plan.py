@@ -63,7 +63,7 @@ class RecordedOptions(PresentOptions):
             "the export, else kube-scheduler's defaults).",
         ),
     ] = None
-    # A recorded history cannot ask extenders, so replay has no such option to show.
+    # `fairlead replay` never calls extenders, so the option is hidden.
     allow_extenders: Annotated[bool, Parameter(show=False, negative=())] = False
 
 

@@ -26,16 +26,16 @@ def require_distinct(outputs: Mapping[str, Path | None], *inputs: object) -> Non
     """Raise InputError for an output file that cannot be written or would destroy another file.
 
     `outputs` has the path of each output, keyed by its option; None for one that is not written.
-    `inputs` are the other options and arguments: texts, paths, and collections and dataclasses of
-    them. Each text that names an existing file is an input, also under another name (a link). If
-    an input is a directory, it stands for the files in it that a snapshot is read from.
+    `inputs` are the other options and arguments of the command: texts, paths, and collections and
+    records that contain texts and paths. A text that names an existing file is an input. Links are
+    followed. If a text names a directory, the snapshot files in the directory are inputs.
     """
     given = {option: path for option, path in outputs.items() if path is not None}
     for option, path in given.items():
         require_writable(option, path)
     names = list(_names(inputs))
     for option, path in given.items():
-        # A device or a pipe loses nothing, and a new file cannot be an input.
+        # Writing to a device or a pipe overwrites nothing, and a new file cannot be an input.
         if path.is_file() and any(_holds(Path(name), path) for name in names):
             problem = f"{path} is an input of this command; name another file"
             raise InputError(option, problem)
@@ -74,7 +74,7 @@ def _names(value: object) -> Iterator[str]:
 
 
 def _holds(source: Path, file: Path) -> bool:
-    """Return whether `file` is the input `source`, or is read with the directory `source`."""
+    """Return whether `file` is `source`, or a snapshot file in the directory `source`."""
     if _is_same(source, file):
         return True
     try:

@@ -42,7 +42,8 @@ BODY_BYTES_MAX: Final = 16 << 10
 BODY_SECONDS_MAX: Final = 10.0
 STREAMS_MAX: Final = 16
 INTERVAL_S: Final = 0.5
-# The event loop, which also serves the API, computes the page, for at most a tenth of its time.
+# Seconds without an update of the page, for each second that an update takes. The event loop also
+# serves the API, so the page takes at most a tenth of its time.
 REST_PER_WORK: Final = 9
 KEEP_ALIVE_S: Final = 15.0
 JSON: Final = "application/json"
@@ -202,7 +203,7 @@ class DashboardApp:
             gone.cancel()
 
     def _encode_page(self) -> None:
-        """Encode the page if the state has changed and the rest after the last encoding is over."""
+        """Encode the page if the state has changed; do nothing soon after the last encoding."""
         clock = self._clock
         paused_at = clock.now() if clock.is_paused else None
         revision = (self._recording.revision, clock.speed, paused_at)

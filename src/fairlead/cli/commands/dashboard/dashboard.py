@@ -42,7 +42,7 @@ class Dashboard:
         """Listen on `listening`, an open socket on a loopback address."""
         self._listening = listening
         self._port: int = listening.getsockname()[1]
-        # Cookies do not distinguish ports, so the name does.
+        # Browsers send a cookie to every port of a host, so each dashboard has its own cookie name.
         self._sessions = Sessions(f"fairlead-{self._port}")
         self._reports: CopiedReports | None = None
 

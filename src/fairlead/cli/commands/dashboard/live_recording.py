@@ -30,7 +30,7 @@ Objects = Callable[[], Sequence[ApiObject]]
 
 
 class CopiedReports:
-    """A Reporter that forwards every record, and copies it to `recorder` unless that is None."""
+    """A Reporter that forwards every record; if a `recorder` is set, it gets a copy."""
 
     def __init__(self, reporter: Reporter) -> None:
         """Forward records to `reporter`."""

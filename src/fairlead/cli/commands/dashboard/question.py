@@ -99,7 +99,7 @@ class Questions:
         except TimeoutError:
             raise InputError(command, "takes too long") from None
         if completed.code not in _ANSWERED:
-            # Without the message's name of a temporary file, which means nothing to the reader.
+            # The message names a temporary file, which the reader does not know.
             text = completed.error.removeprefix("fairlead: ")
             text = text.replace(str(folder / SNAPSHOT), "the cluster")
             raise InputError(command, text)

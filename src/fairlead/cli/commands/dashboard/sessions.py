@@ -48,7 +48,7 @@ class Sessions:
     def is_open(self, cookies: str) -> bool:
         """Return whether a Cookie header contains the token of an open session.
 
-        Other servers on this machine share the header, so cookies in any format must be accepted.
+        The header may also contain cookies of other servers on this machine, in any format.
         """
         pairs = (pair.strip().partition("=") for pair in cookies.split(";"))
         return any(

@@ -32,20 +32,20 @@ _WORDS: Final = {
 def explain_by_process(
     options: ProcessOptions,
     target: str,
-    others: Sequence[str],
+    incompatible: Sequence[str],
     *,
     output: AnswerFormat,
     all_nodes: bool,
 ) -> int:
     """Print the explanation of the pod `target` by a running process; return the exit code.
 
-    `others` are the names of given options that only other explanations accept. Raises InputError,
-    also if there are such options.
+    `incompatible` contains the names of options that the user gave, but that do not work with
+    --process. Raises InputError, also if there is such an option.
     """
     if options.process is None:
         raise InputError("--process", "is required with the options of its connection")
-    if others:
-        raise InputError("--process", f"cannot be combined with {others[0]}")
+    if incompatible:
+        raise InputError("--process", f"cannot be combined with {incompatible[0]}")
     if output not in ("text", "json", "details"):
         raise InputError("--output", "must be text, details or json with --process")
     query = {

@@ -78,8 +78,8 @@ class ExplainRequest:
 
     `seeds` and `runtimes` are the options --seeds and --runtimes, for estimated start times.
 
-    The object `target` is in a snapshot, a running cluster, or the files in `apply`. With `target`
-    "", it is the only pod or workload in these files.
+    `target` is the object to explain. It is in a snapshot, in a running cluster, or in the files in
+    `apply`. If `target` is "", the only pod or workload in these files is explained.
     """
 
     target: str
@@ -103,7 +103,9 @@ def snapshot_and_target(
     connection: ConnectionOptions,
     apply: Names,
 ) -> tuple[str | None, str]:
-    """Return (snapshot, object) from the two arguments; the snapshot is None for a running cluster.
+    """Return (snapshot, object to explain); the snapshot is None for a running cluster.
+
+    `first` and `second` are the two arguments; `second` is None if only one was given.
 
     Raises InputError.
     """

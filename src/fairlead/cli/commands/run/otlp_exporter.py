@@ -25,7 +25,7 @@ class OtlpExporter:
     """A SpanExporter, and a context manager that sends the remaining spans at its end."""
 
     def __init__(self, endpoint: str, log: Callable[[str], None]) -> None:
-        """Send spans to the collector at the base URL `endpoint`, like OTEL_EXPORTER_OTLP_ENDPOINT.
+        """Send spans to the collector at `endpoint`, a base URL without the path /v1/traces.
 
         `log` receives a line when spans can no longer be sent, and when they can be sent again.
         Raises InputError.

@@ -1,8 +1,8 @@
 """The audit log: one line for each request, in a file that only the user can read.
 
-If a line cannot be written, it is dropped, and the request still succeeds. The first loss is
-reported on standard error, and so is the first loss after a successful write. If the file is a pipe
-and its reader falls behind, lines are dropped.
+If a line cannot be written, the line is dropped, and the request still succeeds. A line is also
+dropped if the file is a pipe and its reader falls behind. Of several dropped lines in a row, only
+the first is reported on standard error.
 
 upstream: apiserver/plugin/pkg/audit/log/backend.go, which logs and counts the error
 """

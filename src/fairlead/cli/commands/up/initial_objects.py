@@ -25,10 +25,10 @@ _WRITTEN_ANEW: Final = (
 def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
     """Return the objects of `snapshot`, made complete so that controllers accept them.
 
-    Leases, Events, APIServices and CertificateSigningRequests are left out. Namespaces that the
-    snapshot lacks are added. References to owners that it lacks are removed, because garbage
-    collection would delete the dependents; a line on stderr states how many objects had such
-    references.
+    Leases, Events, APIServices and CertificateSigningRequests are left out. Missing namespaces are
+    added. If the owner of an object is not in the snapshot, the owner reference is removed, because
+    garbage collection would delete the object. A line on stderr states how many objects lost a
+    reference.
     """
     kept = [one for one in snapshot.manifests if one.kind.resource not in _WRITTEN_ANEW]
     uids = {uid for one in kept if (uid := _uid(one))}

@@ -74,7 +74,7 @@ class UpOptions:
             raise InputError("--port", f"must be from 0 to {PORT_MAX}")
         if not 0 < self.speed <= SPEED_MAX:
             raise InputError("--speed", f"must be more than 0 and at most {SPEED_MAX:g}")
-        for name in self.parts_left_out:
+        for name in self.without_components:
             if name not in PARTS:
                 problem = f"must be one of {', '.join(PARTS)}"
                 raise InputError("--without", problem, object_name=name)
@@ -122,7 +122,7 @@ class UpOptions:
             raise InputError("--job-duration", f"{cause}, or {FOREVER}") from None
 
     @property
-    def parts_left_out(self) -> Names:
+    def without_components(self) -> Names:
         """The names of the components in --without."""
         return tuple(name.strip() for text in self.without for name in text.split(","))
 

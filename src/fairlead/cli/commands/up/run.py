@@ -212,7 +212,7 @@ def _cluster(
         address=address,
         authority=data_dir.authority.certificate,
         authority_key=data_dir.authority.key,
-        without=options.parts_left_out,
+        without=options.without_components,
         job_duration=options.job_time,
         release=options.release,
         logging=options.logging if dashboard is None else dashboard.logging(options.logging),

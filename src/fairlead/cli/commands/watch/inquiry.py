@@ -1,7 +1,7 @@
 """Inquiry: reads a cluster at intervals, and answers each question again if the cluster changed.
 
-Each question runs in its own `fairlead whatif` process. So a question that fails or takes long does
-not stop the server.
+Each question runs in its own `fairlead whatif` process, so that a question that fails or takes long
+does not stop the server.
 """
 
 from __future__ import annotations

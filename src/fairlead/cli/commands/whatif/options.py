@@ -120,8 +120,9 @@ class ChangeOptions:
     drain_as_kubectl: Annotated[
         bool,
         Parameter(
-            help="Drain no node that kubectl drain would refuse to drain. By default, nodes are "
-            "drained as if --ignore-daemonsets, --delete-emptydir-data and --force were given.",
+            help="Refuse to drain nodes that kubectl drain would refuse to drain. By default, "
+            "nodes are drained as if --ignore-daemonsets, --delete-emptydir-data and --force were "
+            "given.",
             negative=(),
         ),
     ] = False
@@ -147,8 +148,8 @@ class ChangeOptions:
     max_unavailable: Annotated[
         int | None,
         Parameter(
-            help="Drain at most N nodes at a time. Each node returns to service as soon as it is "
-            "empty, or, with --for, that long afterwards.",
+            help="Drain at most N nodes at a time. Each node returns to service when it is empty, "
+            "or, with --for, when it has been empty for that time.",
             metavar="N",
             converter=integer,
         ),

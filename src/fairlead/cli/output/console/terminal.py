@@ -28,7 +28,8 @@ class _PipeConsole(Console):
 def stdout_console() -> Console:
     """Return a console for stdout.
 
-    If stdout is not a terminal, the width is COLUMNS, or else a width that is enough for tables.
+    If stdout is not a terminal, the width is the value of COLUMNS. Without COLUMNS, the console is
+    wide enough for tables.
     """
     console = _PipeConsole(highlight=False, emoji=False, markup=False)
     if not console.is_terminal and not os.environ.get("COLUMNS"):
