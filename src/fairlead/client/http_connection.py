@@ -111,7 +111,7 @@ class HttpConnection(asyncio.Protocol):
         assert self._transport is not None
         self._on_end = on_end
         self.has_answered = False
-        # A connection that closes before it answers must not pass the response before once more.
+        # Otherwise, if the connection closes now, the previous response would be delivered again.
         self._begin_response()
         self._is_extended = deadline is None
         self.deadline = self._clock() + self._read_seconds_max if deadline is None else deadline

@@ -224,9 +224,14 @@ class RestClient:
     def begin(self, request: ApiRequest, seconds_max: float, on_answer: OnAnswer) -> bool:
         """Send a request once, as `exchange` does; `on_answer` is called with the response later.
 
-        Returns False, and sends nothing, if no connection is idle, or if the client has a proxy or
-        an observer. It does so also for a request without a body or with a query, and for PUT and
-        DELETE. Use `exchange` then. Raises ConnectionConfigError.
+        Returns False, and sends nothing, in these cases; use `exchange` instead:
+
+        - no connection is idle
+        - the client has a proxy or an observer
+        - the request has no body, or has a query
+        - the request is a PUT or a DELETE
+
+        Raises ConnectionConfigError.
         """
         pool = self._pool
         if pool is None or request.body is None or request.query or self._observe is not None:
