@@ -14,6 +14,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from fairlead.engine.core.status import Code, Status, unresolvable
+from fairlead.engine.framework.code_counts import CodeCounts
 from fairlead.engine.state.node_table import NodeTable
 
 NO_NODES: Final = "no nodes available to schedule pods"
@@ -27,7 +28,8 @@ class Diagnosis(Struct, frozen=True, dict=True):
     negative code means that there is no verdict. Nodes without a verdict and nodes in other rows
     were excluded by the plugins `restricting`, whose PreFilter limits the nodes by name.
     `pre_filter` is set if the pod was rejected as a whole, and is then the verdict on every node.
-    `unnamed` are plugins that rejected nodes but appear in no status.
+    `unnamed` are plugins that rejected nodes but appear in no status. `kept` counts the codes if
+    they are those of a plan.
     """
 
     table: NodeTable
@@ -37,6 +39,7 @@ class Diagnosis(Struct, frozen=True, dict=True):
     restricting: tuple[str, ...] = ()
     pre_filter: Status | None = None
     unnamed: tuple[str, ...] = ()
+    kept: CodeCounts | None = None
 
     def counts(self) -> Iterator[tuple[Status, int]]:
         """Yield (verdict, number of nodes) for each distinct rejection."""
@@ -46,11 +49,13 @@ class Diagnosis(Struct, frozen=True, dict=True):
     def _counts(self) -> list[tuple[Status, int]]:
         if self.pre_filter is not None:
             return [(self.pre_filter, self.table.count)]
-        tally = np.bincount(self.codes[self.codes > 0], minlength=len(self.statuses))
-        found = [(self.statuses[code], int(tally[code])) for code in np.flatnonzero(tally).tolist()]
-        rest = self.table.count - int(np.count_nonzero(self.codes >= 0))
-        if rest and self.restricting:
-            found.append((restricted_by(self.restricting), rest))
+        kept = self.kept or CodeCounts(self.statuses)
+        tally = kept.tally(self.rows, self.codes)
+        found = [(self.statuses[code], count) for code, count in tally]
+        if self.restricting:
+            rest = self.table.count - int(np.count_nonzero(self.codes >= 0))
+            if rest:
+                found.append((restricted_by(self.restricting), rest))
         return found
 
     def status_of(self, row: int) -> Status:
@@ -67,8 +72,8 @@ class Diagnosis(Struct, frozen=True, dict=True):
         if self.pre_filter is not None:
             alive = np.flatnonzero(self.table.alive)
             return alive if self.pre_filter.code is code else alive[:0]
-        wanted = np.array([status.code is code for status in self.statuses], np.bool_)
-        return self.rows[wanted[self.codes] & (self.codes > 0)]
+        kept = self.kept or CodeCounts(self.statuses)
+        return kept.rows_with(self.rows, self.codes, code)
 
     def plugins(self) -> tuple[str, ...]:
         """Return the names of the plugins that rejected or excluded a node."""

@@ -239,5 +239,5 @@ def _preemption(found: Feasibility, search: PreemptionSearch) -> PreemptionEvalu
     result.rejected = {table.at(row).name: why for row, why in search.dry_run.rejected()}
     if search.pick is not None:
         result.rule = search.pick.rule
-        result.nominated = sorted(table.at(row).name for row in search.pick.rows.tolist())
+        result.nominated = sorted(table.at(row).name for row in search.pick.rows)
     return result

@@ -18,7 +18,7 @@ whose pods or nominations have changed.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from typing import Final
 
 import numpy as np
@@ -62,6 +62,8 @@ class NominatedVerdicts:
         """
         for name in self._changed(plans):
             self._dirty[name] = None
+        if not self._dirty:
+            return
         own = plans.framework.nominator.node_of(pod.uid)
         names = [name for name in self._dirty if name != own]
         for name in names:
@@ -92,8 +94,9 @@ class NominatedVerdicts:
 def only_fit(framework: Framework, plan: ShapePlan, state: CycleState) -> NodeResourcesFit | None:
     """Return NodeResourcesFit if no other Filter that runs in this cycle depends on pods."""
     skipped = state.skipped_filters
-    if any(point.name not in skipped for point in plan.split.cluster_filters):
-        return None
+    for point in plan.split.cluster_filters:
+        if point.name not in skipped:
+            return None
     return None if framework.moved_pod_trackers(state) else only_row_filter(plan)
 
 
@@ -126,12 +129,12 @@ def with_nominated_verdicts(
         if own is not None:
             nominated = nominated.copy()
             _evaluate_all(plans, pod, plan, state, [own.name], nominated)
-    at = (nominated != _NO_NOMINATION).nonzero()[0]
-    at = at[codes[at] >= 0]  # rows without a node, or that PreFilter excluded, keep their code
-    if len(at):
-        codes = codes.copy()
-        codes[at] = nominated[at]
-    return codes
+    is_nominated = nominated != _NO_NOMINATION
+    if codes is not plan.codes:
+        is_nominated &= codes >= 0  # rows that PreFilter excluded keep their code
+    if not np.logical_or.reduce(is_nominated):
+        return codes
+    return np.where(is_nominated, nominated, codes)
 
 
 def _no_codes(plan: ShapePlan) -> Codes:
@@ -143,10 +146,12 @@ def _evaluate_all(
     pod: PodInfo,
     plan: ShapePlan,
     state: CycleState,
-    names: Iterable[str],
+    names: Collection[str],
     nominated: Codes,
 ) -> None:
     """Write the verdicts on the nodes `names` into `nominated`."""
+    if not names:
+        return
     framework = plans.framework
     fit = only_fit(framework, plan, state)
     for name in names:

@@ -34,6 +34,7 @@ from typing import Final
 import numpy as np
 
 from fairlead.engine.core.status import Status
+from fairlead.engine.framework.code_counts import CodeCounts
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import PreFilterResult, Rows, Scores
 from fairlead.engine.framework.plan.highest_totals import HighestTotals
@@ -86,6 +87,7 @@ class ShapePlan:
         self._drop_skipped()
         self._evaluator = RowEvaluator(self.table, self.state)
         self.statuses = self._evaluator.statuses
+        self.code_counts = CodeCounts(self.statuses)
         self.code = self._evaluator.code
         self.ask = self._evaluator.ask
         self.static = self._find_static(pod, shared)

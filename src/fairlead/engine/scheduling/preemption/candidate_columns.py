@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from fairlead.engine.core.status import SUCCESS, Status
 from fairlead.engine.framework.candidate import Candidate, CandidateRule
-from fairlead.engine.framework.interface import Rows
+from fairlead.engine.framework.interface import Mask, Rows
 
 Ints = npt.NDArray[np.int64]
+# With more changed rows, searching all of them for the best takes less time.
+_CHANGED_MAX: Final = 16
 
 
 class CandidateColumns:
@@ -21,6 +25,9 @@ class CandidateColumns:
     is the candidate's cost under rule i, and is valid only if `is_candidate[row]`. For any other
     row, `statuses[refusals[row]]` is the reason; `refusals[row]` is 0 for candidates. `find(row)`
     finds the victims of a candidate for which only the costs are stored.
+
+    The best candidates of the last search (`keep_best`) are kept. If only a few results have been
+    stored since then, only these are compared with them.
     """
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
@@ -34,11 +41,18 @@ class CandidateColumns:
         self.refusals: npt.NDArray[np.int32] = np.zeros(capacity, np.int32)
         self.statuses: list[Status] = [SUCCESS]
         self._refusal_of: dict[Status, int] = {}
+        self._potential: Rows | None = None
+        self._is_potential: Mask = np.zeros(0, np.bool_)
+        self._best: list[int] = []
+        self._lowest: list[int] = []  # the costs of each of the best candidates
+        self._changed: list[int] = []  # the rows stored since `keep_best`
 
     def put(self, row: int, answer: Candidate | Status) -> None:
         """Store the result `answer` of the dry run on `row`."""
         self.unknown[row] = False
         self.is_candidate[row] = isinstance(answer, Candidate)
+        if self._best:
+            self._note([row])
         if isinstance(answer, Candidate):
             self._candidates[row] = answer
             self.costs[:, row] = [rule.cost(answer) for rule in self.rules]
@@ -53,6 +67,8 @@ class CandidateColumns:
         """
         self.unknown[rows] = False
         self.is_candidate[rows] = True
+        if self._best:
+            self._note(rows.tolist())
         self.costs[:, rows] = costs
         self.refusals[rows] = 0
         if self._candidates:
@@ -63,8 +79,12 @@ class CandidateColumns:
 
     def refuse(self, rows: Rows, status: Status) -> None:
         """Store `status` as the result of the dry runs on `rows`."""
+        if not len(rows):
+            return
         self.unknown[rows] = False
         self.is_candidate[rows] = False
+        if self._best:
+            self._note(rows.tolist())
         self.refusals[rows] = self._refusal(status)
 
     def _refusal(self, status: Status) -> int:
@@ -73,6 +93,68 @@ class CandidateColumns:
             code = self._refusal_of[status] = len(self.statuses)
             self.statuses.append(status)
         return code
+
+    def is_potential(self, potential: Rows) -> Mask:
+        """Return, for each row, whether it is in `potential`; do not change the result.
+
+        Other methods take less time for `potential` until the next call with another array.
+        """
+        if potential is not self._potential:
+            self._potential, self._best = potential, []
+            self._is_potential = np.zeros(len(self.unknown), np.bool_)
+            self._is_potential[potential] = True
+        return self._is_potential
+
+    def unknown_rows(self, potential: Rows) -> Rows:
+        """Return the rows in `potential` that must be evaluated, ascending."""
+        found: Rows = (self.unknown & self.is_potential(potential)).nonzero()[0]
+        return found
+
+    # --- the best candidates ---------------------------------------------------------------
+
+    def keep_best(self, potential: Rows, best: Rows) -> None:
+        """Keep `best`, the candidates in `potential` with the lowest costs, for `best_of`."""
+        self.is_potential(potential)
+        self._best, self._changed = best.tolist(), []
+        self._lowest = self.costs[:, best[0]].tolist()
+
+    def best_of(self, potential: Rows) -> list[int]:
+        """Return the kept best candidates in `potential`, updated for the rows stored since.
+
+        Returns [] if all candidates must be searched. The list is valid until the next call.
+        """
+        if potential is not self._potential:
+            return []
+        for row in self._changed if self._best else ():
+            if self._is_potential[row]:
+                self._enter(row)
+        self._changed.clear()
+        return self._best
+
+    def _enter(self, row: int) -> None:
+        """Update the best candidates for the current result on `row`, which is potential.
+
+        Invariant: no other potential candidate has lower costs than `_lowest`, and `_best` are
+        exactly those with these costs, even while there are none.
+        """
+        rows = self._best
+        at = bisect_left(rows, row)
+        is_listed = at < len(rows) and rows[at] == row
+        costs = self.costs[:, row].tolist() if self.is_candidate[row] else None
+        if costs is not None and costs < self._lowest:
+            self._best, self._lowest = [row], costs
+        elif costs != self._lowest:
+            if is_listed:
+                del rows[at]
+        elif not is_listed:
+            rows.insert(at, row)
+
+    def _note(self, rows: list[int]) -> None:
+        self._changed += rows
+        if len(self._changed) > _CHANGED_MAX:
+            self._best = []
+
+    # --- all results -----------------------------------------------------------------------
 
     def refusal_counts(self, among: Rows) -> Iterator[tuple[Status, int]]:
         """Yield (status, number of rows) for each reason why rows in `among` are not candidates."""
@@ -83,6 +165,8 @@ class CandidateColumns:
 
     def count(self, among: Rows) -> int:
         """Return the number of rows in `among` that are candidates."""
+        if among is self._potential:
+            return int(np.count_nonzero(self.is_candidate & self._is_potential))
         return int(np.count_nonzero(self.is_candidate[among]))
 
     def rows(self, among: Rows) -> list[int]:

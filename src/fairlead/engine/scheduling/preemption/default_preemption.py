@@ -147,7 +147,7 @@ class DefaultPreemption:
 
     def _nominate(self, dry_run: DryRun, pick: Pick) -> PostFilterResult:
         rows = pick.rows
-        chosen = dry_run.columns.candidate(int(rows[self._tie_break.pick(len(rows))]))
+        chosen = dry_run.columns.candidate(rows[self._tie_break.pick(len(rows))])
         return PostFilterResult(
             SUCCESS,
             nominated_node=chosen.node.name,

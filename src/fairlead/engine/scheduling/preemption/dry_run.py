@@ -129,19 +129,22 @@ class _LowestPriorities:
         self._column: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._nodes = self._pods = 0
 
-    def below(self, priority: int, table: NodeTable) -> npt.NDArray[np.bool_]:
-        """Return, for each row, whether the node has a pod with a priority below `priority`."""
+    def below(self, priority: int, table: NodeTable, rows: Rows) -> Mask:
+        """Return, for each of `rows`, whether the node has a pod with a lower priority."""
+        self._refresh(table)
+        has_lower: Mask = self._column[rows] < priority
+        return has_lower
+
+    def _refresh(self, table: NodeTable) -> None:
         nodes, pods = table.node_log.since(self._nodes), table.pod_log.since(self._pods)
-        rows: Iterable[int]
         if nodes is None or pods is None or len(self._column) != table.capacity:
-            rows = self._start(table)
+            changed: Iterable[int] = self._start(table)
         else:
-            rows = {row for row in (*nodes, *pods) if table.alive[row]}
-        for row in rows:
+            changed = {row for row in (*nodes, *pods) if table.alive[row]}
+        for row in changed:
             others = table.at(row).pods.values()
             self._column[row] = min([other.priority for other in others], default=NO_POD)
         self._nodes, self._pods = table.node_log.position, table.pod_log.position
-        return self._column < priority
 
     def _start(self, table: NodeTable) -> list[int]:
         """Read all priorities from columns; return the rows of which they must be read one by one.
@@ -204,7 +207,7 @@ class DryRuns:
         if own is not None:
             columns.unknown[own.row] = True  # the pod's own nomination does not count on its node
         if sample is None:
-            self._ask(run, potential[columns.unknown[potential]])
+            self._ask(run, columns.unknown_rows(potential))
         else:
             potential = self._evaluate_some(run, potential, sample)
         if own is not None:
@@ -315,9 +318,10 @@ class DryRuns:
     def _ask(self, run: _Run, rows: Rows) -> None:
         """Evaluate `rows`; nodes that have no pods of lower priority are ruled out first."""
         table = self._plans.framework.cluster.table
-        has_victims = self._lowest.below(run.pod.priority, table)[rows]
-        run.columns.refuse(rows[~has_victims], NO_VICTIMS)
-        rows = rows[has_victims]
+        if len(rows):
+            has_victims = self._lowest.below(run.pod.priority, table, rows)
+            run.columns.refuse(rows[~has_victims], NO_VICTIMS)
+            rows = rows[has_victims]
         if run.fit is not None:
             self._ask_by_sums(run.fit, run, rows)
             return

@@ -5,6 +5,7 @@ upstream: framework/preemption/preemption.go: pickOneNodeForPreemption
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -18,23 +19,34 @@ AT_RANDOM: Final = "random among equals"
 
 
 class Pick(Struct, frozen=True):
-    """The rows of the best candidates (ascending), and the rule by which they were chosen."""
+    """The rows of the best candidates (ascending), and the rule by which they were chosen.
 
-    rows: Rows
+    `rows` are valid until the next search in the same columns.
+    """
+
+    rows: Sequence[int]
     rule: str
 
 
 def pick_one_node(columns: CandidateColumns, potential: Rows) -> Pick | None:
-    """Return the best candidates in `potential`; None if no row in `potential` is a candidate."""
+    """Return the best candidates in `potential`; None if no row in `potential` is a candidate.
+
+    Several best candidates are kept in `columns`, so that the next search reads only changed rows.
+    If one is left, all costs are compared again, because the deciding rule depends on all of them.
+    """
+    best = columns.best_of(potential)
+    if len(best) > 1:
+        return Pick(best, AT_RANDOM)
     left = potential[columns.is_candidate[potential]]
     if not len(left):
         return None
     if len(left) == 1:
-        return Pick(left, ONLY_CANDIDATE)
+        return Pick(left.tolist(), ONLY_CANDIDATE)
     for rule, costs in zip(columns.rules, columns.costs, strict=True):
         values = costs[left]
         kept = left[values == np.minimum.reduce(values)]
         if len(kept) == 1:
-            return Pick(kept, rule.name)
+            return Pick(kept.tolist(), rule.name)
         left = kept
-    return Pick(left, AT_RANDOM)
+    columns.keep_best(potential, left)
+    return Pick(left.tolist(), AT_RANDOM)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from fairlead.engine.core.status import unschedulable
 from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
+from fairlead.engine.scheduling.preemption.pick import pick_one_node
 from fairlead.engine.scheduling.preemption.policy import RULES
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.plugin_scene import PluginScene
+from fairlead.testing.random_cluster import Chance
 
 FULL, CLOSED = unschedulable("full"), unschedulable("closed")
 
@@ -47,3 +50,78 @@ def test_candidates_have_no_reason():
     assert columns.count(rows(0, 1)) == 1
     assert columns.rows(everywhere) == [1, 2, 3]
     assert not columns.unknown.any()
+
+
+# --- the best candidates ---------------------------------------------------------------------
+
+
+def unkept(columns):
+    """A copy of `columns` that has kept nothing of earlier searches."""
+    found = CandidateColumns(len(columns.unknown), RULES)
+    found.is_candidate, found.costs = columns.is_candidate, columns.costs
+    return found
+
+
+class ChangingColumns:
+    """Columns whose results change at random."""
+
+    def __init__(self, capacity, chance):
+        self.chance = chance
+        self.columns = CandidateColumns(capacity, RULES)
+        self.everywhere = np.arange(capacity)
+        self.columns.refuse(self.everywhere, FULL)
+
+    def change(self):
+        """Store another result on some rows."""
+        count = self.chance.of((1, 1, 2, 3, 20))
+        some = sorted({self.chance.below(len(self.everywhere)) for _ in range(count)})
+        if self.chance.one_in(3):
+            self.columns.refuse(rows(*some), FULL)
+            return
+        costs = np.zeros((len(RULES), len(some)), np.int64)
+        costs[1] = [self.chance.below(3) for _ in some]
+        costs[4] = self.chance.below(2)
+        self.columns.put_costs(rows(*some), costs)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_kept_best_candidates_are_those_of_a_new_search(seed):
+    """Given any changes between searches, and other potential rows, the pick is the same."""
+    chance = Chance(seed)
+    life = ChangingColumns(40, chance)
+    potential = life.everywhere
+    reused = 0
+    for _ in range(60):
+        for _ in range(chance.of((0, 1, 1, 2, 9))):
+            life.change()
+        if chance.one_in(9):
+            potential = rows(*(row for row in range(40) if not chance.one_in(4)))
+        reused += bool(life.columns.best_of(potential))
+        kept = pick_one_node(life.columns, potential)
+        new = pick_one_node(unkept(life.columns), potential)
+        assert (kept and (list(kept.rows), kept.rule)) == (new and (list(new.rows), new.rule))
+        assert life.columns.count(potential) == unkept(life.columns).count(potential)
+    assert reused > 10
+
+
+def test_a_candidate_stored_with_its_victims_is_compared_with_the_kept_ones():
+    """As it is for a changed node, which is evaluated alone."""
+    columns = columns_of_refused(5)
+    columns.put_costs(rows(1, 2), np.array([[0, 0], [9, 9], [0, 0], [1, 1], [0, 0]]))
+    everywhere = rows(0, 1, 2, 3, 4)
+    assert list(pick_one_node(columns, everywhere).rows) == [1, 2]
+    scene = PluginScene(nodes=[make_node("n")])
+    scene.add(make_pod("p", node="n", priority=5))
+    node = scene.cluster.table.find("n")
+    columns.put(3, Candidate(node, tuple(node.pods.values()), 0))
+    assert list(pick_one_node(columns, everywhere).rows) == [3]
+    columns.put(3, FULL)
+    assert list(pick_one_node(columns, everywhere).rows) == [1, 2]
+
+
+def test_unknown_rows_are_those_that_might_help():
+    """Ascending, and only those in question."""
+    columns = columns_of_refused(5)
+    columns.unknown[[1, 4]] = True
+    assert columns.unknown_rows(rows(0, 1, 2, 3, 4)).tolist() == [1, 4]
+    assert columns.unknown_rows(rows(0, 4)).tolist() == [4]

@@ -1,0 +1,88 @@
+"""CodeCounts: how many nodes have each verdict, kept from one failed cycle to the next.
+
+A failed cycle counts the verdicts on all nodes for its message, and lists the nodes where
+preemption might help. Between two cycles for equal pods, few verdicts change. Comparing the codes
+with those of the last time takes a tenth of the time of counting and listing them again.
+
+Example: 4,000 nodes are full and 1,000 are tainted. A victim leaves node 7, which gets another
+verdict, and later its old one. The next failed cycle finds equal codes, and the list of the 4,000
+nodes is the same array as before, so what depends on it can be kept, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.engine.core.status import Code, Status
+
+Codes = npt.NDArray[np.int32]
+Rows = npt.NDArray[np.int64]
+# With more changed codes, counting all of them takes less time.
+_CHANGED_MAX: Final = 16
+
+
+class CodeCounts:
+    """Counts and lists the codes of one plan; every query names the current codes."""
+
+    def __init__(self, statuses: Sequence[Status]) -> None:
+        """Codes are indexes of `statuses`, to which more may be appended later."""
+        self._statuses = statuses
+        self._rows: Rows = np.zeros(0, np.int64)
+        self._codes: Codes = np.zeros(0, np.int32)
+        self._tally: dict[int, int] = {}
+        self._listed: dict[Code, Rows] = {}
+
+    def tally(self, rows: Rows, codes: Codes) -> list[tuple[int, int]]:
+        """Return (code, number of rows) for each rejection in `codes`, by ascending code.
+
+        `codes` has an entry for each of `rows`. It is 0 for accepted nodes and -1 for rows without
+        a verdict.
+        """
+        self._update(rows, codes)
+        return sorted((code, count) for code, count in self._tally.items() if code > 0 and count)
+
+    def rows_with(self, rows: Rows, codes: Codes, wanted: Code) -> Rows:
+        """Return those of `rows` whose status has the Code `wanted`, read-only.
+
+        The result is the same array as the last time if it has the same rows.
+        """
+        self._update(rows, codes)
+        found = self._listed.get(wanted)
+        if found is None:
+            has = np.array([status.code is wanted for status in self._statuses], np.bool_)
+            found = self._listed[wanted] = rows[has[codes] & (codes > 0)]
+            found.flags.writeable = False
+        return found
+
+    def _update(self, rows: Rows, codes: Codes) -> None:
+        """Count the codes that differ from those of the last call."""
+        if rows is not self._rows or len(codes) != len(self._codes):
+            self._count_all(rows, codes)
+            return
+        changed = (codes != self._codes).nonzero()[0]
+        if len(changed) > _CHANGED_MAX:
+            self._count_all(rows, codes)
+            return
+        tally = self._tally
+        for at in changed.tolist():
+            before, after = int(self._codes[at]), int(codes[at])
+            tally[before] -= 1
+            tally[after] = tally.get(after, 0) + 1
+            if self._class(before) is not self._class(after):
+                self._listed.clear()
+            self._codes[at] = after
+
+    def _count_all(self, rows: Rows, codes: Codes) -> None:
+        self._rows, self._codes = rows, codes.copy()
+        counts = np.bincount(codes + 1)
+        at = counts.nonzero()[0].tolist()
+        self._tally = {code - 1: int(counts[code]) for code in at}
+        self._listed.clear()
+
+    def _class(self, code: int) -> Code | None:
+        """Return the Code of the status of a rejection, None for other codes."""
+        return self._statuses[code].code if code > 0 else None

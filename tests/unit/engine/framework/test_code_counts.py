@@ -1,0 +1,68 @@
+"""Kept counts and lists of codes equal those of a new count, whatever has changed in between."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairlead.engine.core.status import SUCCESS, Code, unresolvable, unschedulable
+from fairlead.engine.framework.code_counts import CodeCounts
+from fairlead.testing.random_cluster import Chance
+
+STATUSES = (SUCCESS, unschedulable("a"), unschedulable("b"), unresolvable("c"))
+CODES = tuple(Code)
+
+
+def array(codes):
+    return np.array(codes, np.int32)
+
+
+def asserts_equal(kept, rows, codes):
+    """`kept` answers like new counts."""
+    new = CodeCounts(STATUSES)
+    assert kept.tally(rows, codes) == new.tally(rows, codes)
+    for code in CODES:
+        assert kept.rows_with(rows, codes, code).tolist() == [
+            int(row)
+            for row, number in zip(rows, codes, strict=True)
+            if number > 0 and STATUSES[number].code is code
+        ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_kept_counts_are_those_of_a_new_count(seed):
+    """Given a few or many changed codes, or other rows, then all answers are up to date."""
+    chance = Chance(seed)
+    kept = CodeCounts(STATUSES)
+    rows, codes = np.arange(40), array([0] * 40)
+    for _ in range(40):
+        match chance.below(8):
+            case 0:
+                rows = rows + 1
+            case 1:
+                rows = np.arange(chance.below(60))
+                codes = array([chance.below(5) - 1 for _ in rows])
+            case 2:
+                codes = array([chance.below(5) - 1 for _ in rows])
+            case _ if len(rows):
+                codes = codes.copy()
+                for _ in range(3):
+                    codes[chance.below(len(codes))] = chance.below(5) - 1
+        asserts_equal(kept, rows, codes)
+
+
+def test_the_codes_of_the_last_time_are_not_read_again():
+    """The plan changes its codes in place."""
+    kept, rows, codes = CodeCounts(STATUSES), np.arange(3), array([1, 1, 2])
+    assert kept.tally(rows, codes) == [(1, 2), (2, 1)]
+    codes[0] = 3
+    assert kept.tally(rows, codes) == [(1, 1), (2, 1), (3, 1)]
+
+
+def test_a_list_stays_the_same_array_while_its_rows_stay():
+    """Other reasons of the same kind do not matter, nor does a change that was undone."""
+    kept, rows, codes = CodeCounts(STATUSES), np.arange(3), array([1, 1, 3])
+    first = kept.rows_with(rows, codes, Code.UNSCHEDULABLE)
+    assert kept.rows_with(rows, array([1, 2, 3]), Code.UNSCHEDULABLE) is first
+    assert kept.rows_with(rows, array([1, 0, 3]), Code.UNSCHEDULABLE).tolist() == [0]
+    assert not first.flags.writeable
