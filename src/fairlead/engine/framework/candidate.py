@@ -26,18 +26,18 @@ class Candidate(Struct, frozen=True):
     @property
     def highest_priority(self) -> int:
         """The highest priority among the victims."""
-        return max(victim.priority for victim in self.victims)
+        return max([victim.priority for victim in self.victims])
 
     @property
     def priority_sum(self) -> int:
         """The sum of priority + 2^31 over the victims; the offset makes fewer victims cost less."""
-        return sum(victim.priority + (1 << 31) for victim in self.victims)
+        return sum([victim.priority + (1 << 31) for victim in self.victims])
 
     @property
     def start(self) -> Instant:
         """The earliest start time among the victims that have the highest priority."""
         highest = self.highest_priority
-        return min(victim.start for victim in self.victims if victim.priority == highest)
+        return min([victim.start for victim in self.victims if victim.priority == highest])
 
 
 class CandidateRule(Struct, frozen=True):

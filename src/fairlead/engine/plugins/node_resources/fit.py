@@ -8,8 +8,7 @@ devices instead (shouldDelegateResourceToDRA).
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -30,6 +29,7 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import FIRST_SCALAR, PODS, allocatable_amount
+from fairlead.engine.state.shape import Shape
 from fairlead.engine.state.shape_columns import ShapeColumns
 
 NAME: Final = "NodeResourcesFit"
@@ -38,6 +38,7 @@ INSUFFICIENT: Final = "Insufficient {}"
 _NO_ROOM_FOR_PODS: Final = unschedulable(TOO_MANY_PODS).by(NAME)
 _FITS: Final = (SUCCESS,)
 _UNLIMITED: Final = 1 << 62
+_REJECTIONS_MAX: Final = 1_024
 Ints = npt.NDArray[np.int64]
 
 
@@ -68,6 +69,7 @@ class NodeResourcesFit:
         self.score_columns = strategy.score_columns
         self.score_shapes = strategy.score_shapes
         self._args = args or FitArgs()
+        self._rejections: dict[tuple[tuple[int, ...], bool, bool], Status] = {}
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Return None if the pod fits, else a rejection with the insufficient resources."""
@@ -156,16 +158,35 @@ class NodeResourcesFit:
         self, others: Sequence[PodInfo], pod: PodInfo, node: NodeInfo
     ) -> Status | None:
         """Return the verdict of `filter` as if the pods `others` were on `node` as well."""
-        columns, spare = self.spare_after((), others, pod, node)
+        short: list[int] = []
+        beyond = False
+        for column, amount in pod.shape.wanted:
+            offered = node.allocatable_of(column)
+            left = offered - node.requested_of(column) - amount
+            for other in others:
+                for taken, number in other.shape.load:
+                    if taken == column:
+                        left -= number
+            if left < 0 and not self._is_ignored(column):
+                if offered == 0 and self._is_delegated(column):
+                    continue
+                short.append(column)
+                beyond = beyond or amount > offered
         crowded = len(node.pods) + len(others) + 1 > node.allowed_pods
-        if not crowded and min(spare, default=0) >= 0:
+        if not short and not crowded:
             return None
-        return self.rejection_after(columns, spare, pod, node, crowded=crowded)
+        return self._rejection(tuple(short), crowded=crowded, beyond=beyond)
 
     def spare_after(
-        self, gone: Iterable[PodInfo], come: Iterable[PodInfo], pod: PodInfo, node: NodeInfo
+        self,
+        gone: Mapping[Shape, int],
+        come: Iterable[PodInfo],
+        pod: PodInfo,
+        node: NodeInfo,
     ) -> tuple[tuple[int, ...], list[int]]:
         """Return the resources left on `node` without the pods `gone`, with `come` and `pod`.
+
+        `gone` are the numbers of these pods by shape.
 
         Returns (resource columns that count for `pod`, amount left of each). A negative amount
         means that `pod` does not fit.
@@ -181,7 +202,7 @@ class NodeResourcesFit:
             node.allocatable_of(column) - node.requested_of(column) - amount
             for column, amount in wanted
         ]
-        for shape, count in Counter(other.shape for other in gone).items():
+        for shape, count in gone.items():
             for i, amount in enumerate(shape.amounts_of(columns)):
                 spare[i] += count * amount
         for other in come:
@@ -301,10 +322,15 @@ class NodeResourcesFit:
         return self._rejection(short, crowded=bool(mask & 1), beyond=bool(mask & 2))
 
     def _rejection(self, short: tuple[int, ...], *, crowded: bool, beyond: bool) -> Status:
-        names = tuple(self._resources.names[column] for column in short)
-        fixed = sum(column < FIRST_SCALAR for column in short)
-        scalars = tuple(sorted(names[fixed:]))
-        return rejection(names[:fixed], scalars, crowded=crowded, beyond=beyond)
+        found = self._rejections.get((short, crowded, beyond))
+        if found is None:
+            names = tuple(self._resources.names[column] for column in short)
+            fixed = sum(column < FIRST_SCALAR for column in short)
+            scalars = tuple(sorted(names[fixed:]))
+            found = rejection(names[:fixed], scalars, crowded=crowded, beyond=beyond)
+            if len(self._rejections) < _REJECTIONS_MAX:
+                self._rejections[short, crowded, beyond] = found
+        return found
 
     def _is_delegated(self, column: int) -> bool:
         """Return whether a DeviceClass provides the resource on nodes that do not list it."""

@@ -6,7 +6,7 @@ upstream: default_preemption.go: SelectVictimsOnNode
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from operator import ge, sub
+from operator import attrgetter, ge, sub
 from typing import Final
 
 from fairlead.api.objects import PodDisruptionBudget
@@ -18,12 +18,16 @@ from fairlead.engine.framework.preemption.disruption_budget import split_by_budg
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.framework.trial import Trial
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
+from fairlead.engine.scheduling.preemption.importance import importance
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.shape import Shape
 
 NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
 UPSTREAM: Final = PreemptionPolicy()
+_START: Final = attrgetter("start")
+_PRIORITY: Final = attrgetter("priority")
 
 
 def select_victims_on_node(
@@ -75,8 +79,7 @@ def _select(
     breached = [other for other in violating if not _reprieve(trial, other, node)]
     lost = [other for other in others if not _reprieve(trial, other, node)]
     if not breached and not lost:
-        # Happens only if a plugin contradicts itself (preemption.go: DryRunPreemption).
-        return error(f'expected at least one victim pod on node "{node.name}"')
+        return _no_victim(node)
     return Candidate(node, policy.arranged(breached + lost), len(breached))
 
 
@@ -102,12 +105,19 @@ def select_victims_by_resources(
     lower = policy.victims_among(node.pods.values(), pod)
     if not lower:
         return NO_VICTIMS
-    lower.sort(key=policy.order)
+    numbers: dict[Shape, int] = {}
+    for other in lower:
+        numbers[other.shape] = numbers.get(other.shape, 0) + 1
     awaited = [rival for rival in rivals if rival.id not in node.pods]
-    columns, spare = fit.spare_after(lower, awaited, pod, node)
+    columns, spare = fit.spare_after(numbers, awaited, pod, node)
     places = node.allowed_pods - (len(node.pods) - len(lower)) - len(awaited) - 1
     if places < 0 or any(amount < 0 for amount in spare):
         return fit.rejection_after(columns, spare, pod, node, crowded=places < 0)
+    if not budgets and policy.order is importance:
+        sizes = {shape.amounts_of(columns) for shape in numbers}
+        if len(sizes) == 1:
+            return _select_among_equals(node, lower, spare, places, sizes.pop())
+    lower.sort(key=policy.order)
     violating, others = split_by_budget(lower, budgets)
     lost: list[PodInfo] = []
     breached = 0
@@ -123,9 +133,52 @@ def select_victims_by_resources(
         lost.append(other)
         breached += number < len(violating)
     if not lost:
-        # Happens only if a plugin contradicts itself (preemption.go: DryRunPreemption).
-        return error(f'expected at least one victim pod on node "{node.name}"')
+        return _no_victim(node)
     return Candidate(node, policy.arranged(lost), breached)
+
+
+def _select_among_equals(
+    node: NodeInfo,
+    lower: list[PodInfo],
+    spare: Sequence[int],
+    places: int,
+    size: Sequence[int],
+) -> Candidate | Status:
+    """Return the result if all pods in `lower` occupy `size` and no budget protects them.
+
+    Then as many pods stay as there is room for, and the least important pods are the victims.
+    """
+    stay = min(
+        [places, *(free // amount for free, amount in zip(spare, size, strict=True) if amount)]
+    )
+    if stay >= len(lower):
+        return _no_victim(node)
+    return Candidate(node, tuple(_least_important(lower, len(lower) - stay)), 0)
+
+
+def _least_important(pods: list[PodInfo], number: int) -> list[PodInfo]:
+    """Return the `number` least important of `pods`, sorted by importance; reorders `pods`.
+
+    Names are compared only among the pods that may be returned.
+    """
+    pods.sort(key=_START)
+    pods.sort(key=_PRIORITY, reverse=True)  # keeps the order of pods with equal priority
+    first = len(pods) - number
+    limit = pods[first]
+    tied = first
+    while (
+        tied and pods[tied - 1].priority == limit.priority and pods[tied - 1].start == limit.start
+    ):
+        tied -= 1
+    return sorted(pods[tied:], key=importance)[first - tied :]
+
+
+def _no_victim(node: NodeInfo) -> Status:
+    """Return the error that preemption would remove no pod from `node`.
+
+    Happens only if a plugin contradicts itself (preemption.go: DryRunPreemption).
+    """
+    return error(f'expected at least one victim pod on node "{node.name}"')
 
 
 def _reprieve(trial: Trial, other: PodInfo, node: NodeInfo) -> bool:

@@ -101,6 +101,28 @@ def test_nodes_without_pods_of_lower_priority_are_ruled_out():
     assert search.rejected == {name: NO_VICTIMS for name in NODES if priorities[name] != 1}
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_victims_among_pods_of_one_size(seed):
+    """The least important go, by name if nothing else differs, as in a trial on the node."""
+    chance = Chance(seed)
+    requests = chance.of([{"cpu": "500m"}, {"memory": "1Gi"}, {"cpu": "500m", "memory": "1Gi"}, {}])
+    scene = PluginScene(nodes=[make_node("n", cpu=4, memory="8Gi", pods=8)])
+    for number in range(8):
+        name = f"{chance.below(90)}-{number}"
+        start = chance.of(["2026-01-01T00:00:00Z", "2026-01-01T00:00:07Z"])
+        priority = chance.of([1, 1, 2, 10])
+        pod = make_pod(
+            name, node="n", priority=priority, requests=requests, status={"startTime": start}
+        )
+        scene.add(pod)
+    pod = scene.info(make_pod("new", priority=9, requests={"cpu": chance.of(["1", "2500m"])}))
+    served, node = scene.served, scene.cluster.table.find("n")
+    found = find_nodes_that_fit(served.plans, pod)
+    fit = only_fit(served.framework, found.plan, found.state)
+    one_by_one = select_victims_on_node(served.framework, found.state, pod, node, ())
+    assert select_victims_by_resources(fit, pod, node, (), ()) == one_by_one
+
+
 @pytest.mark.parametrize(("seed", "log_length"), [(0, 1 << 16), (1, 8), (2, 64)])
 def test_many_nodes_are_evaluated_as_each_is(seed, log_length, monkeypatch):
     """Also after nodes, pods, budgets and nominations have changed, more than logs can hold."""
