@@ -187,6 +187,8 @@ class BindingCycles:
 
         Returns None if the outcome does not complete the preparation of a pod.
         """
+        if not self._preparing.works:
+            return None
         prepared = self._preparing.answer(outcome, now)
         return None if prepared is None else self._prepared(prepared)
 

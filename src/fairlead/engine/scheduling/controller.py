@@ -23,7 +23,7 @@ from fairlead.engine.core.command import Bind, CallExtender, Command, ExtenderVe
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import SCHEDULER, Issuer
-from fairlead.engine.core.reporter import PodPlaced, PodPreempting, Reporter
+from fairlead.engine.core.reporter import PodPlaced, PodPreempting, Reporter, SilentReporter
 from fairlead.engine.core.status import SUCCESS
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -106,6 +106,7 @@ class Scheduler:
         self._config = config
         self._cluster = cluster
         self._reporter = reporter
+        self._is_observed = not isinstance(reporter, SilentReporter)
         self._tie_break = tie_break
         self.nominator = Nominator()
         self._waiting_pods = WaitingPods()
@@ -444,6 +445,8 @@ class Scheduler:
         return self._preemptions.start_group(pod, group_ref(group), victims)
 
     def _report_preemption(self, pod: PodInfo, room: PostFilterResult, now: Instant) -> None:
+        if not self._is_observed:
+            return
         self._reporter.report(
             PodPreempting(
                 pod=pod.ref,

@@ -36,6 +36,8 @@ from fairlead.engine.scheduling.preemption.policy import (
 from fairlead.engine.state.pod_info import PodInfo
 
 PREEMPTION: Final = "preemption"
+# The commands of a preemption whose outcomes matter.
+AWAITED: Final = (PatchStatus, DeleteObject)
 
 
 @dataclass(slots=True)
@@ -99,7 +101,7 @@ class PreemptionExecution:
         of the command.
         """
         command = outcome.command
-        if not isinstance(command, PatchStatus | DeleteObject):
+        if not isinstance(command, AWAITED):
             return []
         uid = command.target.uid
         if self._outstanding.get(uid) is not command:

@@ -12,6 +12,7 @@ from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.preemption.default_preemption import NAME
+from fairlead.engine.scheduling.preemption.execution import AWAITED
 from fairlead.engine.scheduling.preemption.execution import new_execution as new_group_execution
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_groups import group_key
@@ -120,6 +121,8 @@ class Preemptions:
         """Return the next commands after `outcome`, and the preemptors to retry immediately."""
         commands: list[Command] = []
         failed: list[PodInfo] = []
+        if not isinstance(outcome.command, AWAITED):
+            return commands, failed
         for key, execution in list(self._by_preemptor.items()):
             commands += execution.answer(outcome)
             if execution.is_done:
@@ -137,11 +140,14 @@ class Preemptions:
         """
         if not self._by_preemptor:
             return None
-        for preemptor, rejection in (pod.id, _IN_PROGRESS), (_group_id(pod), _GROUP_IN_PROGRESS):
-            execution = self._by_preemptor.get(preemptor)
-            if execution is not None and execution.holds_back(self._cluster.pods):
-                return rejection
-        return None
+        if self._holds_back(pod.id):
+            return _IN_PROGRESS
+        is_member = pod.pod.spec.scheduling_group is not None
+        return _GROUP_IN_PROGRESS if is_member and self._holds_back(_group_id(pod)) else None
+
+    def _holds_back(self, preemptor: str) -> bool:
+        execution = self._by_preemptor.get(preemptor)
+        return execution is not None and execution.holds_back(self._cluster.pods)
 
 
 def _group_id(pod: PodInfo) -> str:

@@ -15,9 +15,13 @@ from typing import ClassVar
 
 from msgspec import Struct, field
 
-from fairlead.engine.core.command import Command, DeleteObject, PatchStatus, RecordEvent
+from fairlead.engine.core.command import Command, DeleteObject, RecordEvent
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
-from fairlead.engine.scheduling.preemption.execution import PREEMPTION, clear_nomination
+from fairlead.engine.scheduling.preemption.execution import (
+    AWAITED,
+    PREEMPTION,
+    clear_nomination,
+)
 from fairlead.engine.state.pod_info import PodInfo
 
 
@@ -62,7 +66,7 @@ class SynchronousExecution(Struct):
     def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
         """Return the next commands after `outcome`; [] if `outcome` is of another preemption."""
         command = outcome.command
-        if not isinstance(command, PatchStatus | DeleteObject):
+        if not isinstance(command, AWAITED):
             return []
         if self._outstanding.get(command.target.uid) is not command:
             return []

@@ -242,23 +242,24 @@ class SchedulingQueue:
         woken.sort(key=lambda queued: queued.stamp)
         for queued in woken:
             if queued.info.id != spare:
-                self._leave_pool(queued)
-                self._enqueue(queued, now)
+                self._retry(queued, now)
 
     def _any_registered(self, plugins: tuple[str, ...], event: ClusterEvent) -> bool:
         """Return whether one of `plugins` is registered for `event` in any profile."""
-        return any(
-            is_registered_for(framework.find(name), event.kind)
-            for framework in self._frameworks.values()
-            for name in plugins
-        )
+        for framework in self._frameworks.values():
+            for name in plugins:
+                if is_registered_for(framework.find(name), event.kind):
+                    return True
+        return False
 
     def _is_woken(self, queued: QueuedPod, event: ClusterEvent) -> bool:
         if event.priority_max is not None and queued.info.priority > event.priority_max:
             return False
         framework = self._frameworks[queued.info.pod.spec.scheduler_name]
-        rejectors = (queued.gated_by,) if queued.gated_by else queued.plugins
-        return any(wakes(framework.find(name), queued.info, event) for name in rejectors)
+        for name in self._group(queued):  # noqa: SIM110 - a generator takes as long as the calls
+            if wakes(framework.find(name), queued.info, event):
+                return True
+        return False
 
     def wake_after_nomination(self, pod: PodInfo, now: Instant) -> None:
         """Wake pods as if `pod` had left its nominated node.
@@ -371,22 +372,47 @@ class SchedulingQueue:
 
     # --- places ----------------------------------------------------------------------------
 
+    def _retry(self, queued: QueuedPod, now: Instant) -> None:
+        """Take a pod out of the unschedulable pool, unless the same plugin gates it again.
+
+        A preemptor is woken by the deletion of each victim, and gated until the last one.
+        """
+        before = queued.gated_by
+        if not before or not self._config.pop_from_backoff:
+            self._leave_pool(queued)
+            self._enqueue(queued, now)
+            return
+        is_gated = self._is_gated(queued)
+        after, queued.gated_by = queued.gated_by, before
+        if after == before:
+            return
+        self._leave_pool(queued)  # finds the pod by the plugin that gated it
+        queued.gated_by = after
+        self._admit(queued, now, is_gated=is_gated)
+
     def _enqueue(self, queued: QueuedPod, now: Instant) -> None:
         """Put a pod into the unschedulable, backoff or active queue.
 
         A pod that PreEnqueue rejects becomes unschedulable. PreEnqueue runs before a pod enters a
         queue from which it can be popped (scheduling_queue.go: moveToBackoffQ).
         """
-        backing_off = queued.attempts > 0 and self._clock.is_on(queued.window, now)
-        if backing_off and not self._config.pop_from_backoff:
+        if not self._config.pop_from_backoff and self._is_backing_off(queued, now):
             queued.gated_by = ""
             self._push_backoff(queued)
-        elif self._is_gated(queued):
+        else:
+            self._admit(queued, now, is_gated=self._is_gated(queued))
+
+    def _admit(self, queued: QueuedPod, now: Instant, *, is_gated: bool) -> None:
+        """Put a pod into a queue after PreEnqueue, which has rejected it if `is_gated`."""
+        if is_gated:
             self._join_pool(queued)
-        elif backing_off:
+        elif self._is_backing_off(queued, now):
             self._push_backoff(queued)
         else:
             self._push_active(queued)
+
+    def _is_backing_off(self, queued: QueuedPod, now: Instant) -> bool:
+        return queued.attempts > 0 and self._clock.is_on(queued.window, now)
 
     def _is_gated(self, queued: QueuedPod) -> bool:
         framework = self._frameworks[queued.info.pod.spec.scheduler_name]

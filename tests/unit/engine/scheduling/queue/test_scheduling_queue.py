@@ -168,6 +168,30 @@ def test_a_pod_that_is_gated_meanwhile_is_not_activated(new_waiting):
     assert waiting.queue.counts()["gated"] == 2
 
 
+@pytest.mark.parametrize("pops_from_backoff", [True, False])
+def test_a_gated_pod_stays_where_it_is_until_its_gate_opens(new_waiting, pops_from_backoff):
+    """Each event asks the gate once; another gate may close meanwhile."""
+    gates, asked = {}, []
+
+    def gate(pod):
+        asked.append(pod.key)
+        return gates.get(pod.key)
+
+    waiting = new_waiting(gate=gate, pop_from_backoff=pops_from_backoff)
+    gates["default/a"] = unschedulable("closed").by("Preemption")
+    waiting.add("a")
+    for gated_by in ("Preemption", "Preemption", "Gang", "Preemption"):
+        gates["default/a"] = unschedulable("closed").by(gated_by)
+        asked.clear()
+        waiting.wake(1)
+        assert asked == ["default/a"]
+        assert (waiting.find("a").gated_by, waiting.place("a")) == (gated_by, "unschedulable")
+        assert waiting.pop(1) is None
+    gates.clear()
+    waiting.wake(2)
+    assert (waiting.find("a").gated_by, waiting.pop(2)) == ("", "a")
+
+
 def test_a_certain_pod_is_popped_from_any_queue_unless_it_is_gated(waiting):
     """As a PodGroup's cycle does with all pods of the group."""
     for name in ("active", "unschedulable", "error"):
