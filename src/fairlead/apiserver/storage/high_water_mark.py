@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 # Version, type of change, resource, namespace, name, and the object as JSON text.
-Row = tuple[int, str, str, str, str, bytes]
+LoggedRow = tuple[int, str, str, str, str, bytes]
 
 _SIZE: Final = 80
 _DIGEST_BYTES: Final = 8
@@ -64,7 +64,7 @@ class HighWaterMark:
             self._file = -1
 
 
-def chained(checksum: int, row: Row) -> int:
+def chained(checksum: int, row: LoggedRow) -> int:
     """Return the checksum (63 bits) after `row`, given the `checksum` of all rows before it."""
     version, type_, resource, namespace, name, text = row
     head = f"{checksum}\0{version}\0{type_}\0{resource}\0{namespace}\0{name}\0"

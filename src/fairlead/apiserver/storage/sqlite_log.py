@@ -1,8 +1,17 @@
 """SqliteLog: the SQLite file of the write-ahead log.
 
-It contains the newest version of every object, and a log of recent changes from which watches
-resume after a restart. With synchronous=FULL it survives a power failure, otherwise only a crash of
-the process.
+It contains the newest version of every object, and the recent changes, from which watches resume
+after a restart. With synchronous=FULL it survives a power failure, otherwise only a crash of the
+process.
+
+The text of a change is written once, to the table `log`. A row of the log that a later change has
+superseded stays while watches may resume from it, and is then deleted. So the log has all recent
+changes, and of earlier changes those that nothing has superseded:
+
+    current    the objects at the version `base`, without those that have changed since
+    log        version > base; up to the version `compacted` only the newest version of each object
+
+Format 1 had the newest versions of all objects in `current`.
 """
 
 from __future__ import annotations
@@ -19,7 +28,7 @@ import msgspec
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import KINDS, Kind, kind_of
 from fairlead.apiserver.storage.compact_storage import LOG_BYTES_MAX
-from fairlead.apiserver.storage.high_water_mark import Mark, Row, chained
+from fairlead.apiserver.storage.high_water_mark import LoggedRow, Mark, chained
 from fairlead.apiserver.storage.storage import ChangeType, Key, Storage, StoredChange, encode
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -77,7 +86,8 @@ def require_stored_object(key: tuple[str, str, str], blob: bytes, *, is_built_in
 
 # --- file ----------------------------------------------------------------------------------------
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+_UPGRADED_FORMAT: Final = 1
 COMPACTION_EVERY: Final = 1_000
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -94,7 +104,7 @@ _TABLES: Final = {"about", "current", "log"}
 # The stored version of kinds with several versions.
 _BUILT_IN: Final = {kind.resource: kind for kind in reversed(KINDS) if not kind.is_custom}
 _LOGGED: Final = "INSERT INTO log VALUES {}"
-_UPSERTED: Final = "INSERT OR REPLACE INTO current VALUES {}"
+_LOADED: Final = "INSERT INTO current VALUES {}"
 _DELETED: Final = "DELETE FROM current WHERE (resource, namespace, name) IN (VALUES {})"
 # Rows per statement. Each statement releases the GIL and reacquires it, which on a busy server
 # takes longer than the write. SQLite allows at most 32,766 parameters.
@@ -103,13 +113,35 @@ _ROWS_MAX: Final = 500
 _COPIED_PAGES: Final = 4_096
 # Pages that `shrink` frees at a time; each page is first written to SQLite's log.
 _VACUUMED_PAGES: Final = 256
+_LOG: Final = (
+    "SELECT version, type, resource, namespace, name, object FROM log "
+    "WHERE version > ? ORDER BY version"
+)
 _OBJECTS: Final = "SELECT resource, namespace, name, object FROM current"
-_COMPACTED: Final = "DELETE FROM log WHERE version <= ?"
+_SUPERSEDED: Final = "DELETE FROM log WHERE version IN (VALUES {})"
+# The rows of a file of format 1; `current` has these versions or later ones.
+_BEFORE_BASE: Final = "DELETE FROM log WHERE version <= ?"
 _TRUNCATED: Final = "PRAGMA wal_checkpoint(TRUNCATE)"
-_SET: Final = "INSERT OR REPLACE INTO about VALUES (?, ?)"
 _UPDATED: Final = "INSERT OR REPLACE INTO about VALUES {}"
+# The rows of a file of format 1 have consecutive versions.
+_UPGRADE: Final = """
+BEGIN IMMEDIATE;
+INSERT OR REPLACE INTO about SELECT 'base', max(
+    ifnull((SELECT max(version) FROM log), 0),
+    ifnull((SELECT value FROM about WHERE name = 'version'), 0)
+);
+INSERT OR REPLACE INTO about SELECT 'compacted', ifnull(
+    (SELECT min(version) - 1 FROM log), (SELECT value FROM about WHERE name = 'base')
+);
+UPDATE about SET value = 2 WHERE name = 'format';
+COMMIT;
+"""
 
 _decode: Final = msgspec.json.Decoder(type=Json).decode
+
+# A row of the log, and the version that it supersedes, 0 for a new object.
+Row = tuple[*LoggedRow, int]
+_ObjectKey = tuple[str, str, str]  # resource, namespace, name
 
 
 class SqliteLogError(Exception):
@@ -124,9 +156,11 @@ class SqliteLog:
         self._path = path
         self._log_capacity = log_capacity
         self._uncompacted = 0
+        self._superseded: list[int] = []  # versions that are in the log still
         self._written: Mark | None = None  # after the last write of this process
         with self._watched():
             self._connection = _opened(path, synced=synced)
+        self._base = self._value("base")
 
     @property
     def version(self) -> int:
@@ -152,12 +186,8 @@ class SqliteLog:
         Also returns True if the log no longer reaches back to `mark`. Raises SqliteLogError.
         """
         checksum, version = mark.checksum, mark.version
-        query = (
-            "SELECT version, type, resource, namespace, name, object FROM log "
-            "WHERE version > ? ORDER BY version"
-        )
         with self._watched():
-            for row in self._connection.execute(query, (mark.version,)):
+            for row in self._connection.execute(_LOG, (mark.version,)):
                 if row[0] != version + 1:
                     return True
                 checksum, version = chained(checksum, row), row[0]
@@ -172,12 +202,30 @@ class SqliteLog:
 
     def restore(self, storage: Storage) -> None:
         """Load the file's contents into an empty `storage`. Raises SqliteLogError."""
-        query = f"{_OBJECTS} ORDER BY resource, namespace, name"
         try:
-            storage.restore_texts(map(_placed, self._connection.execute(query)), self.version)
+            texts = ((*key, blob) for key, blob in sorted(self._newest().items()))
+            storage.restore_texts(map(_placed, texts), self.version)
             storage.resume(list(self._logged()))
         except (sqlite3.Error, LookupError, TypeError, ValueError) as cause:
             raise SqliteLogError(f"{self._path}: is damaged: {cause}") from cause
+
+    def _newest(self) -> dict[_ObjectKey, bytes]:
+        """Return the newest text of each object, and note the superseded versions in the log."""
+        newest: dict[_ObjectKey, bytes] = {}
+        for *place, blob in self._connection.execute(_OBJECTS):
+            newest[_object_key(place)] = blob
+        versions: dict[_ObjectKey, int] = {}
+        self._superseded = []
+        for version, kind_of_change, *place, blob in self._connection.execute(_LOG, (self._base,)):
+            key = _object_key(place)
+            if key in versions:
+                self._superseded.append(versions.pop(key))
+            if kind_of_change == ChangeType.DELETED:
+                self._superseded.append(version)
+                newest.pop(key, None)
+            else:
+                newest[key], versions[key] = blob, version
+        return newest
 
     def write_all(self, storage: Storage) -> None:
         """Write the contents of `storage` into an empty file. Raises SqliteLogError."""
@@ -187,34 +235,48 @@ class SqliteLog:
             for key, obj in storage.stored_items(kind)
         ]
         with self._transaction():
-            self._execute(_UPSERTED, rows)
-            self._connection.execute(_SET, ("version", storage.version))
+            self._execute(_LOADED, rows)
+            names = ("version", "base", "compacted")
+            self._execute(_UPDATED, [(name, storage.version) for name in names])
+        self._base = storage.version
 
     def write(self, rows: Sequence[Row], time: int | None, *, keeps_log: bool = True) -> None:
         """Write changes in their order, in one transaction. Raises SqliteLogError.
 
-        Without `keeps_log` the changes are not logged and the log is emptied, so watches can only
+        Without `keeps_log`, only the newest version of each object is kept, so watches can only
         start at the newest version. `time` is in ns since 1970; None keeps the last time.
         """
-        last: dict[tuple[str, str, str], Row] = {row[2:5]: row for row in rows}
-        gone = [key for key, row in last.items() if row[1] == ChangeType.DELETED]
-        stay = [(*key, row[5]) for key, row in last.items() if row[1] != ChangeType.DELETED]
+        before, last = self.mark, rows[-1][0]
+        checksum = before.checksum
+        for row in rows:
+            checksum = chained(checksum, row[:-1])
+        about = {"checksum": checksum} if time is None else {"time": time, "checksum": checksum}
+        # 1. What these changes supersede, and what need not stay in the log any longer.
+        superseded = [*_superseded_by(rows)]
+        uncompacted = self._uncompacted + len(rows)
+        compacted = 0
+        if not keeps_log:
+            compacted = last
+        elif uncompacted >= COMPACTION_EVERY:
+            compacted = max(0, last - self._log_capacity)
+        # 2. Write the changes, and delete what they supersede.
+        moved = [row[2:5] for row in rows if 0 < row[-1] <= self._base]
         with self._transaction():
-            if keeps_log:
-                self._execute(_LOGGED, rows)
-            else:
-                self._connection.execute(_COMPACTED, (rows[-1][0],))
-                self._connection.execute(_SET, ("version", rows[-1][0]))
-            self._execute(_UPSERTED, stay)
-            self._execute(_DELETED, gone)
-            before = self.mark
-            checksum = before.checksum
-            for row in rows:
-                checksum = chained(checksum, row)
-            times = () if time is None else (("time", time),)
-            self._execute(_UPDATED, (*times, ("checksum", checksum)))
-            self._compact(rows)
-        self._written = Mark(rows[-1][0], before.time if time is None else time, checksum)
+            self._execute(_LOGGED, [row[:-1] for row in (rows if keeps_log else _newest_of(rows))])
+            self._execute(_DELETED, moved)
+            if compacted:
+                known = (*self._superseded, *superseded)
+                self._connection.execute(_BEFORE_BASE, (min(compacted, self._base),))
+                self._execute(_SUPERSEDED, [(one,) for one in known if one <= compacted])
+                about |= {"version": last, "compacted": compacted}
+            self._execute(_UPDATED, [*about.items()])
+        # 3. The transaction has succeeded.
+        self._superseded += superseded
+        self._uncompacted = uncompacted
+        if compacted:
+            self._superseded = [one for one in self._superseded if one > compacted]
+            self._uncompacted = 0
+        self._written = Mark(last, before.time if time is None else time, checksum)
 
     def shrink(self) -> None:
         """Return free pages and the space of SQLite's own log to the disk.
@@ -275,9 +337,7 @@ class SqliteLog:
         known: dict[tuple[str, str, str], Json] = {}
         changes: list[StoredChange] = []
         for version, kind_of_change, resource, namespace, name, blob in self._connection.execute(
-            "SELECT version, type, resource, namespace, name, object FROM log "
-            "WHERE version >= ? ORDER BY version",
-            (self._first_logged(),),
+            _LOG, (self._first_logged() - 1,)
         ):
             key, type_ = (resource, namespace, name), ChangeType(kind_of_change)
             require_stored_object(key, blob, is_built_in=resource in _BUILT_IN)
@@ -293,10 +353,11 @@ class SqliteLog:
         return iter(changes)
 
     def _first_logged(self) -> int:
-        """Return the oldest version since which the logged texts total at most LOG_BYTES_MAX."""
+        """Return the oldest version since which all changes are logged, with LOG_BYTES_MAX."""
         first, size = self.version + 1, 0
         for version, length in self._connection.execute(
-            "SELECT version, length(object) FROM log ORDER BY version DESC"
+            "SELECT version, length(object) FROM log WHERE version > ? ORDER BY version DESC",
+            (self._value("compacted"),),
         ):
             size += length
             if size > LOG_BYTES_MAX:
@@ -311,13 +372,6 @@ class SqliteLog:
             params = f"({', '.join('?' * len(some[0]))})"
             values = [value for row in some for value in row]
             self._connection.execute(statement.format(", ".join([params] * len(some))), values)
-
-    def _compact(self, rows: Sequence[Row]) -> None:
-        self._uncompacted += len(rows)
-        if self._uncompacted >= COMPACTION_EVERY:
-            self._uncompacted = 0
-            self._connection.execute(_COMPACTED, (rows[-1][0] - self._log_capacity,))
-            self._connection.execute(_SET, ("version", rows[-1][0]))
 
 
 def free_bytes_at(path: Path) -> int | None:
@@ -348,7 +402,9 @@ def _opened(path: Path, *, synced: bool) -> sqlite3.Connection:
     connection.executescript(_SCHEMA)
     connection.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (FORMAT,))
     found = connection.execute("SELECT value FROM about WHERE name = 'format'").fetchone()
-    if found != (FORMAT,):
+    if found == (_UPGRADED_FORMAT,):
+        connection.executescript(_UPGRADE)
+    elif found != (FORMAT,):
         raise SqliteLogError(f"{path}: format {found[0]}, expected {FORMAT}")
     return connection
 
@@ -362,6 +418,26 @@ def _loaded(resource: str, namespace: str, blob: bytes) -> tuple[Kind, Json]:
     plural, _, group = resource.partition(".")
     version = obj.get("apiVersion", "").rpartition("/")[2]
     return Kind(group, version, obj.get("kind", ""), plural, namespaced=bool(namespace)), obj
+
+
+def _object_key(place: Sequence[str]) -> _ObjectKey:
+    resource, namespace, name = place
+    return resource, namespace, name
+
+
+def _superseded_by(rows: Sequence[Row]) -> Iterator[int]:
+    """Yield the versions that `rows` supersede. The last version of a deleted object is one."""
+    for row in rows:
+        if row[-1]:
+            yield row[-1]
+        if row[1] == ChangeType.DELETED:
+            yield row[0]
+
+
+def _newest_of(rows: Sequence[Row]) -> list[Row]:
+    """Return the last of `rows` of each object that still exists."""
+    last = {row[2:5]: row for row in rows}
+    return [row for row in last.values() if row[1] != ChangeType.DELETED]
 
 
 def _placed(row: tuple[str, str, str, bytes]) -> tuple[Kind, Key, bytes]:

@@ -34,9 +34,9 @@ from typing import Final
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.error import no_space
 from fairlead.apiserver.storage.disk_reserve import RESERVE_BYTES, DiskReserve
-from fairlead.apiserver.storage.high_water_mark import HighWaterMark, Row
-from fairlead.apiserver.storage.sqlite_log import SqliteLog, SqliteLogError, free_bytes_at
-from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StoredChange
+from fairlead.apiserver.storage.high_water_mark import HighWaterMark
+from fairlead.apiserver.storage.sqlite_log import Row, SqliteLog, SqliteLogError, free_bytes_at
+from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StoredChange, version_of
 
 # A version to wait for, the waiting event loop, and the future to resolve.
 Waiter = tuple[int, asyncio.AbstractEventLoop, "asyncio.Future[None]"]
@@ -157,7 +157,7 @@ class WriteAheadLog:
 
     def record(self, change: StoredChange) -> None:
         """Queue a change for the writer thread."""
-        meta = change.object["metadata"]
+        meta, previous = change.object["metadata"], change.previous
         row = (
             change.version,
             change.type.value,
@@ -165,6 +165,7 @@ class WriteAheadLog:
             meta.get("namespace", ""),
             meta["name"],
             change.text,
+            0 if previous is None else version_of(previous),
         )
         with self._changed:
             self._pending.append(row)

@@ -12,8 +12,11 @@ import sys
 import threading
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind, find_kind
@@ -21,7 +24,7 @@ from fairlead.apiserver.storage import sqlite_log
 from fairlead.apiserver.storage import write_ahead_log as journal_module
 from fairlead.apiserver.storage.high_water_mark import chained
 from fairlead.apiserver.storage.sqlite_log import SqliteLogError, free_bytes_at
-from fairlead.apiserver.storage.storage import ChangeType, Storage
+from fairlead.apiserver.storage.storage import ChangeType, Storage, encode
 from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 
 CONFIG_MAP = find_kind("configmap")
@@ -287,7 +290,7 @@ def test_deletions_on_a_short_disk_return_space_to_it(tmp_path, monkeypatch):
     for number in range(20):
         storage.put(CONFIG_MAP, config_map(f"n{number}", x="x" * 100_000))
     asyncio.run(journal.settle())
-    assert size() > 4_000_000  # the objects and the log of changes
+    assert size() > 2_000_000
     free.append(8 << 20)
     until(lambda: not storage.look_for_room())
     for number in range(20):
@@ -344,8 +347,8 @@ def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path):
 def test_a_journal_of_another_format_is_refused(tmp_path):
     opened(tmp_path / "j")[1].close()
     with closing(sqlite3.connect(tmp_path / "j")) as newer, newer:
-        newer.execute("UPDATE about SET value = 2 WHERE name = 'format'")
-    with pytest.raises(SqliteLogError, match="format 2, expected 1"):
+        newer.execute("UPDATE about SET value = 3 WHERE name = 'format'")
+    with pytest.raises(SqliteLogError, match="format 3, expected 2"):
         WriteAheadLog(tmp_path / "j")
 
 
@@ -496,6 +499,119 @@ def test_a_file_whose_objects_have_no_rowid_goes_on(tmp_path):
     assert everything(again) == everything(storage)
     assert journal.loss() == ""
     journal.close()
+
+
+OF_FORMAT_1 = """
+CREATE TABLE about (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE current (
+    resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, object BLOB NOT NULL,
+    PRIMARY KEY (resource, namespace, name)
+);
+CREATE TABLE log (
+    version INTEGER PRIMARY KEY, type TEXT NOT NULL, resource TEXT NOT NULL,
+    namespace TEXT NOT NULL, name TEXT NOT NULL, object BLOB NOT NULL
+);
+"""
+
+
+@pytest.mark.parametrize("logged_from", [1, 4, 9])
+def test_a_file_of_format_1_goes_on(tmp_path, logged_from):
+    """In format 1, all newest versions are in one table, and the log has the recent changes."""
+    old = Storage()
+    for count in range(3):
+        old.put(CONFIG_MAP, config_map("a", x=str(count)))
+        old.put(CONFIG_MAP, config_map(f"b{count}"))
+    old.remove(CONFIG_MAP, "default", "b1")
+    with closing(sqlite3.connect(tmp_path / "j")) as file, file:
+        file.executescript(OF_FORMAT_1)
+        file.executemany("INSERT INTO about VALUES (?, ?)", [("format", 1), ("version", 7)])
+        file.executemany(
+            "INSERT INTO current VALUES ('configmaps', 'default', ?, ?)",
+            [(one["metadata"]["name"], encode(one)) for one in old.items(CONFIG_MAP)],
+        )
+        file.executemany(
+            "INSERT INTO log VALUES (?, ?, 'configmaps', 'default', ?, ?)",
+            [
+                (one.version, one.type.value, one.object["metadata"]["name"], one.text)
+                for one in old.changes_since(0)
+                if one.version >= logged_from
+            ],
+        )
+    storage, journal = opened(tmp_path / "j")
+    assert (storage.version, everything(storage)) == (7, everything(old))
+    if logged_from == 1:
+        assert storage.changes_since(0) == old.changes_since(0)
+    storage.put(CONFIG_MAP, config_map("a", x="new"))
+    storage.remove(CONFIG_MAP, "default", "b0")
+    journal.close()
+    again, journal = opened(tmp_path / "j")
+    assert (again.version, everything(again)) == (9, everything(storage))
+    if logged_from == 1:
+        assert again.changes_since(0) == [*old.changes_since(0), *storage.changes_since(7)]
+    journal.close()
+
+
+def test_what_later_changes_have_superseded_is_deleted(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite_log, "COMPACTION_EVERY", 1)
+    storage, journal = opened(tmp_path / "j", log_capacity=10)
+    for name in "abc":
+        storage.put(CONFIG_MAP, config_map(name))
+    for count in range(50):
+        storage.put(CONFIG_MAP, config_map("b", x=str(count)))
+    storage.remove(CONFIG_MAP, "default", "c")
+    for count in range(50):
+        storage.put(CONFIG_MAP, config_map("b", x=str(count)))
+    journal.close()
+    with closing(sqlite3.connect(tmp_path / "j")) as file:
+        logged = [version for (version,) in file.execute("SELECT version FROM log")]
+    assert logged == [1, *range(95, 105)]  # the newest version of `a` has not been superseded
+    again, journal = opened(tmp_path / "j")
+    journal.close()
+    assert everything(again) == everything(storage)
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["put"] * 8 + ["remove"] * 4 + ["settle"] * 2 + ["disk", "restart"]),
+        st.sampled_from("abcde"),
+    ),
+    max_size=120,
+)
+
+
+@settings(max_examples=25)
+@given(STEPS)
+def test_any_history_is_there_again(steps):
+    """Objects come, change and go, disk space becomes short, and the process restarts."""
+    room = [1 << 30]
+    options = {"log_capacity": 10, "free_bytes": lambda _: room[-1]}
+    with TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite_log, "COMPACTION_EVERY", 7)
+        patch.setattr(journal_module, "LOOK_EVERY_S", 0.001)
+        file = Path(directory) / "j"
+        storage, journal = opened(file, **options)
+        for count, (step, name) in enumerate([*steps, ("restart", "")]):
+            has_room = storage.look_for_room()
+            if step == "put" and has_room:
+                storage.put(CONFIG_MAP, config_map(name, x=str(count)))
+            elif step == "remove" and storage.find(CONFIG_MAP, "default", name):
+                storage.remove(CONFIG_MAP, "default", name)
+            elif step == "settle":
+                asyncio.run(journal.settle())
+            elif step == "disk":
+                room.append(8 << 20 if has_room else 1 << 30)
+                while storage.look_for_room() == has_room:
+                    threading.Event().wait(0.001)
+            elif step == "restart":
+                journal.close()
+                again, journal = opened(file, **options)
+                assert again.version == storage.version
+                assert [*again.items(CONFIG_MAP)] == [*storage.items(CONFIG_MAP)]
+                known = [change.version for change in again.changes_since(again._oldest)]
+                assert known == [*range(again._oldest + 1, again.version + 1)]
+                assert journal.loss() == ""
+                storage = again
+        journal.close()
 
 
 def test_changes_that_nobody_waits_for_are_collected_and_written(tmp_path, monkeypatch):

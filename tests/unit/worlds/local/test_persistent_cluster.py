@@ -117,7 +117,7 @@ def test_what_a_restart_writes_is_kept_like_everything_else(tmp_path):
     definition["metadata"]["resourceVersion"] = str(newest)
     kind = find_kind("crd")
     row = (kind.resource, "", "widgets.example.com", json.dumps(definition).encode())
-    file.write([(newest, ChangeType.ADDED, *row)], None)
+    file.write([(newest, ChangeType.ADDED, *row, 0)], None)
     file.close()
     with kept(tmp_path / "j") as cluster:
         told = cluster.store.find(kind, "", "widgets.example.com")
