@@ -104,8 +104,9 @@ def are_all_new(pods: Sequence[PodInfo], now: Instant) -> bool:
 
 
 def _wants_gpu(pod: Pod) -> bool:
+    # upstream: utils/gpu/gpu.go: PodRequestsGpu
     return any(
         name in container.resources.requests
-        for container in pod.spec.containers
+        for container in (*pod.spec.containers, *pod.spec.init_containers)
         for name in GPU_RESOURCES
     )

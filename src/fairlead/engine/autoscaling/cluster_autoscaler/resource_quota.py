@@ -15,6 +15,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider
     GPU_RESOURCES,
     CloudProvider,
 )
+from fairlead.engine.autoscaling.cluster_autoscaler.gpu import gpu_resource
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions, Limits
 from fairlead.engine.autoscaling.cluster_autoscaler.taint import is_being_deleted
 from fairlead.engine.core.instant import Instant
@@ -22,12 +23,20 @@ from fairlead.engine.core.instant import Instant
 CORES: Final = "cpu"
 MEMORY: Final = "memory"
 _VIRTUAL_KUBELET: Final = ("type", "virtual-kubelet")
+_FOREIGN_WITHOUT_GPU: Final = (
+    "node without with gpu label, without capacity not belonging to autoscaled node group"
+)
+_NO_TEMPLATE: Final = "Not implemented"
 Amounts = dict[str, int]
 
 
 def resource_limits(options: AutoscalingOptions) -> dict[str, Limits]:
     """Return the limits of each resource; GPU types are named by the value of the GPU label."""
     return {CORES: options.cores_total, MEMORY: options.memory_total, **options.gpu_total}
+
+
+class GpuCountError(Exception):
+    """The number of a node's GPUs is unknown. The error text is upstream's."""
 
 
 class NodeResources:
@@ -41,27 +50,51 @@ class NodeResources:
     def of(self, node: Node, group: str | None = None) -> Amounts:
         """Return the whole cores, bytes of memory, and GPUs of `node`, a node of `group`.
 
-        If `group` is None, the provider determines the group.
+        If `group` is None, the provider determines the group. Raises GpuCountError.
         """
         if group is None:
             found = self._provider.node_group_for(node.spec.provider_id)
             group = None if found is None else found.id
         if group is None:
-            return self._counted(node)
+            return self._counted(node, None)
         if group not in self._by_group:
-            self._by_group[group] = self._counted(node)
+            self._by_group[group] = self._counted(node, group)
         return self._by_group[group]
 
-    def _counted(self, node: Node) -> Amounts:
+    @staticmethod
+    def without_gpus(node: Node) -> Amounts:
+        """Return the whole cores and bytes of memory of `node`."""
         capacity = node.status.capacity
-        found = {
+        return {
             CORES: whole_value(capacity.get("cpu", 0)),
             MEMORY: whole_value(capacity.get("memory", 0)),
         }
+
+    def _counted(self, node: Node, group: str | None) -> Amounts:
+        found = self.without_gpus(node)
         kind = node.metadata.labels.get(self._provider.gpu_label)
         if kind is not None:
-            found[kind] = max(whole_value(capacity.get(name, 0)) for name in GPU_RESOURCES)
+            found[kind] = self._gpus(node, group)
         return found
+
+    def _gpus(self, node: Node, group: str | None) -> int:
+        """Return the number of GPUs that a node with the GPU label has, or will have.
+
+        While its driver is missing, the node has those of the provider's template. Raises
+        GpuCountError if there is no template.
+        """
+        # upstream: processors/customresources/gpu_processor.go: GetNodeGpuTarget
+        resource = gpu_resource(node)
+        if resource is not None:
+            return whole_value(node.status.allocatable[resource])
+        if group is None:
+            raise GpuCountError(_FOREIGN_WITHOUT_GPU)
+        own = next((one for one in self._provider.node_groups() if one.id == group), None)
+        template = None if own is None else own.template_node()
+        if template is None:
+            raise GpuCountError(_NO_TEMPLATE)
+        capacity = template.status.capacity
+        return next((whole_value(capacity[n]) for n in GPU_RESOURCES if n in capacity), 0)
 
 
 class QuotaTracker:
@@ -128,19 +161,31 @@ class MinimumLeft:
 
     @cached_property
     def _left(self) -> Amounts:
-        limits = self._limits
+        limits = {name: one.minimum for name, one in self._limits.items() if one.minimum > 0}
         totals: Amounts = dict.fromkeys(limits, 0)
-        for node, group in self._nodes():
+        unknown: set[str] = set()
+        for node, group in self._nodes() if limits else ():
             if is_being_deleted(node, self._now):
                 continue
-            for name, amount in self._resources.of(node, group).items():
+            try:
+                amounts = self._resources.of(node, group)
+            except GpuCountError:
+                amounts = self._resources.without_gpus(node)
+                unknown = limits.keys() - amounts.keys()
+            for name, amount in amounts.items():
                 if name in totals:
                     totals[name] += amount
-        return {name: max(totals[name] - limits[name].minimum, 0) for name in limits}
+        return {
+            name: 0 if name in unknown else max(totals[name] - minimum, 0)
+            for name, minimum in limits.items()
+        }
 
     def try_take(self, node: Node) -> bool:
         """Return whether the minimums allow removing `node`. If so, subtract its resources."""
-        amounts = self._resources.of(node)
+        try:
+            amounts = self._resources.of(node)
+        except GpuCountError:
+            amounts = self._resources.without_gpus(node)
         if any(amount > self._left[name] for name, amount in amounts.items() if name in self._left):
             return False
         for name, amount in amounts.items():

@@ -11,11 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.objects import Node, NodeCondition
-from fairlead.api.quantity import whole_value
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
-    GPU_RESOURCES,
-)
+from fairlead.engine.autoscaling.cluster_autoscaler.gpu import gpu_resource
 from fairlead.engine.autoscaling.cluster_autoscaler.taint import TaintConfig
 from fairlead.engine.core.instant import Instant
 
@@ -100,14 +97,10 @@ def with_starting_nodes_unready(node: Node, taints: TaintConfig, gpu_label: str)
     """
     if not is_ready_and_schedulable(node):
         return node
-    lacks_gpu = bool(gpu_label) and gpu_label in node.metadata.labels and not _has_gpu(node)
+    lacks_gpu = bool(gpu_label) and gpu_label in node.metadata.labels and gpu_resource(node) is None
     if lacks_gpu or any(taints.is_startup_taint(taint.key) for taint in node.spec.taints):
         return _unready_copy(node)
     return node
-
-
-def _has_gpu(node: Node) -> bool:
-    return any(whole_value(node.status.allocatable.get(name, 0)) > 0 for name in GPU_RESOURCES)
 
 
 def _unready_copy(node: Node) -> Node:

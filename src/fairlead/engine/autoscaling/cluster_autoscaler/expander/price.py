@@ -20,6 +20,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider
     CloudProvider,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.expander.option import Option
+from fairlead.engine.autoscaling.cluster_autoscaler.gpu import has_gpu
 
 # Reduces the influence of small prices: a pod of half a core and 500 MiB.
 _STABILIZATION_POD: Final = decode_as(
@@ -77,7 +78,7 @@ class Cheapest:
         return self._unfitness(node, option.nodes) * ratio
 
     def _unfitness(self, node: Node, nodes: int) -> float:
-        if self._provider.gpu_label in node.metadata.labels:
+        if has_gpu(node, self._provider.gpu_label):
             return _GPU_UNFITNESS
         cores = milli_value(node.status.capacity.get("cpu", 0)) / 1000.0
         preferred = float(self._preferred)

@@ -14,6 +14,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness 
     node_readiness,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
+from fairlead.engine.autoscaling.cluster_autoscaler.gpu import has_gpu
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import ANNOTATION_PREFIX
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import (
     UnremovableNodes,
@@ -23,7 +24,6 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.utilization import
     Utilization,
     UtilizationError,
     UtilizationRules,
-    is_gpu_node,
     node_utilization,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.taint import (
@@ -116,7 +116,7 @@ class EligibilityChecker:
         self.utilizations[info.name] = used
         group = context.group_options(context.group_of(node))
         threshold = group.scale_down_utilization_threshold
-        if is_gpu_node(info, context.provider.gpu_label):
+        if has_gpu(info.node, context.provider.gpu_label):
             threshold = group.scale_down_gpu_utilization_threshold
         reason = UnremovableReason.NOT_UNDERUTILIZED if used.value > threshold else None
         # Nodes with a deletion taint or terminating pods depend on the time: evaluate each loop.

@@ -13,10 +13,11 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.pods.requests import pod_requests
-from fairlead.api.quantity import milli_value, whole_value
+from fairlead.api.quantity import milli_value
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
     GPU_RESOURCES,
 )
+from fairlead.engine.autoscaling.cluster_autoscaler.gpu import gpu_resource, has_gpu
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
     is_daemon_set_pod,
     is_long_terminating,
@@ -63,17 +64,6 @@ class UtilizationRules(Struct, frozen=True):
         return is_ignored or (self.ignore_mirror_pods and is_mirror_pod(pod.pod))
 
 
-def is_gpu_node(info: NodeInfo, gpu_label: str) -> bool:
-    """Return whether the node has the GPU label or an allocatable GPU."""
-    return gpu_label in info.labels or gpu_resource(info) is not None
-
-
-def gpu_resource(info: NodeInfo) -> str | None:
-    """Return the name of the node's GPU resource, None if the node has no GPU."""
-    allocatable = info.node.status.allocatable
-    return next((name for name in GPU_RESOURCES if whole_value(allocatable.get(name, 0)) > 0), None)
-
-
 def node_utilization(
     info: NodeInfo, pods: Iterable[PodInfo], rules: UtilizationRules, now: Instant
 ) -> Utilization:
@@ -83,8 +73,8 @@ def node_utilization(
     allocatable amount.
     """
     pods = list(pods)
-    if is_gpu_node(info, rules.gpu_label):
-        resource = gpu_resource(info)
+    if has_gpu(info.node, rules.gpu_label):
+        resource = gpu_resource(info.node)
         if resource is None:
             return Utilization(0.0, 0.0, 0.0, GPU_RESOURCES[0], 0.0)
         share = _share(info, pods, resource, rules, now)

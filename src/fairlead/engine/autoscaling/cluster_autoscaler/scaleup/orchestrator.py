@@ -27,6 +27,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.nodegroupset.balancing impor
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.nodegroupset.similarity import are_similar
 from fairlead.engine.autoscaling.cluster_autoscaler.resource_quota import (
+    GpuCountError,
     NodeResources,
     QuotaTracker,
     resource_limits,
@@ -56,6 +57,7 @@ FILTERED_OUT: Final = "expansion options filtered out and no longer considered"
 EXECUTION_FAILED: Final = "scale-up execution failed"
 _MAX_REACHED: Final = "max node total count already reached"
 _TRANSIENT: Final = "transientError"
+_INTERNAL: Final = "internalError"
 Templates = Mapping[str, Template]
 Reasons = dict[str, tuple[str, ...]]
 
@@ -74,7 +76,11 @@ class ScaleUpOrchestrator:
         self, pods: Sequence[PodInfo], templates: Templates, now: Instant
     ) -> ScaleUpStatus:
         """Grow node groups for `pods`, which fit no existing node. Return the result."""
-        attempt = _Attempt(self._context, build_pod_groups(pods), templates, now)
+        try:
+            quota = _quota(self._context)
+        except GpuCountError as problem:
+            return _without_quota(problem)
+        attempt = _Attempt(self._context, build_pod_groups(pods), templates, quota, now)
         options = attempt.options()
         if not options:
             return attempt.status(ScaleUpResult.NO_OPTIONS_AVAILABLE)
@@ -102,7 +108,10 @@ class ScaleUpOrchestrator:
         upstream: orchestrator.go: ScaleUpToNodeGroupMinSize
         """
         context = self._context
-        quota = _quota(context)
+        try:
+            quota = _quota(context)
+        except GpuCountError as problem:
+            return _without_quota(problem)
         infos = []
         for group in context.provider.node_groups():
             target, template = group.target_size(), templates.get(group.id)
@@ -129,6 +138,14 @@ class ScaleUpOrchestrator:
 def _quota(context: AutoscalingContext) -> QuotaTracker:
     resources = NodeResources(context.provider)
     return QuotaTracker(resource_limits(context.options), resources, context.nodes_with_group())
+
+
+def _without_quota(problem: GpuCountError) -> ScaleUpStatus:
+    return ScaleUpStatus(
+        ScaleUpResult.ERROR,
+        error=f"could not create quotas tracker: failed to get custom resources: {problem}",
+        error_type=_INTERNAL,
+    )
 
 
 def _capped(context: AutoscalingContext, wanted: int, present: int) -> int | None:
@@ -158,13 +175,14 @@ class _Attempt:
         context: AutoscalingContext,
         pod_groups: list[PodEquivalenceGroup],
         templates: Templates,
+        quota: QuotaTracker,
         now: Instant,
     ) -> None:
         self._context = context
         self._pod_groups = pod_groups
         self._templates = templates
         self._now = now
-        self._quota = _quota(context)
+        self._quota = quota
         self._groups = context.provider.node_groups()
         self._skipped: dict[str, str] = {}
         self._fitting: dict[str, list[PodEquivalenceGroup]] = {}
