@@ -8,6 +8,7 @@ from fairlead.conformance.autoscaler.case import decide_autoscaler
 
 GPU = "nvidia.com/gpu"
 GPU_LABEL = "fleet/accelerator"
+ZONE = "topology.kubernetes.io/zone"
 CREATED = "2025-12-31T23:00:00Z"
 
 
@@ -56,3 +57,81 @@ def increases(status):
 
 def gpu_template(**labels):
     return node("t", labels={GPU_LABEL: "k80", **labels}, allocatable={GPU: "4"})
+
+
+@pytest.mark.parametrize(("limit", "found"), [("k80:0:8", {"g": 2}), ("k80:0:7", {})])
+def test_a_node_without_driver_counts_with_the_gpus_of_its_template(limit, found):
+    # upstream: processors/customresources/gpu_processor.go: GetNodeGpuTarget
+    bare = node("g-0", labels={GPU_LABEL: "k80"}, provider_id="fleet://g/g-0")
+    status = scaled(
+        nodeGroups=[group("g", gpu_template(), target=1)],
+        nodes=[bare],
+        pods=[pod("p", {GPU: "1"})],
+        options={"gpu-total": [limit]},
+    )
+    assert increases(status) == found
+
+
+def test_allocatable_gpus_count_not_those_of_the_capacity():
+    broken = node(
+        "g-0", labels={GPU_LABEL: "k80"}, allocatable={GPU: "2"}, capacity={GPU: "4"},
+        provider_id="fleet://g/g-0",
+    )  # fmt: skip
+    status = scaled(
+        nodeGroups=[group("g", gpu_template(), target=1)],
+        nodes=[broken],
+        pods=[pod("p", {GPU: "1", "cpu": "3"}), pod("q", {GPU: "1", "cpu": "3"})],
+        options={"gpu-total": ["k80:0:4"]},
+    )
+    assert increases(status) == {"g": 2}
+
+
+def test_a_foreign_node_without_driver_prevents_scale_up():
+    status = scaled(
+        nodeGroups=[group("g", node("t"))],
+        nodes=[node("n", labels={GPU_LABEL: "k80"})],
+        pods=[pod("p", {"cpu": "5"}), pod("q", {"cpu": "4"}), pod("r", {"cpu": "4"})],
+    )
+    assert status["result"] == "ScaleUpError"
+    assert "node without with gpu label" in status["error"]
+
+
+def test_the_price_expander_avoids_gpus_without_label():
+    # upstream: utils/gpu/gpu.go: NodeHasGpu
+    with_gpu = node("t", labels={"fleet/group": "gpu"}, allocatable={GPU: "4"})
+    plain = node("t", labels={"fleet/group": "plain"})
+    status = scaled(
+        nodeGroups=[group("gpu", with_gpu, price=0.1), group("plain", plain, price=1.0)],
+        pods=[pod("p", {"cpu": "3"})],
+        options={"expander": "price"},
+    )
+    assert increases(status) == {"plain": 1}
+
+
+def test_gpus_that_only_an_init_container_requests_make_scale_up_wait():
+    # upstream: utils/gpu/gpu.go: PodRequestsGpu
+    recent = "2025-12-31T23:59:45Z"
+    status = scaled(
+        nodeGroups=[group("g", gpu_template())],
+        pods=[pod("p", {"cpu": "1"}, created=recent, init={GPU: "1"})],
+    )
+    assert status["result"] == "ScaleUpInCooldown"
+
+
+def test_the_number_of_pods_does_not_tell_groups_apart():
+    # upstream: compare_nodegroups.go: pods do not use up the resource `pods`
+    daemon = {
+        "metadata": {"name": "d", "namespace": "d", "uid": "u"},
+        "spec": {
+            "template": {
+                "spec": {"containers": [{"name": "c", "image": "i"}], "nodeSelector": {ZONE: "a"}}
+            }
+        },
+    }
+    status = scaled(
+        nodeGroups=[group(zone, node("t", labels={ZONE: zone})) for zone in ("a", "b")],
+        pods=[pod(name, {"cpu": "3"}) for name in ("p", "q")],
+        daemonsets=[daemon],
+        options={"balance-similar-node-groups": True},
+    )
+    assert increases(status) == {"a": 1, "b": 1}

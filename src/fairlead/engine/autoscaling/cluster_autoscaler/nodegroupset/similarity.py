@@ -27,7 +27,7 @@ _IGNORED_LABELS: Final = frozenset(
     }
 )
 _MEMORY: Final = "memory"
-_ALWAYS_REQUESTED: Final = ("cpu", _MEMORY, "ephemeral-storage", PODS)
+_ALWAYS_COUNTED: Final = ("cpu", _MEMORY, "ephemeral-storage", PODS)
 Amounts = dict[str, int]
 
 
@@ -82,12 +82,17 @@ def _allocatable(template: Template) -> Amounts:
 
 
 def _free(template: Template) -> Amounts:
-    """Return allocatable minus the requests of the template's pods, in thousandths of a unit."""
-    free = {**dict.fromkeys(_ALWAYS_REQUESTED, 0), **_allocatable(template)}
+    """Return allocatable minus the requests of the template's pods, in thousandths of a unit.
+
+    Only resources that pods request are contained, and those that the scheduler always counts. As
+    in upstream, the pods do not use up the resource `pods`.
+    """
+    # upstream: compare_nodegroups.go: IsCloudProviderNodeInfoSimilar, NodeInfo.Requested
+    allocatable = _allocatable(template)
+    free = {name: allocatable.get(name, 0) for name in _ALWAYS_COUNTED}
     for pod in template.pods:
         for name, amount in pod_requests(pod.pod).items():
             if name != PODS:
                 unit = 1 if name == "cpu" else 1000
-                free[name] = free.get(name, 0) - amount * unit
-    free[PODS] -= 1000 * len(template.pods)
+                free[name] = free.get(name, allocatable.get(name, 0)) - amount * unit
     return free
