@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Final
+from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
 from fairlead.client.error import ConnectionConfigError
 
 FILE_BYTES_MAX: Final = 8 << 20
+# upstream: tools/clientcmd/client_config.go:parseProxyURL
+_PROXY_SCHEMES: Final = ("http", "https", "socks5")
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -113,6 +116,25 @@ def read_text(source: str, field_path: str, path: str) -> str:
     return text
 
 
+def host_of(url: str, schemes: Sequence[str]) -> str:
+    """Return the host of `url`; "" if it is not a URL with one of `schemes` and a host."""
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in schemes and parts.port != 0
+    except ValueError:  # such as a port over 65535
+        return ""
+    # Such characters would end the first line of a request.
+    has_space = any(character.isspace() or not character.isprintable() for character in url)
+    return (parts.hostname or "") if is_valid and not has_space else ""
+
+
+def require_proxy(source: str, field_path: str, url: str) -> None:
+    """Raise ConnectionConfigError if `url`, named in `field_path` of `source`, is not a proxy."""
+    if not host_of(url, _PROXY_SCHEMES):
+        problem = f"{url!r} is not an http, https or socks5 URL"
+        raise ConnectionConfigError(source, problem, field_path)
+
+
 def tls_context(
     config: ConnectionConfig, certificate: str = "", key: str = ""
 ) -> ssl.SSLContext | None:
@@ -130,19 +152,23 @@ def tls_context(
     if config.is_insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    pem = (certificate or config.certificate) + "\n" + (key or config.key)
-    if pem.strip():
-        _load_certificate(config.name, context, pem)
+    certificate, key = certificate or config.certificate, key or config.key
+    if certificate and key:
+        _load_certificate(config.name, context, f"{certificate}\n{key}")
     return context
 
 
 def _load_certificate(source: str, context: ssl.SSLContext, pem: str) -> None:
     """Load a client certificate and its key through a file, because OpenSSL reads only files."""
-    with NamedTemporaryFile("w", suffix=".pem", encoding="ascii", errors="replace") as file:
-        file.write(pem)
-        file.flush()
-        try:
-            context.load_cert_chain(file.name)
-        except (ssl.SSLError, ValueError) as cause:
-            problem = f"the client certificate and key cannot be used ({cause})"
-            raise ConnectionConfigError(source, problem) from None
+
+    def refuse_encrypted() -> str:  # otherwise OpenSSL asks for a password
+        raise ValueError("the key is encrypted")
+
+    try:
+        with NamedTemporaryFile("w", suffix=".pem", encoding="ascii", errors="replace") as file:
+            file.write(pem)
+            file.flush()
+            context.load_cert_chain(file.name, password=refuse_encrypted)
+    except (OSError, ValueError) as cause:  # SSLError is an OSError
+        problem = f"the client certificate and key cannot be used ({cause})"
+        raise ConnectionConfigError(source, problem) from None

@@ -6,36 +6,15 @@ upstream: client-go/plugin/pkg/client/auth/exec/exec.go, client-go/transport/tok
 from __future__ import annotations
 
 import base64
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
-from msgspec import Struct
-
-from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_timestamp
-from fairlead.client.connection import ConnectionConfig, ExecPlugin, Impersonation
+from fairlead.client.connection import ConnectionConfig, ExecPlugin, Impersonation, read_text
 from fairlead.client.error import ConnectionConfigError
+from fairlead.client.exec_plugin import Credential, run_exec_plugin
 
-EXEC_SECONDS_MAX: Final = 60
 TOKEN_FILE_SECONDS: Final = 60.0  # upstream: token_source.go:NewCachedFileTokenSource
-_OUTPUT_CHARACTERS_MAX: Final = 300
-
-
-class Credential(Struct, frozen=True):
-    """The output of an exec plugin.
-
-    `expires_at` is in seconds since 1970, None if it never expires.
-    """
-
-    token: str = ""
-    certificate: str = ""
-    key: str = ""
-    expires_at: float | None = None
 
 
 class Credentials:
@@ -100,18 +79,23 @@ class Credentials:
     def _token_of_file(self, path: str) -> str:
         """Return the token in the file `path`, which is read every minute.
 
-        If the file cannot be read, return the last token, or "" if there is none. Raises
-        ConnectionConfigError if the configuration has no other token either.
+        If the file cannot be read or is empty, return the last token, or "" if there is none.
+        Raises ConnectionConfigError if the configuration has no other token either.
         """
         now = self._clock()
         if now - self._file_read_at >= TOKEN_FILE_SECONDS:
             self._file_read_at = now
+            known = self._file_token or self._config.token
             try:
-                self._file_token = Path(path).read_text(encoding="ascii").strip()
-            except (OSError, UnicodeDecodeError) as cause:
-                if not self._file_token and not self._config.token:
-                    problem = f"cannot read the token file {path}: {cause}"
-                    raise ConnectionConfigError(self._config.name, problem) from None
+                found = read_text(self._config.name, "tokenFile", path).strip()
+            except ConnectionConfigError:
+                if not known:
+                    raise
+                found = ""
+            if not found and not known:
+                # upstream: client-go/transport/token_source.go: fileTokenSource.Token
+                raise ConnectionConfigError(self._config.name, f"{path} is empty", "tokenFile")
+            self._file_token = found or self._file_token
         return self._file_token
 
     def _exec_credential(self, plugin: ExecPlugin) -> Credential:
@@ -119,75 +103,6 @@ class Credentials:
         if kept is None or (kept.expires_at is not None and self._clock() >= kept.expires_at):
             kept = self._credential = run_exec_plugin(self._config.name, plugin)
         return kept
-
-
-def run_exec_plugin(source: str, plugin: ExecPlugin) -> Credential:
-    """Run a credential plugin and return its credential.
-
-    Raises ConnectionConfigError with the given `source`.
-    """
-    is_interactive = plugin.interactive_mode != "Never" and sys.stdin.isatty()
-    if plugin.interactive_mode == "Always" and not is_interactive:
-        problem = f"{plugin.command} needs a terminal (interactiveMode: Always)"
-        raise ConnectionConfigError(source, problem)
-    spec: dict[str, Any] = {"interactive": is_interactive}
-    if plugin.cluster is not None:
-        spec["cluster"] = plugin.cluster
-    info = {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
-    environment = {
-        **os.environ,
-        **plugin.environment,
-        "KUBERNETES_EXEC_INFO": json.dumps(info),
-    }
-    try:
-        done = subprocess.run(  # noqa: S603 - the user's kubeconfig names it, as for kubectl
-            [plugin.command, *plugin.arguments],
-            env=environment,
-            stdin=None if is_interactive else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            timeout=None if is_interactive else EXEC_SECONDS_MAX,
-            check=False,
-        )
-    except FileNotFoundError:
-        hint = f"; {plugin.install_hint.strip()}" if plugin.install_hint else ""
-        problem = f"the credential plugin {plugin.command} was not found{hint}"
-        raise ConnectionConfigError(source, " ".join(problem.split())) from None
-    except (OSError, ValueError) as cause:
-        problem = f"the credential plugin {plugin.command} cannot be run: {cause}"
-        raise ConnectionConfigError(source, problem) from None
-    except subprocess.TimeoutExpired:
-        problem = f"the credential plugin {plugin.command} took over {EXEC_SECONDS_MAX} seconds"
-        raise ConnectionConfigError(source, problem) from None
-    if done.returncode:
-        problem = f"the credential plugin {plugin.command} failed with exit code {done.returncode}"
-        raise ConnectionConfigError(source, problem)
-    return _read_credential(source, plugin, done.stdout)
-
-
-def _read_credential(source: str, plugin: ExecPlugin, output: bytes) -> Credential:
-    def refuse(problem: str) -> ConnectionConfigError:
-        return ConnectionConfigError(source, f"the credential plugin {plugin.command} {problem}")
-
-    try:
-        value = json.loads(output)
-    except ValueError:
-        shown = output[:_OUTPUT_CHARACTERS_MAX].decode(errors="replace").split()
-        raise refuse(f"did not print JSON: {' '.join(shown) or 'nothing'}") from None
-    match value:
-        case {"kind": "ExecCredential", "apiVersion": plugin.api_version, "status": dict(status)}:
-            pass
-        case _:
-            raise refuse(f"did not print an ExecCredential of {plugin.api_version} with a status")
-    token = status.get("token") or ""
-    certificate, key = status.get("clientCertificateData") or "", status.get("clientKeyData") or ""
-    if not token and not (certificate and key):
-        raise refuse("printed neither a token nor a client certificate with its key")
-    expires = status.get("expirationTimestamp")
-    try:
-        expires_at = parse_timestamp(expires) / NANOSECONDS_PER_SECOND if expires else None
-    except (ValueError, AttributeError, TypeError):
-        raise refuse(f"printed a malformed expirationTimestamp: {expires!r}") from None
-    return Credential(str(token), str(certificate), str(key), expires_at)
 
 
 def _impersonate(user: Impersonation) -> list[tuple[str, str]]:

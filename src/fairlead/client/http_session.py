@@ -11,16 +11,22 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
 import aiohttp
-from aiohttp_socks import ProxyConnector, ProxyError
+from aiohttp_socks import (
+    ProxyConnectionError,
+    ProxyConnector,
+    ProxyError,
+    ProxyTimeoutError,
+)
 from yarl import URL
 
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.http_connection import HttpResponse, NewBodyLimit, UnreachableError
 
 _FAILURES: Final = (
-    *(aiohttp.ClientError, ProxyError, OSError),
+    *(aiohttp.ClientError, ProxyError, ProxyConnectionError, ProxyTimeoutError, OSError),
     EOFError,  # a SOCKS proxy closed the connection during the handshake
 )
+_SOCKS_PORT: Final = 1080  # upstream: net/http/transport.go: portMap
 _TEXT_MAX: Final = 200
 
 
@@ -116,8 +122,9 @@ def _connector(socks_proxy: str, connections_max: int) -> aiohttp.BaseConnector:
     if not socks_proxy:
         return aiohttp.TCPConnector(limit=connections_max)
     # The proxy resolves the names of servers, as with Go's net/http.
-    url = socks_proxy.replace("socks5h:", "socks5:", 1)
-    return ProxyConnector.from_url(url, limit=connections_max, rdns=True)
+    url = URL(socks_proxy.replace("socks5h:", "socks5:", 1))
+    url = url if url.port else url.with_port(_SOCKS_PORT)
+    return ProxyConnector.from_url(str(url), limit=connections_max, rdns=True)
 
 
 @contextmanager
@@ -137,6 +144,10 @@ def _reason(cause: Exception) -> str:
     match cause:
         case aiohttp.ClientConnectorCertificateError():
             return f"the server's certificate is not trusted: {cause.certificate_error}"
+        case aiohttp.ClientHttpProxyError():
+            return f"the proxy answered with status {cause.status}"
+        case aiohttp.ClientProxyConnectionError():
+            return f"cannot connect to the proxy: {cause.strerror or cause}"
         case aiohttp.ClientConnectorError():
             return f"cannot connect: {cause.strerror or cause}"
         case EOFError():

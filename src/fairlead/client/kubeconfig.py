@@ -22,7 +22,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.text.yaml_documents import YamlError, documents
-from fairlead.client.connection import ConnectionConfig, ExecPlugin, Impersonation, read_text
+from fairlead.client.connection import (
+    ConnectionConfig,
+    ExecPlugin,
+    Impersonation,
+    host_of,
+    read_text,
+    require_proxy,
+)
 from fairlead.client.error import ConnectionConfigError
 
 DEFAULT_FILE: Final = "~/.kube/config"
@@ -31,8 +38,6 @@ EXEC_API_VERSIONS: Final = (
     "client.authentication.k8s.io/v1beta1",
 )
 Found = TypeVar("Found")
-# upstream: tools/clientcmd/client_config.go:parseProxyURL
-_PROXY_SCHEMES: Final = ("http", "https", "socks5")
 
 
 class _Cluster(Struct, rename="kebab"):
@@ -207,13 +212,15 @@ def _without_nulls(value: Any) -> Any:
 
 def _with_cluster(name: str, path: str, chosen: _Context, cluster: _Cluster) -> ConnectionConfig:
     place = f"clusters[{chosen.cluster}]"
-    server = cluster.server.rstrip("/")
+    server = cluster.server
     if not server:
         raise ConnectionConfigError(path, "is required", f"{place}.server")
     if "://" not in server:
         server = f"http://{server}"  # as upstream interprets it
-    if not _is_url(server):
-        raise ConnectionConfigError(path, f"{server!r} is not a URL", f"{place}.server")
+    if not host_of(server, ("http", "https")):
+        problem = f"{server!r} is not an http or https URL"
+        raise ConnectionConfigError(path, problem, f"{place}.server")
+    server = server.rstrip("/")
     _check_proxy(path, place, cluster)
     authority = _data(
         path,
@@ -233,22 +240,12 @@ def _with_cluster(name: str, path: str, chosen: _Context, cluster: _Cluster) -> 
 
 
 def _check_proxy(path: str, place: str, cluster: _Cluster) -> None:
-    scheme = urlsplit(cluster.proxy_url).scheme
-    if cluster.proxy_url and scheme not in _PROXY_SCHEMES:
-        problem = f"{cluster.proxy_url!r} is not an http, https or socks5 URL"
-        raise ConnectionConfigError(path, problem, f"{place}.proxy-url")
-    if cluster.tls_server_name and scheme == "socks5":
+    if cluster.proxy_url:
+        require_proxy(path, f"{place}.proxy-url", cluster.proxy_url)
+    if cluster.tls_server_name and urlsplit(cluster.proxy_url).scheme == "socks5":
         # The library for SOCKS verifies certificates for the name that it connects to.
         problem = "cannot be used with a socks5 proxy"
         raise ConnectionConfigError(path, problem, f"{place}.tls-server-name")
-
-
-def _is_url(server: str) -> bool:
-    try:
-        parts = urlsplit(server)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # such as a port over 65535
-        return False
 
 
 def _with_user(
@@ -257,6 +254,11 @@ def _with_user(
     if user.auth_provider:
         problem = "auth providers were removed in Kubernetes 1.26; use an exec credential plugin"
         raise ConnectionConfigError(path, problem, f"{place}.auth-provider")
+    if (user.client_certificate or user.client_certificate_data) and not (
+        user.client_key or user.client_key_data
+    ):
+        # upstream: tools/clientcmd/validation.go: validateAuthInfo
+        raise ConnectionConfigError(path, "is required with a certificate", f"{place}.client-key")
     extra = {key: tuple(texts) for key, texts in (user.as_user_extra or {}).items()}
     if not user.as_ and (user.as_uid or user.as_groups or extra):
         problem = "is required with as-uid, as-groups or as-user-extra"

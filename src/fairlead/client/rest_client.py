@@ -25,7 +25,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead import __version__
-from fairlead.client.connection import ConnectionConfig, tls_context
+from fairlead.client.connection import ConnectionConfig, require_proxy, tls_context
 from fairlead.client.credentials import Credentials
 from fairlead.client.error import TOO_LONG, UNDECODABLE, RequestError
 from fairlead.client.http_connection import (
@@ -420,4 +420,11 @@ def _system_proxy(server: str) -> str:
         return ""
     from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415 - loads http.client
 
-    return "" if proxy_bypass(parts.hostname) else getproxies().get(parts.scheme, "")
+    found = "" if proxy_bypass(parts.hostname) else getproxies().get(parts.scheme, "")
+    if not found:
+        return ""
+    # upstream: golang.org/x/net/http/httpproxy: parseProxy
+    url = found if "://" in found else f"http://{found}"
+    known = url.replace("socks5h:", "socks5:", 1)  # both let the proxy resolve names
+    require_proxy(f"{parts.scheme.upper()}_PROXY", "", known)
+    return url

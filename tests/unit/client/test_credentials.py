@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from fairlead.client import exec_plugin
 from fairlead.client.connection import ConnectionConfig, ExecPlugin, Impersonation
 from fairlead.client.credentials import Credentials
 from fairlead.client.error import ConnectionConfigError
@@ -97,8 +98,27 @@ def test_a_token_file_is_read_again_every_minute(credentials, clock, tmp_path):
 def test_a_missing_token_file_is_an_error_only_without_another_token(credentials, tmp_path):
     path = str(tmp_path / "absent")
     assert credentials(token_file=path, token="t").headers() == [("Authorization", "Bearer t")]
-    with pytest.raises(ConnectionConfigError, match="context x: cannot read the token file"):
+    with pytest.raises(ConnectionConfigError, match="context x: tokenFile: cannot read"):
         credentials(token_file=path).headers()
+
+
+def test_an_empty_token_file_is_an_error_only_without_another_token(credentials, clock, tmp_path):
+    path = tmp_path / "token"
+    path.write_text("\n")
+    assert credentials(token_file=str(path), token="t").headers() == [("Authorization", "Bearer t")]
+    with pytest.raises(ConnectionConfigError, match=f"context x: tokenFile: {path} is empty"):
+        credentials(token_file=str(path)).headers()
+    path.write_text("first")
+    used = credentials(token_file=str(path))
+    used.headers()
+    path.write_text("")  # about to be written again
+    clock.now += 61
+    assert used.headers() == [("Authorization", "Bearer first")]
+
+
+def test_an_endless_token_file_is_refused(credentials):
+    with pytest.raises(ConnectionConfigError, match="cannot read /dev/zero: longer than 8 MiB"):
+        credentials(token_file="/dev/zero").headers()
 
 
 def test_an_exec_plugin_runs_once_until_its_credential_expires(credentials, clock, tmp_path):
@@ -145,6 +165,12 @@ def test_an_exec_plugin_can_give_a_certificate(credentials, tmp_path):
             f"print({EMPTY!r})",
             "printed neither a token nor a client certificate",
         ),
+        (
+            "print(" + repr(EMPTY.replace("{}", '{"token": 5}')) + ")",
+            "printed a token that is not text",
+        ),
+        ("print('[' * 100_000)", "did not print JSON: [[["),
+        ("while True: print('y' * 4_096)", "printed more than 8 MiB"),
     ],
 )
 def test_an_exec_plugin_that_fails_is_named(credentials, code, problem):
@@ -153,6 +179,23 @@ def test_an_exec_plugin_that_fails_is_named(credentials, code, problem):
         used.headers()
     assert str(refusal.value).startswith(f"context x: the credential plugin {sys.executable} ")
     assert problem in str(refusal.value)
+
+
+def test_an_exec_plugin_may_leave_a_process_behind(credentials, monkeypatch):
+    monkeypatch.setattr(exec_plugin, "_OUTPUT_AWAITED_S", 0.1)
+    printed = json.dumps(
+        {"apiVersion": VERSION, "kind": "ExecCredential", "status": {"token": "t"}}
+    )
+    script = f"sleep 5 & echo '{printed}'"
+    used = credentials(exec_plugin=ExecPlugin("/bin/sh", VERSION, ("-c", script)))
+    assert used.headers() == [("Authorization", "Bearer t")]
+
+
+def test_an_exec_plugin_that_hangs_is_killed_with_its_output_open(credentials, monkeypatch):
+    monkeypatch.setattr(exec_plugin, "EXEC_SECONDS_MAX", 0.2)
+    used = credentials(exec_plugin=ExecPlugin("/bin/sh", VERSION, ("-c", "sleep 5; sleep 5")))
+    with pytest.raises(ConnectionConfigError, match=r"took over 0.2 seconds"):
+        used.headers()
 
 
 def test_a_missing_exec_plugin_is_named_with_its_install_hint(credentials):

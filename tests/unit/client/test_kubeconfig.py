@@ -51,7 +51,8 @@ def test_a_context_names_a_server_and_a_token(write):
 
 def test_data_wins_over_files_and_files_are_relative_to_the_kubeconfig(write, tmp_path):
     (tmp_path / "ca.pem").write_text("authority")
-    user = {"client-certificate-data": base64_of("cert"), "client-certificate": "absent.pem"}
+    certificate = {"client-certificate-data": base64_of("cert"), "client-key-data": base64_of("k")}
+    user = {**certificate, "client-certificate": "absent.pem"}
     value = config(user=user, cluster={"certificate-authority": "ca.pem"})
     found = Kubeconfig([write(value)]).connection("prod")
     assert (found.authority, found.certificate) == ("authority", "cert")
@@ -101,9 +102,27 @@ PLUGIN = {"apiVersion": "client.authentication.k8s.io/v1", "command": "x"}
             config(cluster={"server": ""}), "", "clusters[c].server: is required", id="no server"
         ),
         pytest.param(
-            config(cluster={"server": "ftp://x"}), "", "'ftp://x' is not a URL", id="no URL"
+            config(cluster={"server": "ftp://x"}),
+            "",
+            "clusters[c].server: 'ftp://x' is not an http or https URL",
+            id="no URL",
         ),
-        pytest.param(config(cluster={"server": "https://x:99999"}), "", "is not a URL", id="port"),
+        *(
+            pytest.param(config(cluster={"server": server}), "", "is not an http or https URL")
+            for server in ("https://x:99999", "https://", "https://x/a b", "https://x/a\n")
+        ),
+        *(
+            pytest.param(
+                config(cluster={"proxy-url": url}), "", "is not an http, https or socks5 URL"
+            )
+            for url in ("http://", "socks5://:1", "http://x:99999", "x:1")
+        ),
+        pytest.param(
+            config(user={"client-certificate-data": base64_of("cert")}),
+            "",
+            "users[u].client-key: is required with a certificate",
+            id="certificate without key",
+        ),
         pytest.param(
             config(), "prd", "there is no context 'prd'; did you mean prod? ", id="context"
         ),

@@ -9,8 +9,9 @@ from itertools import product
 import pytest
 
 from fairlead.client.connection import ConnectionConfig
-from fairlead.client.error import RequestError
-from fairlead.client.rest_client import RestClient
+from fairlead.client.error import ConnectionConfigError, RequestError
+from fairlead.client.http_session import _connector
+from fairlead.client.rest_client import RestClient, _system_proxy
 
 WITHIN_S = 30
 
@@ -98,3 +99,45 @@ def test_a_misbehaving_proxy_is_an_error_of_the_request(scheme, server, behave):
         ask(scheme, server, behave)
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 1_000
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_proxy_that_does_not_listen_is_named_as_the_one_that_fails(scheme):
+    url = f"{scheme}://127.0.0.1:1"
+    config = ConnectionConfig(name="context x", server=SERVERS[0], proxy_url=url)
+
+    async def run():
+        async with RestClient(config) as client:
+            await client.get("/version")
+
+    with pytest.raises(RequestError, match=r"api.example:8080: .*to proxy|cannot connect to the"):
+        asyncio.run(run())
+
+
+def test_a_socks_proxy_without_a_port_has_port_1080():
+    connector = asyncio.run(_socks_connector("socks5h://user:pw@proxy"))
+    assert (connector._proxy_host, connector._proxy_port) == ("proxy", 1080)
+
+
+async def _socks_connector(url):
+    connector = _connector(url, 1)
+    await connector.close()
+    return connector
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [("proxy:3128", "http://proxy:3128"), ("socks5h://proxy", "socks5h://proxy"), ("", "")],
+)
+def test_the_proxy_of_the_environment_may_lack_a_scheme(monkeypatch, value, found):
+    monkeypatch.setenv("HTTPS_PROXY", value)
+    monkeypatch.delenv("https_proxy", raising=False)
+    assert _system_proxy("https://api.example") == found
+
+
+@pytest.mark.parametrize("value", ["ftp://proxy", "http://proxy:99999", "http://"])
+def test_a_wrong_proxy_of_the_environment_is_refused(monkeypatch, value):
+    monkeypatch.setenv("HTTPS_PROXY", value)
+    monkeypatch.delenv("https_proxy", raising=False)
+    with pytest.raises(ConnectionConfigError, match=r"^HTTPS_PROXY: .* is not an http, https or"):
+        _system_proxy("https://api.example")
