@@ -546,6 +546,7 @@ class PodDisruptionBudgetSpec(_View, frozen=True):
 class PodDisruptionBudgetStatus(_View, frozen=True):
     """The status of a PodDisruptionBudget."""
 
+    observed_generation: int = 0
     disruptions_allowed: int = 0
     current_healthy: int = 0
     desired_healthy: int = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.text.go_selector import go_selector
 from fairlead.apiserver.printers.age import age_of
 from fairlead.apiserver.printers.column import Cell, printer
 from fairlead.apiserver.printers.field import NONE, UNSET, at, items, mapping, name_of, number, text
@@ -51,23 +52,8 @@ def _policy_binding(obj: Json, now: int) -> list[Cell]:
         # The binding does not say whether the parameter kind is namespaced.
         shown = f"{text(param, 'namespace') or '*'}/{text(param, 'name')}"
     elif param.get("selector") is not None:
-        shown = _go_selector(param["selector"])
+        shown = go_selector(param["selector"])
     return [name_of(obj), text(obj, "spec", "policyName"), shown, age_of(obj, now)]
-
-
-def _go_selector(selector: Json) -> str:
-    """Return a label selector as Go prints the LabelSelector struct."""
-    match_labels = mapping(selector, "matchLabels")
-    named = "".join(f"{key}: {match_labels[key]}," for key in sorted(match_labels))
-    terms = "".join(map(_go_requirement, items(selector, "matchExpressions")))
-    fields = f"MatchLabels:map[string]string{{{named}}},MatchExpressions:[]"
-    return f"&LabelSelector{{{fields}LabelSelectorRequirement{{{terms}}},}}"
-
-
-def _go_requirement(term: Json) -> str:
-    values = " ".join(map(str, items(term, "values")))
-    fields = f"Key:{text(term, 'key')},Operator:{text(term, 'operator')},Values:[{values}],"
-    return f"LabelSelectorRequirement{{{fields}}},"
 
 
 def _flow_schema(obj: Json, now: int) -> list[Cell]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from fairlead.api.codec import as_json
 from fairlead.api.objects import PodDisruptionBudget
+from fairlead.api.text.go_selector import go_selector
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import Condition, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import Instant
@@ -70,8 +71,12 @@ def short_conditions(patch: PatchStatus, _view: PodDisruptionBudget, _now: Insta
 
 
 def full_conditions(patch: PatchStatus, view: PodDisruptionBudget, now: Instant) -> PatchStatus:
-    """Return `patch` with upstream's full conditions, including generation and transition time."""
+    """Return `patch` with upstream's full conditions, including generation and transition time.
+
+    A condition has the generation that the written status has. `failure_patch` does not change it.
+    """
     # upstream: apimachinery/pkg/api/meta/conditions.go:SetStatusCondition
+    seen = patch.fields.get("observedGeneration", view.status.observed_generation)
     entries = {one["type"]: one for one in view.status.conditions}
     for one in patch.conditions:
         before = entries.get(one.type, {})
@@ -79,7 +84,7 @@ def full_conditions(patch: PatchStatus, view: PodDisruptionBudget, now: Instant)
         entries[one.type] = {
             "type": one.type,
             "status": one.status,
-            "observedGeneration": view.metadata.generation,
+            **({"observedGeneration": seen} if seen else {}),
             "lastTransitionTime": since or format_timestamp(now),
             "reason": one.reason,
             "message": one.message,
@@ -93,12 +98,12 @@ def pods_warning(view: PodDisruptionBudget, reason: str) -> RecordEvent:
     if reason == NO_PODS:
         return owner_event(_ref(view), NO_PODS, "No matching pods found")
     selector = view.spec.selector
-    shown = {} if selector is None else as_json(selector)
+    shown = go_selector(None if selector is None else as_json(selector))
     note = (
-        f"Pods selected by this PodDisruptionBudget (selector: {shown}) were "
-        "found to be unmanaged. As a result, the status of the PodDisruptionBudget cannot be "
-        "calculated correctly, which may result in undefined behavior. To account for these pods "
-        'please set ".spec.minAvailable" field of the PodDisruptionBudget to an integer value.'
+        f"Pods selected by this PodDisruptionBudget (selector: {shown}) were found to be "
+        "unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may "
+        "result in undefined behavior. To account for these pods please set "
+        '".spec.minAvailable" field of the PDB to an integer value.'
     )
     return owner_event(_ref(view), UNMANAGED, note, is_warning=True)
 

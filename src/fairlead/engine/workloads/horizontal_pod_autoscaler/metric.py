@@ -9,9 +9,9 @@ computeStatusForResourceMetricGeneric
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.objects import (
@@ -28,6 +28,7 @@ from fairlead.api.quantity import (
     canonical,
     parse_quantity,
 )
+from fairlead.api.text.go_selector import go_selector
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import LoadCurve, WorkloadLoad
@@ -272,20 +273,10 @@ def _absent_metric(spec: MetricSpec, namespace: str) -> str:
             where = f"{described.kind} {namespace}/{described.name}"
             return f"unable to get metric {name} on {where}: {NO_CUSTOM_METRICS}"
         case _:
-            selector = _selector_text(source.metric.get("selector"))
+            selector = go_selector(source.metric.get("selector"))
             what = f"{namespace}/{name}/{selector}"
             return f"unable to get external metric {what}: {NO_EXTERNAL_METRICS.format(name)}"
 
 
 def _metric_name(source: MetricSource) -> str:
     return str(source.metric.get("name", ""))
-
-
-def _selector_text(selector: Mapping[str, Any] | None) -> str:
-    """Return the text of a label selector in the form in which Go prints it."""
-    if selector is None:
-        return "nil"
-    labels = selector.get("matchLabels") or {}
-    inner = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
-    listed = "[]LabelSelectorRequirement{}"
-    return f"&LabelSelector{{MatchLabels:map[string]string{{{inner}}},MatchExpressions:{listed},}}"

@@ -448,8 +448,24 @@ def test_pods_without_a_controller_are_told_where_they_cannot_be_counted(new_wor
     world.create(build.budget(maxUnavailable=1))
     ((kind, reason, note),) = notes(world)
     assert (kind, reason) == ("Warning", "UnmanagedPods")
-    assert "were found to be unmanaged" in note
-    assert "(selector: {'matchLabels': {'app': 'web'}})" in note
+    assert note == (
+        "Pods selected by this PodDisruptionBudget (selector: &LabelSelector{MatchLabels:"
+        "map[string]string{app: web,},MatchExpressions:[]LabelSelectorRequirement{},}) were found "
+        "to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which "
+        "may result in undefined behavior. To account for these pods please set "
+        '".spec.minAvailable" field of the PDB to an integer value.'
+    )
+
+
+def test_a_failed_count_keeps_the_generation_of_the_last_count(new_world, build):
+    """upstream: pkg/controller/disruption/disruption.go:failSafe"""
+    world = new_world(Disruption(Events(), full_conditions)).load(
+        build.pod("a", ("Job", "sum", "job"))
+    )
+    world.create(build.budget(maxUnavailable=1))
+    (failed,) = world.get("PodDisruptionBudget", "pdb")["status"]["conditions"]
+    assert failed["reason"] == "SyncFailed"
+    assert "observedGeneration" not in failed
 
 
 def test_a_failed_count_is_reported(new_world, build):
