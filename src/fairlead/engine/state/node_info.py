@@ -23,11 +23,13 @@ class NodeInfo:
     `allocatable` and `requested` are lists by resource column (see `ResourceColumns`). They may be
     shorter than the number of resources: a missing entry is 0. `used_ports` is a set: if two pods
     share a port, removing one of these pods frees the port, as in upstream's HostPortInfo.
+    `capacity` is equal only for nodes with equal `allocatable` and `allowed_pods`.
     """
 
     __slots__ = (
         "allocatable",
         "allowed_pods",
+        "capacity",
         "image_sizes",
         "labels",
         "name",
@@ -44,6 +46,7 @@ class NodeInfo:
         """Start without a Node object; `row` is the node's row in the node table."""
         self.name = name
         self.row = row
+        self.capacity = 0
         self.pods: dict[str, PodInfo] = {}
         self.requested = [0] * FIRST_SCALAR
         self.nonzero_cpu = 0

@@ -14,6 +14,7 @@ faster than NumPy scalars, and a column is read as a vector. `NodeTable` is the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import count
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -43,6 +44,7 @@ class NodeTable:
 
     `node_log` contains the rows whose Node object changed, `pod_log` the rows whose pods changed.
     `unusual` are the rows of nodes without cpu or memory, or with EXACT_BELOW or more of either.
+    `resource_epoch` increases when a DeviceClass changes what a resource means on all nodes.
     """
 
     def __init__(self) -> None:
@@ -54,11 +56,14 @@ class NodeTable:
         self.pod_index = PodIndex()
         self.volume_use = VolumeUse()
         self.unusual: set[int] = set()
+        self.resource_epoch = 0
         self.count = 0
         self.size = 0
         self._every_row: Ints = np.arange(0)
         self._free: list[int] = []
         self._index: dict[str, int] = {}
+        self._capacities: dict[tuple[int, ...], int] = {}
+        self._capacity_ids = count()
         self._rows: list[NodeInfo | None] = []
         self._label_columns: dict[str, LabelColumn] = {}
         self._allocate(_CAPACITY_INITIAL, len(self.resources))
@@ -140,6 +145,7 @@ class NodeTable:
             elif old.spec.taints != node.spec.taints:
                 self._advance(labels=False)
         info.set_node(node, self.resources)
+        info.capacity = self._capacity_id(info)
         if info.image_sizes != before:
             self.images.remove(before)
             self.images.add(info.image_sizes)
@@ -148,8 +154,19 @@ class NodeTable:
         self.node_log.append(info.row)
         return info
 
+    def _capacity_id(self, info: NodeInfo) -> int:
+        """Return a number for the capacity of `info`; a number is never used for another one."""
+        key = (info.allowed_pods, *info.allocatable)
+        found = self._capacities.get(key)
+        if found is None:
+            if len(self._capacities) > self.size:
+                self._capacities.clear()
+            found = self._capacities[key] = next(self._capacity_ids)
+        return found
+
     def note_all(self) -> None:
         """Log every node as changed, because the DeviceClass of a resource changed."""
+        self.resource_epoch += 1
         for row in self._index.values():
             self.node_log.append(row)
 

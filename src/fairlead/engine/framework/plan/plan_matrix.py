@@ -30,17 +30,21 @@ import numpy.typing as npt
 from fairlead.engine.framework.interface import Mask, Scores
 from fairlead.engine.framework.plan.static_results import StaticResults
 from fairlead.engine.framework.plan.static_scores import NOT_FEASIBLE, StaticScores
+from fairlead.engine.framework.plan.sums_cache import SumsCache, read_only_sums
 from fairlead.engine.framework.points import FilterPoint, ScorePoint
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.shape import Shape
 from fairlead.engine.state.shape_columns import ShapeColumns
 
 Codes = npt.NDArray[np.int32]
+# For each member, the weighted sum of its scores for a node, and whether it fits; None if all fit.
+_Evaluated = tuple[Scores, Mask | None]
 
 # With fewer members than this, evaluating them one by one is as fast.
 _MEMBERS_FEW: Final = 4
 _MEMBERS_MAX: Final = 512
 _ENTRIES_MAX: Final = 5_000_000  # members × nodes, 8 bytes each
+_SUMS_ENTRIES_MAX: Final = 500_000  # members × different sums of nodes, 8 bytes each
 # A member leaves when this many changes have passed without a pod of its shape.
 _UNUSED_MAX: Final = 4_096
 _SWEEP_EVERY: Final = 1_024
@@ -83,6 +87,7 @@ class PlanMatrix:
         self._scorers = [
             (point.weight, point.shapes) for point in scorers if point.shapes is not None
         ]
+        self._reads_only_sums = read_only_sums(*filters, *scorers)
         self.position = table.pod_log.position
         self._changes = 0
         self._swept_at = 0
@@ -97,6 +102,14 @@ class PlanMatrix:
         self._static = StaticScores(width)
         self._total: Scores = np.zeros((0, width), np.int64)
         self._is_refused: Mask = np.zeros(width, np.bool_)
+        self._by_sums: SumsCache[_Evaluated] | None = None
+        self._forget_sums()
+
+    def _forget_sums(self) -> None:
+        """Drop the results that are known by the sums of a node, because members changed."""
+        if self._reads_only_sums:
+            size_max = _SUMS_ENTRIES_MAX // (len(self.plans) + 1)
+            self._by_sums = SumsCache(self._table, size_max)
 
     # --- members ---------------------------------------------------------------------------
 
@@ -121,6 +134,7 @@ class PlanMatrix:
         plan.matrix = self
         plan.total = self._total[at]
         self._note_refused(plan, at)
+        self._forget_sums()
 
     def _grow(self, capacity: int) -> None:
         new = np.zeros((capacity, self._width), np.int64)
@@ -148,6 +162,7 @@ class PlanMatrix:
         self.plans.pop()
         self._used.pop()
         self._shapes.remove(at)
+        self._forget_sums()
 
     def rebase(self, plan: MatrixMember) -> None:
         """Copy the static results of the member `plan`, which have changed."""
@@ -206,22 +221,38 @@ class PlanMatrix:
 
     def _redo_shapes(self, row: int) -> bool:
         """Evaluate the node at `row` for all members; return False if a plugin cannot do that."""
-        shapes, table, members = self._shapes, self._table, slice(len(self.plans))
-        static = totals = self._static.at(row)
-        for weight, score in self._scorers:
-            scores = score(shapes, table, row)
-            if scores is None:
+        by_sums = self._by_sums
+        known = by_sums.find(self._table.at(row)) if by_sums is not None else None
+        if known is None:
+            known = self._evaluate(row)
+            if known is None:
                 return False
-            if weight != 1:
-                scores *= weight
-            totals = np.add(totals, scores, out=scores)
-        fits = self._fits(row)
+            if by_sums is not None:
+                by_sums.keep(known)
+        scores, fits = known
+        static = self._static.at(row)
+        totals = static + scores
         if fits is None and not self._is_refused[row]:
-            self._total[members, row] = totals
+            self._total[: len(self.plans), row] = totals
         else:
             fits = np.ones(len(static), np.bool_) if fits is None else fits
             self._write(row, totals, fits, static >= 0)
         return True
+
+    def _evaluate(self, row: int) -> _Evaluated | None:
+        """Return the results of the ROW plugins for the node at `row` and all members.
+
+        Returns None if a plugin cannot score all members together.
+        """
+        sums: Scores = np.zeros(len(self.plans), np.int64)
+        for weight, score in self._scorers:
+            scores = score(self._shapes, self._table, row)
+            if scores is None:
+                return None
+            if weight != 1:
+                scores *= weight
+            sums = np.add(sums, scores, out=scores)
+        return sums, self._fits(row)
 
     def _fits(self, row: int) -> Mask | None:
         """Return, for each member, whether its shape fits the node at `row`; None if all fit."""

@@ -43,13 +43,17 @@ from fairlead.engine.framework.plan.plugin_split import PluginSplit
 from fairlead.engine.framework.plan.row_evaluator import Broken, Codes, RowEvaluator
 from fairlead.engine.framework.plan.static_results import DEAD, StaticPoints, StaticResults
 from fairlead.engine.framework.plan.static_scores import NOT_FEASIBLE
+from fairlead.engine.framework.plan.sums_cache import SumsCache, read_only_sums
 from fairlead.engine.framework.points import ScorePoint, first_rejection
 from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
 # From this many changed rows on, evaluating columns is cheaper than evaluating rows (measured: a
 # pass over columns costs about as much as a dozen rows).
 _COLUMNS_FROM: Final = 12
+
+_SUMS_MAX: Final = 256  # some 50 KB, as much as the other results of a plan for 5,000 nodes
 
 SharedResults = MutableMapping[Hashable, StaticResults]
 
@@ -97,6 +101,9 @@ class ShapePlan:
         self._size = -1
         self._feasible: int | None = None
         self._highest = HighestTotals(self.table.pod_log)
+        self._by_sums: SumsCache[tuple[int, int]] | None = None
+        if read_only_sums(*self.row_filters, *self.row_scorers):
+            self._by_sums = SumsCache(self.table, _SUMS_MAX)
 
     def _pre_filter(self, pod: PodInfo) -> None:
         """Run PreFilter of the cached plugins once; the results are valid for the whole shape."""
@@ -293,23 +300,34 @@ class ShapePlan:
         # verdict cannot change.
         if self.static.codes[position]:
             return
-        evaluator = self._evaluator
         node = self.table.at(position if self.node_names is None else int(self.rows[position]))
-        status = first_rejection(self.row_filters, self.state, pod, node)
-        if status is not None:
-            self.codes[position] = self.code(status)
+        known = self._by_sums.find(node) if self._by_sums is not None else None
+        if known is None:
+            known = self._evaluate(pod, node, position)
+            if self._by_sums is not None:
+                self._by_sums.keep(known)
+        code, score = known
+        if code:
+            self.codes[position] = code
             self.total[position] = NOT_FEASIBLE
             self._feasible = None
             return
-        if self._broken:
-            self._broken.pop(position, None)
-        total = int(self.static.score[position])
-        for point in self.row_scorers:
-            total += point.weight * evaluator.score_one(point, pod, node, position, self._broken)
         if self.codes[position]:
             self.codes[position] = 0
             self._feasible = None
-        self.total[position] = total
+        self.total[position] = self.static.score[position] + score
+
+    def _evaluate(self, pod: PodInfo, node: NodeInfo, position: int) -> tuple[int, int]:
+        """Return (code, weighted sum of the scores) by the ROW plugins for `node`."""
+        status = first_rejection(self.row_filters, self.state, pod, node)
+        if status is not None:
+            return self.code(status), 0
+        broken, score = self._broken, 0
+        if broken:
+            broken.pop(position, None)
+        for point in self.row_scorers:
+            score += point.weight * self._evaluator.score_one(point, pod, node, position, broken)
+        return 0, score
 
     def first_broken(self, codes: Codes) -> Status | None:
         """Return the first failure of a cached Score plugin on a feasible node, or None.

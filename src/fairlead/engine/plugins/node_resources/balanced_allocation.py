@@ -38,6 +38,7 @@ class NodeResourcesBalancedAllocation:
 
     name = NAME
     locality = Locality.ROW
+    reads_only_sums = True
 
     def __init__(self) -> None:
         """Start without cached balances."""
@@ -126,6 +127,7 @@ class BalancedAllocationOf:
 
     name = NAME
     locality = Locality.ROW
+    reads_only_sums = True
 
     def __init__(self, handle: Handle, resources: Sequence[str]) -> None:
         """Balance the use of the resources named in `resources`."""

@@ -47,6 +47,7 @@ class NodeResourcesFit:
 
     name = NAME
     locality = Locality.ROW
+    reads_only_sums = True
     events = frozenset(
         {
             EventKind.ASSIGNED_POD_DELETE,

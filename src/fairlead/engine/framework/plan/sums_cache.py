@@ -1,0 +1,58 @@
+"""SumsCache: results of ROW plugins, shared by nodes with equal capacity and equal sums.
+
+Many nodes of a cluster have the same capacity, and the pods of a workload have the same requests.
+So after most placements, a node gets the sums that another node had before. Plugins that read of a
+node only its capacity, the sums of its pods' requests and the number of its pods
+(`reads_only_sums`) then have the same results as before.
+
+Example: 1,000 empty nodes with 4 cores. After the first pod of 1 core, NodeResourcesFit scores a
+node with 3 free cores. The next 999 pods go to the other nodes, whose score is found here.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Generic, TypeVar
+
+from fairlead.engine.framework.points import FilterPoint, ScorePoint
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+
+Result = TypeVar("Result")
+SIZE_MIN: Final = 64
+
+
+class SumsCache(Generic[Result]):
+    """Results by the sums of a node; `size_max` bounds their number."""
+
+    def __init__(self, table: NodeTable, size_max: int) -> None:
+        """Start without results, for nodes of `table`."""
+        self._table = table
+        self._size_max = max(size_max, SIZE_MIN)
+        self._epoch = table.resource_epoch
+        self._key: tuple[int, ...] = ()
+        self._results: dict[tuple[int, ...], Result] = {}
+
+    def find(self, node: NodeInfo) -> Result | None:
+        """Return the result for the current sums of `node`; if it is None, call `keep` next."""
+        if self._epoch != self._table.resource_epoch:
+            self._results.clear()
+            self._epoch = self._table.resource_epoch
+        self._key = key = (
+            node.capacity,
+            len(node.pods),
+            node.nonzero_cpu,
+            node.nonzero_memory,
+            *node.requested,
+        )
+        return self._results.get(key)
+
+    def keep(self, result: Result) -> None:
+        """Keep `result` for the node of the last call of `find`, whose sums have not changed."""
+        if len(self._results) >= self._size_max:
+            self._results.clear()
+        self._results[self._key] = result
+
+
+def read_only_sums(*points: FilterPoint | ScorePoint) -> bool:
+    """Return whether all plugins of `points` read of a node only what `SumsCache` compares."""
+    return all(getattr(point.plugin, "reads_only_sums", False) for point in points)
