@@ -39,6 +39,7 @@ from fairlead.engine.scheduling.preemption.args import DefaultPreemptionArgs
 from fairlead.engine.scheduling.preemption.default_preemption import DefaultPreemption
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy, policy_of
 from fairlead.engine.scheduling.repeated_failure import RepeatedFailures
+from fairlead.engine.scheduling.repeated_placement import RepeatedPlacements
 from fairlead.engine.scheduling.version import V1_36, SchedulerVersion
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
@@ -70,10 +71,10 @@ class BuiltProfile(Struct, frozen=True):
     """The framework, caches and settings with which one profile schedules its pods.
 
     If `names_preemption` is set, failure messages include the reasons of PostFilter plugins.
-    `meter` measures the steps of each cycle. `failures` caches the failures of earlier cycles,
-    which equal pods then share. It is None with extenders or a limited search for nodes, because
-    equal pods may then fail differently. It is also None with a `meter`, so that every plugin call
-    is measured.
+    `meter` measures the steps of each cycle. `failures` and `placements` cache parts of earlier
+    cycles, which equal pods then share. They are None with extenders or a limited search for nodes,
+    because equal pods may then be decided differently. They are also None with a `meter`, so that
+    every plugin call is measured.
     """
 
     framework: Framework
@@ -84,6 +85,7 @@ class BuiltProfile(Struct, frozen=True):
     names_preemption: bool = True
     meter: Meter | None = None
     failures: RepeatedFailures | None = None
+    placements: RepeatedPlacements | None = None
 
 
 class Shared(Struct, frozen=True):
@@ -138,6 +140,7 @@ def build_profile(
         shared.version.names_preemption,
         meter,
         None if is_special else RepeatedFailures(framework),
+        None if is_special else RepeatedPlacements(plans),
     )
 
 

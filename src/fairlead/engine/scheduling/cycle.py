@@ -1,7 +1,8 @@
 """schedule_one: the scheduling cycle of one pod, up to the decision.
 
     1 snapshot    the node columns; they do not change while a cycle decides
-    2 filter      find_nodes_that_fit, unless an equal pod has just failed (repeated_failure)
+    2 filter      find_nodes_that_fit, unless an equal pod has just failed (repeated_failure);
+                  if equal pods have been placed, only steps 6 and 7 follow (repeated_placement)
     3 nominated   if the pod's nominated node fits, choose it without scoring other nodes
     4 sample      limit the number of feasible nodes, if configured
     5 extenders   remove the nodes that extenders reject
@@ -52,6 +53,10 @@ def schedule_one(
     repeated = built.failures.find(pod) if makes_room and built.failures is not None else None
     if repeated is not None:
         return repeated
+    if built.placements is not None:
+        placement = built.placements.find(pod, tie_break)
+        if placement is not None:
+            return placement
     if built.meter is not None:
         built.meter.begin_steps()
     found = find_nodes_that_fit(built.plans, pod)
@@ -88,6 +93,8 @@ def _decide(
         return Failure(fit_error(diagnosis, ""), diagnosis.plugins())
     if not feasible:
         return (yield from _make_room(built, pod, found, extenders))
+    if built.placements is not None:
+        built.placements.keep(pod, found)
     if feasible == 1:
         return _placement(found, found.positions(), "single", 1, tie_break)
     if extenders:

@@ -17,11 +17,13 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
-from fairlead.engine.framework.interface import Scores
+from fairlead.engine.framework.interface import Mask, Rows, Scores
+from fairlead.engine.framework.plan.static_scores import NOT_FEASIBLE
 from fairlead.engine.state.change_log import ChangeLog
 
 # Entering a changed row into the list takes as long as searching this many totals.
@@ -33,41 +35,62 @@ _POSITION: Final = np.dtype(np.intc)
 class HighestTotals:
     """The positions of the highest total of a plan that has all rows; see the module docstring."""
 
-    def __init__(self, log: ChangeLog[int]) -> None:
-        """Use `log` to find rows whose pods changed; other changes of totals need a `reset`."""
+    def __init__(self, log: ChangeLog[int], mask: Mask | None = None) -> None:
+        """Use `log` to find rows whose pods changed; other changes of totals need a `reset`.
+
+        If `mask` is given, only positions where it is True count.
+        """
         self._log = log
+        self._mask = mask
         self._read = 0
         self._highest = 0
         self._positions = _nowhere()
+        self._searched: Rows | None = None  # the result of a search that is not in the list yet
 
     def reset(self) -> None:
         """Make the next `find` search all totals."""
         self._positions = _nowhere()
+        self._searched = None
 
-    def find(self, totals: Scores) -> array[int]:
+    def find(self, totals: Scores) -> Rows | array[int]:
         """Return the positions of the highest of `totals`, ascending; valid until the next call.
 
         `totals` must not be empty and must include every change in the log.
         """
-        log = self._log
-        if self._positions and self._read != log.position:
-            rows = log.since(self._read)
-            if rows is None or len(rows) * _TOTALS_PER_ROW > len(totals):
-                self._positions = _nowhere()
+        changes = self._log.position - self._read
+        if changes:
+            self._read = self._log.position
+            rows = None
+            if changes * _TOTALS_PER_ROW <= len(totals):
+                rows = self._log.since(self._read - changes)
+            if rows is None:
+                self.reset()
             else:
-                for row in rows:
-                    self._enter(row, int(totals[row]))
-        self._read = log.position
-        if not self._positions:
-            self._search(totals)
-        return self._positions
+                self._enter_all(rows, totals)
+        if self._searched is None and not self._positions:
+            self._searched = self._search(totals)
+        return self._positions if self._searched is None else self._searched
 
-    def _search(self, totals: Scores) -> None:
+    def _search(self, totals: Scores) -> Rows:
+        if self._mask is not None:
+            totals = np.where(self._mask, totals, NOT_FEASIBLE)
         # `reduce` and `nonzero` have less overhead than `max` and `flatnonzero`.
         highest = np.maximum.reduce(totals)
-        best = (totals == highest).nonzero()[0]
         self._highest = int(highest)
-        self._positions.frombytes(best.astype(_POSITION).tobytes())
+        best: Rows = (totals == highest).nonzero()[0]
+        return best
+
+    def _enter_all(self, rows: Sequence[int], totals: Scores) -> None:
+        """Update the list of positions for the current totals of `rows`."""
+        if self._searched is not None:
+            self._positions.frombytes(self._searched.astype(_POSITION).tobytes())
+            self._searched = None
+        elif not self._positions:
+            return
+        mask = self._mask
+        for row in rows:
+            if mask is None or mask[row]:
+                self._enter(row, int(totals[row]))
 
     def _enter(self, position: int, total: int) -> None:
         """Update the list of positions for the current `total` at `position`."""

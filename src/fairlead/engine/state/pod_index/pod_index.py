@@ -54,7 +54,7 @@ class PodIndex:
 
     `repelling` is the number of required anti-affinity terms of placed pods, and `attracting` is
     the number of their terms that affect scores. `term_version` increases when a distinct term is
-    added or removed.
+    added or removed, `term_changes` whenever a pod with terms is.
     """
 
     def __init__(self) -> None:
@@ -62,6 +62,7 @@ class PodIndex:
         self.nodes = NodeEpoch()
         self.labels = NodeEpoch()  # does not advance when only taints change
         self.term_version = 0
+        self.term_changes = 0
         self.repelling = 0
         self.attracting = 0
         self._pod_class: dict[PodClassKey, PodClass] = {}
@@ -109,6 +110,7 @@ class PodIndex:
             after.where.add(row)
 
     def _tally(self, placed: PlacedTerm, pods: int) -> None:
+        self.term_changes += 1
         if placed.term.kind is _REPELLING:
             self.repelling += pods
         else:

@@ -33,6 +33,20 @@ def test_changed_totals_give_the_positions_that_a_search_finds(start, spikes, ro
         assert list(highest.find(totals)) == search(totals)
 
 
+@given(start=st.integers(0, 4), spikes=CHANGES, rounds=st.lists(CHANGES, max_size=8))
+def test_only_masked_positions_count(start, spikes, rounds) -> None:
+    """With a mask, the positions are those that a search of the masked totals finds."""
+    log: ChangeLog[int] = ChangeLog()
+    totals = np.full(WIDTH, start, np.int64)
+    mask = np.arange(WIDTH) % 3 > 0
+    highest = HighestTotals(log, mask)
+    for changes in (spikes, *rounds):
+        for row, total in changes:
+            totals[row] = total
+            log.append(row)
+        assert list(highest.find(totals)) == search(np.where(mask, totals, -1))
+
+
 def test_a_change_outside_the_log_counts_after_a_reset() -> None:
     """A total that changed without an entry in the log is found after `reset`."""
     totals = np.array([5, 7, 7, 3])

@@ -10,7 +10,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.plan.sums_cache import SIZE_MIN, SumsCache
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
-from fairlead.engine.scheduling.compose import PluginHandle, serve
+from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_node, make_pod
@@ -22,7 +22,7 @@ KINDS += [{"cpu": "2", "example.com/gpu": "1"}]
 
 
 def served_by(cluster):
-    return serve(Profile(), PluginHandle(cluster, Nominator()), TieBreak(0))
+    return build_profile(Profile(), PluginHandle(cluster, Nominator()), TieBreak(0))
 
 
 class Life:

@@ -1,0 +1,161 @@
+"""RepeatedPlacements: what the scheduling cycles of equal pods have in common.
+
+The pods of a workload are equal except for their names. For most of them, the plugins that are not
+cached in a plan (`engine.framework.feasibility`) do nothing: the pods have neither constraints nor
+claims, and no term of another pod concerns them. That is found out once. The cycles of the
+following equal pods only bring the plan up to date and choose one of the best nodes.
+
+    first pod     PreFilter, Filter, PreScore, Score of all plugins; `keep`
+    other pods    `find`: refresh the plan, best nodes, tie-break
+
+An entry is valid until something changes that one of these plugins reads: a node, a related object,
+a DeviceClass, or the affinity terms of placed pods. Placed pods without such terms change nothing.
+If terms of placed pods repel the equal pods, the nodes that InterPodAffinity accepts are kept, too.
+
+While any pod is nominated, and for pods that have a nomination or belong to a PodGroup, all plugins
+run. Upstream reuses the results of a cycle as well, but only while each pod fills its node
+(framework/runtime/batch.go: GetNodeHint).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Final
+
+import numpy as np
+from msgspec import Struct
+
+from fairlead.api.pods.facts import controller_of
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.framework.interface import Mask
+from fairlead.engine.framework.plan.highest_totals import HighestTotals
+from fairlead.engine.framework.plan.plan_cache import PlanCache
+from fairlead.engine.framework.plan.shape_plan import ShapePlan
+from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
+from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
+from fairlead.engine.plugins.volume_binding.plugin import VolumeBinding
+from fairlead.engine.scheduling.decision import Placement
+from fairlead.engine.state.pod_index.affinity_term import has_pod_affinity
+from fairlead.engine.state.pod_info import PodInfo
+
+# Plugins whose PreFilter and PreScore skip a pod, or not, by what `_key` and `_State` contain.
+_KNOWN: Final = (InterPodAffinity, PodTopologySpread, DynamicResources)
+# Plugins that read the state of a cycle when a pod is bound, and write only what they read.
+_READERS: Final = (DynamicResources, VolumeBinding)
+_KEPT_MAX: Final = 1_024
+# The position of the log of nodes, and the versions of all else that the `_KNOWN` plugins read.
+_State = tuple[int, int, int, int]
+
+
+class _Accepted(Struct, frozen=True, eq=False):
+    """The nodes that InterPodAffinity accepts, as a mask over plan positions, and the best."""
+
+    mask: Mask
+    highest: HighestTotals
+
+
+class _Kept(Struct, frozen=True, eq=False):
+    """The common part of the cycles of equal pods; `accepted` is None if it is all nodes."""
+
+    state: CycleState
+    accepted: _Accepted | None
+
+
+class RepeatedPlacements:
+    """The common parts of cycles in one profile, valid until the state changes."""
+
+    def __init__(self, plans: PlanCache) -> None:
+        """Start without entries, for the pods that are scheduled with `plans`."""
+        framework = plans.framework
+        self._plans = plans
+        self._cluster = framework.cluster
+        self._nominator = framework.nominator
+        self._table = framework.cluster.table
+        binding = (*framework.reserve, *framework.permit, *framework.pre_bind)
+        self._shares_state = all(type(plugin) in _READERS for plugin in binding)
+        self._state: _State | None = None
+        self._kept: dict[Hashable, _Kept] = {}
+
+    def find(self, pod: PodInfo, tie_break: TieBreak) -> Placement | None:
+        """Return the placement of `pod` if an equal pod has been placed, else None.
+
+        Also returns None, without a choice by `tie_break`, if no node fits or a plugin fails.
+        """
+        if not self._kept or self._nominator or _is_special(pod):
+            return None
+        if self._state != self._current():
+            self._kept.clear()
+            return None
+        kept = self._kept.get(self._key(pod))
+        if kept is None:
+            return None
+        plan = self._plans.plan_for(pod)
+        if plan.rejected or plan.has_errors or plan.score_error or plan.first_broken(plan.codes):
+            return None
+        return self._choose(kept, plan, tie_break)
+
+    def _choose(self, kept: _Kept, plan: ShapePlan, tie_break: TieBreak) -> Placement | None:
+        accepted = kept.accepted
+        if accepted is None:
+            feasible = plan.count_feasible()
+        else:
+            feasible = int(np.count_nonzero(accepted.mask & (plan.codes == 0)))
+        if not feasible:
+            return None
+        best = plan.best_positions() if accepted is None else accepted.highest.find(plan.total)
+        chosen = int(best[tie_break.pick(len(best))])
+        state = kept.state if self._shares_state else kept.state.clone()
+        via = "single" if feasible == 1 else "score"
+        return Placement(self._table.at(plan.row(chosen)), state, via, feasible, len(best))
+
+    def keep(self, pod: PodInfo, found: Feasibility) -> None:
+        """Keep what the cycle of `pod` has in common with those of equal pods, if it is known.
+
+        `found` are the verdicts of the cycle, which has found at least one node.
+        """
+        if self._nominator or _is_special(pod) or has_pod_affinity(pod.shape.spec):
+            return
+        plan, skipped = found.plan, found.state.skipped_filters
+        split = plan.split
+        running = [point for point in split.cluster_filters if point.name not in skipped]
+        if plan.static.live or not (
+            all(type(plugin) in _KNOWN for plugin in split.cluster_pre_filters)
+            and all(type(point.plugin) is InterPodAffinity for point in running)
+            and all(point.scores_alike(pod) for point in split.cluster_scorers)
+        ):
+            return
+        accepted = None
+        if running:
+            if plan.node_names is not None:
+                return
+            # The cycle has asked about the feasible nodes only.
+            mask: Mask = plan.ask(running[0], found.state, pod, plan.rows) == 0
+            accepted = _Accepted(mask, HighestTotals(self._table.pod_log, mask))
+        state = self._current()
+        if self._state != state or len(self._kept) >= _KEPT_MAX:
+            self._kept.clear()
+            self._state = state
+        self._kept[self._key(pod)] = _Kept(found.state.clone(), accepted)
+
+    def _current(self) -> _State:
+        cluster, table = self._cluster, self._table
+        return (
+            table.node_log.position,
+            cluster.related.version,
+            cluster.devices.class_version,
+            table.pod_index.term_changes,
+        )
+
+    def _key(self, pod: PodInfo) -> Hashable:
+        """Return a key that is equal for pods that the `_KNOWN` plugins cannot tell apart."""
+        meta = pod.pod.metadata
+        pods = self._table.pod_index.pod_class_of(pod)
+        return pod.shape.id, pods, controller_of(meta) if meta.owner_references else None
+
+
+def _is_special(pod: PodInfo) -> bool:
+    """Return whether `pod` has a nomination or belongs to a PodGroup."""
+    return bool(pod.pod.status.nominated_node_name) or pod.pod.spec.scheduling_group is not None

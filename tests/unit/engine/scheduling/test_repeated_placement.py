@@ -1,0 +1,219 @@
+"""Placements that share a cycle with an equal pod are those that a new cycle would choose."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from fairlead.api.objects import Namespace, ObjectMeta, Service, ServiceSpec
+from fairlead.api.well_known_label import HOSTNAME, ZONE
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.scheduling.cycle import schedule_one
+from fairlead.engine.scheduling.decision import Placement
+from fairlead.engine.scheduling.extender.consultation import run_consultation
+from fairlead.testing.builders import make_node, make_pod
+from fairlead.testing.plugin_scene import PluginScene
+from fairlead.testing.random_cluster import Chance
+
+NODES = [f"n{number}" for number in range(8)]
+ALIKE = {"matchLabels": {"app": "a"}}
+
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def affinity(kind, key):
+    term = {"labelSelector": ALIKE, "topologyKey": key}
+    return {"affinity": {kind: {REQUIRED: [term]}}}
+
+
+def preferring(key):
+    weighted = {"weight": 5, "podAffinityTerm": {"labelSelector": ALIKE, "topologyKey": key}}
+    return {"affinity": {"podAffinity": {PREFERRED: [weighted]}}}
+
+
+def spread(action):
+    constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": action}
+    return {"topologySpreadConstraints": [constraint | {"labelSelector": ALIKE}]}
+
+
+CONSTRAINED = [
+    affinity("podAntiAffinity", HOSTNAME),
+    affinity("podAntiAffinity", ZONE),
+    affinity("podAffinity", ZONE),
+    preferring(HOSTNAME),
+    spread("DoNotSchedule"),
+    spread("ScheduleAnyway"),
+]
+PINNED_TERM = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+PINNED = {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [PINNED_TERM]}}}}
+
+
+def node(chance, name):
+    zone = {} if name == "n4" else {ZONE: f"z{int(name[1]) % 2}"}
+    return make_node(
+        name,
+        labels={HOSTNAME: name, **zone},
+        cpu=chance.of([3, 4]),
+        unschedulable=chance.below(5) == 0,
+    )
+
+
+def random_kind(chance):
+    """Return the arguments with which `make_pod` makes equal pods, mostly without constraints."""
+    return {
+        "namespace": chance.of(["default", "other"]),
+        "labels": {"app": chance.of("ab")},
+        "requests": {"cpu": chance.of(["500m", "1"])},
+        "spec": chance.of([{}, {}, {}, PINNED, chance.of(CONSTRAINED)]),
+    }
+
+
+class Changes:
+    """Random changes of the cluster of a scene; most placed pods have no affinity."""
+
+    def __init__(self, scene, chance):
+        self.scene, self.chance, self.placed = scene, chance, {}
+        self.number = 0
+
+    def change(self):
+        chance, scene = self.chance, self.scene
+        self.number += 1
+        match chance.below(12):
+            case 0 | 1 | 2 | 3 | 4:
+                one = make_pod(f"p{self.number}", node=chance.of(NODES), **random_kind(chance))
+                self.put(one)
+            case 5 | 6 | 7 | 8 if self.placed:
+                scene.remove(self.placed.pop(chance.of(sorted(self.placed))))
+            case 9:
+                scene.add(node(chance, chance.of(NODES)))
+            case 10:
+                labels = chance.of([{}, {"team": "x"}])
+                scene.add(Namespace(metadata=ObjectMeta(name="default", labels=labels)))
+            case _:
+                selector = chance.of([{"app": "a"}, {"app": "c"}])
+                meta = ObjectMeta(name="web", namespace="default")
+                scene.add(Service(metadata=meta, spec=ServiceSpec(selector=selector)))
+
+    def put(self, pod):
+        self.placed[pod.key] = pod
+        self.scene.add(pod)
+
+
+def chosen(served, pod, seed):
+    """Return what a cycle for `pod` decides, and how many choices it made."""
+    tie_break = TieBreak(seed)
+    found = run_consultation(schedule_one(served, pod, tie_break, makes_room=False))
+    if not isinstance(found, Placement):
+        return found, tie_break.choices
+    return (found.node.name, found.via, found.feasible, found.equals), tie_break.choices
+
+
+def run(seed):
+    """Compare cycles with and without repetition; return the number of (repeated, masked) ones."""
+    chance = Chance(seed)
+    scene = PluginScene(nodes=[node(chance, name) for name in NODES])
+    plain = replace(scene.served, placements=None, failures=None)
+    changes, repeated, masked = Changes(scene, chance), 0, 0
+    kinds = [random_kind(chance) for _ in range(5)]
+    for step in range(60):
+        changes.change()
+        for number in range(6):
+            kind = chance.of(kinds)
+            pod = scene.info(make_pod(f"new-{step}-{number}", **kind))
+            repeated += scene.served.placements.find(pod, TieBreak(0)) is not None
+            kept = scene.served.placements._kept.values()
+            masked += any(one.accepted is not None for one in kept)
+            decided = chosen(scene.served, pod, number)
+            assert decided == chosen(plain, pod, number)
+            if decided[1] and chance.below(3) == 0:
+                changes.put(make_pod(f"new-{step}-{number}", node=decided[0][0], **kind))
+    return repeated, masked
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_placements_are_those_of_new_cycles(seed):
+    """Given random changes, when equal pods are placed, then each is placed as by a new cycle."""
+    run(seed)
+
+
+def test_the_runs_repeat_often():
+    """Repeated cycles occur often in the random runs, also with nodes that repel the pods."""
+    counts = [run(seed) for seed in range(4)]
+    assert sum(repeated for repeated, _ in counts) > 200
+    assert sum(masked for _, masked in counts) > 40
+
+
+def scene_of_equal_nodes(count=3):
+    return PluginScene(nodes=[make_node(f"n{number}", cpu=4) for number in range(count)])
+
+
+def repeats(scene, pod):
+    """Return whether `pod` is placed without running all plugins."""
+    return scene.served.placements.find(scene.info(pod), TieBreak(0)) is not None
+
+
+def test_an_equal_pod_shares_the_cycle_of_the_first_pod():
+    """Given a placed pod, then an equal pod repeats it, and a pod with other labels does not."""
+    scene = scene_of_equal_nodes()
+    scene.schedule(make_pod("first"))
+    assert repeats(scene, make_pod("second"))
+    assert not repeats(scene, make_pod("third", labels={"app": "a"}))
+
+
+@pytest.mark.parametrize("spec", CONSTRAINED)
+def test_pods_with_constraints_are_evaluated(spec):
+    """Given a placed pod with a constraint on other pods, then an equal pod is evaluated anew."""
+    scene = scene_of_equal_nodes()
+    labels = {"app": "a"}
+    scene.add(make_node("zoned", cpu=4, labels={HOSTNAME: "zoned", ZONE: "z"}))
+    scene.schedule(make_pod("first", labels=labels, spec=spec))
+    assert not repeats(scene, make_pod("second", labels=labels, spec=spec))
+
+
+def test_nothing_is_repeated_beside_nominated_pods():
+    """Given a placed pod, when any pod is nominated, then equal pods are evaluated."""
+    scene = scene_of_equal_nodes()
+    scene.schedule(make_pod("first"))
+    scene.nominate(make_pod("nominated"), "n0")
+    assert not repeats(scene, make_pod("second"))
+
+
+def test_nothing_is_repeated_if_no_node_fits():
+    """Given a placed pod that fills the only node, then an equal pod is evaluated and fails."""
+    scene = scene_of_equal_nodes(1)
+    pods = [make_pod(name, requests={"cpu": 3}) for name in ("first", "second")]
+    assert scene.schedule(pods[0])
+    assert not repeats(scene, pods[1])
+    assert not scene.schedule(pods[1])
+
+
+def test_a_new_service_spreads_equal_pods():
+    """Given a placed pod, when a Service selects it, then equal pods are scored anew."""
+    scene = scene_of_equal_nodes()
+    scene.schedule(make_pod("first", labels={"app": "a"}))
+    meta = ObjectMeta(name="web", namespace="default")
+    scene.add(Service(metadata=meta, spec=ServiceSpec(selector={"app": "a"})))
+    assert not repeats(scene, make_pod("second", labels={"app": "a"}))
+
+
+def test_users_plugins_get_a_state_of_their_own():
+    """Given a user's Reserve plugin, then the cycles of equal pods do not share their state."""
+
+    class Holding:
+        name = "Holding"
+
+        def reserve(self, state, pod, node):
+            return None
+
+        def unreserve(self, state, pod, node):
+            pass
+
+    scene = PluginScene(Holding, nodes=[make_node("n0", cpu=4), make_node("n1", cpu=4)])
+    scene.schedule(make_pod("first"))
+    second, third = (
+        scene.served.placements.find(scene.info(make_pod(name)), TieBreak(0))
+        for name in ("second", "third")
+    )
+    assert second.state is not third.state
