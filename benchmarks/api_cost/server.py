@@ -77,7 +77,7 @@ async def serve(directory: Path, config: Path, *, is_plain: bool) -> None:
             version=__version__,
             authorize=Rbac(store.storage),
         )
-        app = ApiApp(server, TokenAuthenticator(home.users), time_ns, journal.settle)
+        app = ApiApp(server, TokenAuthenticator(home.users), time_ns, journal.wait_until_durable)
         safe = None if is_plain else certificate(home, directory)
         listener = Listener(app, listening, safe)
         await listener.start()

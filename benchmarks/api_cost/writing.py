@@ -49,7 +49,7 @@ def into_store(directory: Path) -> Figures:
     async def writer(first: int) -> None:
         for number in range(first, STORED, WRITERS):
             storage.put(POD, pods[number])
-            await journal.settle()
+            await journal.wait_until_durable()
 
     async def all_writers() -> None:
         await asyncio.gather(*map(writer, range(WRITERS)))

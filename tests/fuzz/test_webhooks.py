@@ -15,7 +15,7 @@ from tests.unit.apiserver.endpoints.conftest import CountedIds
 
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.admission.chain import served_admission
-from fairlead.apiserver.admission.suspension import WebhookAnswer, settle
+from fairlead.apiserver.admission.suspension import WebhookAnswer, run_to_end
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.store import Store
@@ -78,7 +78,7 @@ def server():
 
 def ask(made, method, path, body, call=None):
     raw = json.dumps(body).encode()
-    return settle(made.handle.steps(Request(method, path, body=raw), NOW), call)
+    return run_to_end(made.handle.steps(Request(method, path, body=raw), NOW), call)
 
 
 @given(st.data(), st.sampled_from(("mutating", "validating")), st.sampled_from(("Fail", "Ignore")))

@@ -68,7 +68,8 @@ Body = Iterable[bytes]
 class Response(Struct, frozen=True):
     """One response. Each of `warnings` is sent as a Warning header.
 
-    `version` is the newest version that the response shows, None if that can be any version so far.
+    `version` is the resourceVersion of the only object in the response. None means that the
+    response may show any change so far, as a list does.
     """
 
     status: int

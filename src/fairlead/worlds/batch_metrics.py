@@ -52,7 +52,7 @@ class BatchMetrics:
             )
         }
 
-    def takes(self, record: PodPlaced | PodUnschedulable | PodPreempting) -> bool:
+    def update_if_batch(self, record: PodPlaced | PodUnschedulable | PodPreempting) -> bool:
         """Update the metrics if `record` comes from the batch scheduler; return whether it does."""
         match record:
             case PodPlaced(via=via) if via == _VIA:

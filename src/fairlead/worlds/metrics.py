@@ -161,7 +161,9 @@ class SchedulerMetrics:
         self._reporter.report(record)
         self._nodes.report(record)
         match record:
-            case PodPlaced() | PodUnschedulable() | PodPreempting() if self._batch.takes(record):
+            case PodPlaced() | PodUnschedulable() | PodPreempting() if self._batch.update_if_batch(
+                record
+            ):
                 pass
             case PodPlaced():
                 self._attempted("scheduled", record)

@@ -8,9 +8,9 @@ server always has. A plugin that looks up such a kind is skipped unless the snap
     ServiceAccount listed if the pod's namespace has a ServiceAccount `default`
     RuntimeClass   listed if there is at least one RuntimeClass
 
-A real server has already admitted the objects of the snapshot, so most plugins do not run for them.
-Those of `minimal_admission` run, because pods may have been written by hand. `NOT_SIMULATED` names
-the plugins that are left out.
+A real server has already admitted the objects of the snapshot, so most plugins do not run for these
+objects. The plugins of `minimal_admission` do run, because pods may have been written by hand.
+`NOT_SIMULATED` names the plugins that are left out.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class SupersededError(ApiError):
         )
 
 
-def settle(
+def run_to_end(
     calls: WebhookCalls[Result], call: Callable[[WebhookCall], WebhookAnswer] | None = None
 ) -> Result:
     """Run `calls` to its end and return the result; `call` returns the answer of each webhook.
@@ -119,8 +119,8 @@ class Suspendable(Generic[Parameters, Result]):
         self.steps = steps
 
     def __call__(self, *arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
-        """Runs the generator to its end and returns the result; see `settle`."""
-        return settle(self.steps(*arguments, **options))
+        """Run the generator to its end and return the result; see `run_to_end`."""
+        return run_to_end(self.steps(*arguments, **options))
 
 
 class SuspendableMethod(Generic[Instance, Parameters, Result]):

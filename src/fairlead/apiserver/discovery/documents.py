@@ -139,8 +139,9 @@ class Documents:
 
     def _is_only_got(self, path: Path) -> bool:
         """Return whether the path allows only GET. Documents at other paths ignore the method."""
-        # upstream: apiserver/pkg/server/handler.go:director; not so kube-aggregator/pkg/apiserver/
-        # handler_apis.go and apiextensions-apiserver/pkg/apiserver/customresource_handler.go
+        # upstream: apiserver/pkg/server/handler.go:director. Other paths are served by
+        # kube-aggregator/pkg/apiserver/handler_apis.go and
+        # apiextensions-apiserver/pkg/apiserver/customresource_handler.go, which ignore the method.
         match path:
             case ("api" | "version", *_):
                 return True

@@ -99,7 +99,7 @@ class PostStartHook(Protocol):
         """True if the hook has work to do now or later."""
         ...
 
-    def settle(self, now: int) -> None:
+    def reconcile(self, now: int) -> None:
         """Do the work that is due at `now` (ns since 1970)."""
         ...
 
@@ -140,7 +140,7 @@ class ApiServer:
             StatusReconcilers(store, late),
             IpAddressReconciler(store),
         )
-        definitions.settle(clock())
+        definitions.reconcile(clock())
         self._deps = ServerDeps(
             store=store,
             registry=registry,
@@ -203,7 +203,7 @@ class ApiServer:
         for hook in self._post_start_hooks:
             if hook.waits and not self._storage.is_full:
                 with suppress(ApiError):
-                    hook.settle(now)
+                    hook.reconcile(now)
 
     def authorize(self, request: Request) -> None:
         """Authorize a request by its head, before its body is read. Raises ApiError 400, 403."""

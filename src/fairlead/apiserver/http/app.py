@@ -4,8 +4,8 @@
     2. authorize      by path, method and headers only
     3. read the body  bounded in size and time
     4. handle         `ApiServer.handle`, suspended while a webhook is called
-    5. settle         wait until the changes that the response shows are durable
-    6. send           in chunks, compressed if long; a watch line by line
+    5. wait           until the changes that the response shows are durable 6. send           in
+       chunks, compressed if long; a watch line by line
 
 upstream: apiserver/pkg/server/config.go, endpoints/handlers/{responsewriters/writers,watch}.go
 """
@@ -49,8 +49,9 @@ BODY_SECONDS_MAX: Final = 30.0
 GZIP_BYTES_MIN: Final = 128 << 10  # upstream: responsewriters/writers.go:defaultGzipThresholdBytes
 GZIP_LEVEL: Final = 1
 PARAMETERS_MAX: Final = 256
-# A request that PAUSEs waits as long as its last step took, within these bounds: others get half of
-# the time, which is enough for a TLS handshake and a small request after a long step.
+# At a PAUSE, a request waits as long as its last step took, within these bounds. So other requests
+# get half of the time. After a long step, PAUSE_S_MAX is enough for a TLS handshake and a small
+# request.
 PAUSE_S_MIN: Final = 0.005
 PAUSE_S_MAX: Final = 0.03
 _MALFORMED: Final = re.compile(";|%(?![0-9A-Fa-f]{2})")
@@ -64,7 +65,7 @@ Send = Callable[[Message], Awaitable[None]]
 Authenticate = Callable[[Mapping[str, str]], User]
 
 
-class Settle(Protocol):
+class WaitUntilDurable(Protocol):
     """Waits until changes are durable."""
 
     def __call__(self, version: int = ..., /) -> Awaitable[None]:
@@ -93,17 +94,17 @@ class ApiApp:
         server: ApiServer,
         authenticate: Authenticate,
         clock: Callable[[], int],
-        settle: Settle | None = None,
+        wait_until_durable: WaitUntilDurable | None = None,
         handlers: Mapping[str, PathHandler] = NO_HANDLERS,
         audit: Audit | None = None,
     ) -> None:
-        """`settle` is awaited before watch events and responses of `server`, even to reads.
+        """`wait_until_durable` is awaited before each watch event and response, even to reads.
 
         Otherwise a client could receive a resourceVersion that a crash reverts. Another change
-        would then get the same version, and a watch from this version would miss that change. If
-        only some version can be in a response (`Response.version`), it is passed to `settle`.
-        `handlers` serve additional paths, after authorization. `audit` is called with one line per
-        response.
+        would then get the same version, and a watch from this version would miss that change. If a
+        response shows only one object, the wait ends when this object's version
+        (`Response.version`) is durable. `handlers` serve additional paths, after authorization.
+        `audit` is called with one line per response.
         """
         self._handlers = handlers
         self._audit = audit
@@ -113,7 +114,7 @@ class ApiApp:
         self._handle = server.handle.steps
         self._authenticate = authenticate
         self._clock = clock
-        self._settle = settle
+        self._wait_until_durable = wait_until_durable
         self._bodies = BodyBudget()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -136,7 +137,7 @@ class ApiApp:
             return
         if isinstance(answer, Watch):
             send = _with_header(send, headers)
-            await stream(answer, self._server.watches, receive, send, self._settle)
+            await stream(answer, self._server.watches, receive, send, self._wait_until_durable)
         else:
             pretty = _pretty(scope["query_string"])
             body = formatted_body(answer, scope["path"], pretty, headers)
@@ -169,9 +170,11 @@ class ApiApp:
             self._server.authorize(request)
             return self._audited(request, await handler(request))
         answer = await self._handled(request)
-        if self._settle is not None:
+        if self._wait_until_durable is not None:
             version = answer.version if isinstance(answer, Response) else None
-            await (self._settle() if version is None else self._settle(version))
+            await (
+                self._wait_until_durable() if version is None else self._wait_until_durable(version)
+            )
         return answer
 
     async def _handled(self, request: Request) -> Response | Watch:

@@ -1,14 +1,14 @@
 """TimeoutHttpProtocol: disconnects clients that are too slow, too many, or send too much.
 
-uvicorn closes idle connections. This protocol also closes a connection
+uvicorn closes idle connections. This protocol also closes a connection if
 
-    beyond CONNECTIONS_MAX, with status 503
-    with a complete request head longer than HEAD_BYTES_MAX, with status 431
-    with a request that has no Host header or several, with status 400
-    if a request head is incomplete after HEAD_SECONDS_MAX or after HEAD_BYTES_MAX
-    if the client does not read its response for READING_SECONDS_MAX
-    if it has not read for UNREAD_SECONDS_MIN, and more than UNREAD_MAX clients are not reading
-    if the client keeps sending a body after its request was refused
+    it is opened while CONNECTIONS_MAX are open                              (status 503)
+    its request head is complete and longer than HEAD_BYTES_MAX              (status 431)
+    its request has no Host header, or several                               (status 400)
+    its request head is incomplete after HEAD_SECONDS_MAX or HEAD_BYTES_MAX
+    its client does not read the response for READING_SECONDS_MAX
+    its client has not read for UNREAD_SECONDS_MIN, while more than UNREAD_MAX clients do not read
+    its client keeps sending a body after the request was refused
 
 upstream: Go's net/http/server.go:readRequest, which refuses such heads in the same words
 """

@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from fairlead.apiserver.negotiation.media_type import takes_objects
+from fairlead.apiserver.negotiation.media_type import accepts_objects
 from fairlead.apiserver.request import Response
 
 _JSON: Final = "application/json"
@@ -50,7 +50,7 @@ def formatted_body(
     parts = map(_escaped, parts)
     if response.content_type == _JSON and _is_pretty(pretty, headers.get("user-agent", "")):
         return _indented(parts)
-    if first.startswith(_STATUS) and not takes_objects(headers.get("accept", "")):
+    if first.startswith(_STATUS) and not accepts_objects(headers.get("accept", "")):
         return _indented(parts)
     return chain(parts, (b"\n",))
 

@@ -24,16 +24,20 @@ NO_CACHE: Final = (b"cache-control", b"no-cache, private")
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-Settle = Callable[[], Awaitable[None]]
+WaitUntilDurable = Callable[[], Awaitable[None]]
 
 
 async def stream(
-    watch: Watch, watches: Watches, receive: Receive, send: Send, settle: Settle | None = None
+    watch: Watch,
+    watches: Watches,
+    receive: Receive,
+    send: Send,
+    wait_until_durable: WaitUntilDurable | None = None,
 ) -> None:
     """Send the events of `watch` until it ends or the client disconnects.
 
-    `settle` waits until all previous changes are durable. Events are sent only after that, because
-    a crash could undo the changes. If `settle` raises ApiError, the watch ends.
+    `wait_until_durable` is awaited before events are sent, because a crash could undo changes that
+    are not durable. If it raises ApiError, the watch ends.
     """
     headers = [NO_CACHE, (b"content-type", watch.content_type.encode())]
     disconnect: asyncio.Task[Message] | None = None
@@ -41,7 +45,7 @@ async def stream(
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"", "more_body": True})
         disconnect = asyncio.ensure_future(_disconnected(receive))
-        await _Stream(watch, watches, send, disconnect, settle).run()
+        await _Stream(watch, watches, send, disconnect, wait_until_durable).run()
     finally:
         watch.on_data = None
         watch.close()
@@ -66,13 +70,13 @@ class _Stream:
         watches: Watches,
         send: Send,
         disconnect: asyncio.Task[Message],
-        settle: Settle | None,
+        wait_until_durable: WaitUntilDurable | None,
     ) -> None:
         self._watch = watch
         self._watches = watches
         self._send = send
         self._disconnect = disconnect
-        self._settle = settle
+        self._wait_until_durable = wait_until_durable
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
         self._bookmark_timer: asyncio.TimerHandle | None = None
@@ -140,9 +144,9 @@ class _Stream:
 
     async def _is_durable(self) -> bool:
         """Wait until the changes are durable; return False if they may be lost."""
-        if self._settle is not None:
+        if self._wait_until_durable is not None:
             try:
-                await self._settle()
+                await self._wait_until_durable()
             except ApiError:
                 return False
         return True

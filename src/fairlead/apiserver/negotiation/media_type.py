@@ -129,7 +129,7 @@ def error_media_type(accept: str) -> str:
 
 
 @text_cache(maxsize=CACHE_SIZE)
-def takes_objects(accept: str) -> bool:
+def accepts_objects(accept: str) -> bool:
     """Return whether the client accepts whole objects."""
     found = clauses(accept) or clauses("*/*")
     return any(_media_type(clause) and not clause.asks_for_view for clause in found)

@@ -75,7 +75,7 @@ def unreadable(message: str) -> ApiError:
     return ApiError("", 500, message)
 
 
-def from_the_future(asked: int, current: int) -> ApiError:
+def too_large_resource_version(asked: int, current: int) -> ApiError:
     """Return ApiError 504: the requested resourceVersion is newer than the current one."""
     # upstream: apiserver/pkg/storage/errors.go:NewTooLargeResourceVersionError
     return ApiError(

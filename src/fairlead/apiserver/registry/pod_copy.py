@@ -9,10 +9,13 @@ and managed fields turn equal manifests into equal pods, except for a few string
     shared          everything else
 
 So the first pod goes through all stages of `Store.create`, and later pods are copies with their own
-strings. A copy equals the pod that the stages would create, because a template is only used
+strings. A copy equals the pod that the stages would create, because a template is used only for
 
-- for an equal manifest, user and field manager, and for a name that is a valid DNS label
-- until an object changes that admission could read, which is any kind outside _UNREAD
+- the same manifest, user and field manager
+- a name that is a valid DNS label
+
+All templates are dropped when an object changes that admission could read. These are the objects of
+all kinds except _UNREAD.
 
 No template is made while webhooks, policies or quotas are configured, because they may read each
 pod. No template is made for a pod that states its node, or for a pod with conditions, which have

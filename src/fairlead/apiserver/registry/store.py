@@ -75,9 +75,10 @@ IN_BACKGROUND: Final = Deletion(policy="Background")
 
 
 class PodCopying(Struct, frozen=True):
-    """Options for copying pods: the first `after` new pods are not copied.
+    """Options for copying pods: the first `after` new pods are created without copying.
 
-    Pods are equal even if the values of `own_annotation` differ. No admission plugin may read it.
+    Two pods are equal even if they differ in the annotation `own_annotation`. No admission plugin
+    may read this annotation.
     """
 
     after: int = 0
@@ -360,7 +361,7 @@ class Store:
             return new
         return self.storage.put(kind, new)
 
-    # --- patch, by controllers; those of clients are made by the endpoints ------------------
+    # --- patches of controllers; the endpoints apply patches of clients ---------------------
 
     @SuspendableMethod
     def patch(  # noqa: PLR0913 - the parts of one request

@@ -1,13 +1,13 @@
 """WriteAheadLog: makes every change of a storage durable in an SQLite file.
 
-    storage --change--> record --(writer thread, batches)--> SqliteLog, fsync --> settled
+    storage --change--> record --(writer thread, batches)--> SqliteLog, fsync --> durable
 
 Changes are recorded in order and written by one thread. All changes that arrive during one
 transaction are written in the next transaction (group commit), so writers share the cost of an
-fsync. A transaction begins when a caller waits for it, and otherwise after COLLECT_S. `settle`
-returns when all previously recorded changes are on disk. A server that acknowledges writes only
-after `settle` never loses an acknowledged write. A response with one object waits for the version
-of this object only, so reads do not wait for unrelated writes.
+fsync. A transaction begins when a caller waits for it, and otherwise after COLLECT_S.
+`wait_until_durable` returns when all previously recorded changes are on disk. A server that
+acknowledges writes only after that never loses an acknowledged write. A response with one object
+waits for the version of this object only, so reads do not wait for unrelated writes.
 
 A failed write is retried until it succeeds. The writer thread also watches the free disk space:
 `has_room` returns False before the disk is full, so that all accepted changes can still be written.
@@ -173,7 +173,7 @@ class WriteAheadLog:
             if len(self._pending) in (1, ROWS_COLLECTED_MAX):
                 self._changed.notify()
 
-    async def settle(self, version: int | None = None) -> None:
+    async def wait_until_durable(self, version: int | None = None) -> None:
         """Wait until all recorded changes, or those up to `version`, are on disk.
 
         Raises ApiError 500 if writing fails.
@@ -254,7 +254,7 @@ class WriteAheadLog:
             self._deletion_reserve.release()
             self._fail(str(cause))
             return False
-        self._settled(rows[-1][0])
+        self._mark_durable(rows[-1][0])
         return True
 
     def _write_rows(self, rows: Sequence[Row]) -> None:
@@ -293,7 +293,7 @@ class WriteAheadLog:
             self._shrink()  # This runs while there is enough space to shrink the file.
         self._is_exhausted = free_bytes < DELETION_BYTES_MIN
 
-    def _settled(self, version: int) -> None:
+    def _mark_durable(self, version: int) -> None:
         with self._changed:
             self._failure = ""
             self._durable = version
@@ -302,7 +302,7 @@ class WriteAheadLog:
         _tell(ready, is_written=True)
 
     def _fail(self, why: str) -> None:
-        """Fail all callers that wait in `settle`; the rows stay pending and are retried."""
+        """Fail all callers of `wait_until_durable`; the rows stay pending and are retried."""
         with self._changed:
             self._failure = why
             waiting, self._waiting = self._waiting, []

@@ -12,7 +12,12 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
-from fairlead.apiserver.admission.suspension import WebhookAnswer, WebhookCall, WebhookCalls, settle
+from fairlead.apiserver.admission.suspension import (
+    WebhookAnswer,
+    WebhookCall,
+    WebhookCalls,
+    run_to_end,
+)
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.auth.authorization.node_authorizer import NodeAuthorizer
 from fairlead.apiserver.auth.authorization.rbac import Rbac
@@ -96,7 +101,7 @@ class AdmissionGateway:
             outcome: Outcome = end.value
             return outcome
         if not self.calls_webhooks:
-            return settle(self._steps(issued, detailed, now, None))
+            return run_to_end(self._steps(issued, detailed, now, None))
         self.pending.append(PendingCommand(issued, call, steps))
         return None
 
@@ -106,14 +111,14 @@ class AdmissionGateway:
         """Perform a command in a store without webhooks and policies, and return its outcome."""
         described = self._copies.described(detailed, issued.issuer.component, now)
         if described is None:
-            return settle(self._steps(issued, detailed, now, None))
+            return run_to_end(self._steps(issued, detailed, now, None))
         try:
             if self._copies.write(described):
                 self._copies.learn_report(report, described)
                 return CommandSucceeded(detailed)
         except ApiError as refusal:
             return refused(detailed, refusal)
-        outcome = settle(self._steps(issued, detailed, now, None))
+        outcome = run_to_end(self._steps(issued, detailed, now, None))
         if isinstance(outcome, CommandSucceeded):
             self._copies.learn(described)
         return outcome

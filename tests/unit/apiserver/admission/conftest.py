@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
-from fairlead.apiserver.admission.suspension import settle
+from fairlead.apiserver.admission.suspension import run_to_end
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
@@ -34,7 +34,7 @@ class Gate:
         write = Write(warn=self.warnings.append, annotate=annotate, **settings)
         attributes = AdmissionAttributes(operation, kind_of(obj), obj, write=write, **about)
         admitted = self.plugin.admit(attributes, self.storage)
-        return admitted if isinstance(admitted, dict) else settle(admitted, call)
+        return admitted if isinstance(admitted, dict) else run_to_end(admitted, call)
 
     def refusal(self, obj, *arguments, **about):
         """Why `obj` may not pass: the whole message."""

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from fairlead.apiserver.admission.suspension import WebhookAnswer, settle
+from fairlead.apiserver.admission.suspension import WebhookAnswer, run_to_end
 from fairlead.apiserver.admission.webhooks.plugin import MutatingAdmissionWebhook
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.auth.authentication.token import authenticated
@@ -98,7 +98,7 @@ def created(store, manifest):
         asked.append(name)
         return answer(webhook, name)
 
-    return settle(store.create.steps(manifest, 0, write=Write(user=ALICE)), call), asked
+    return run_to_end(store.create.steps(manifest, 0, write=Write(user=ALICE)), call), asked
 
 
 def config_map(**meta):

@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.unit.apiserver.endpoints.conftest import CountedIds
 
-from fairlead.apiserver.admission.suspension import WebhookAnswer, settle
+from fairlead.apiserver.admission.suspension import WebhookAnswer, run_to_end
 from fairlead.apiserver.admission.webhooks.plugin import ValidatingAdmissionWebhook
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.kind import find_kind
@@ -48,7 +48,7 @@ class Clients:
         """Status code, decoded body and warnings of the answer."""
         raw = json.dumps(body).encode() if body is not None else b""
         request = Request(method, path, body=raw, headers=headers or {})
-        answer = settle(self.server.handle.steps(request, NOW), self._allow)
+        answer = run_to_end(self.server.handle.steps(request, NOW), self._allow)
         return answer.status, json.loads(b"".join(answer.body)), answer.warnings
 
     def _allow(self, call):

@@ -310,10 +310,10 @@ def test_acts_answer_paths_that_are_not_kubernetes(server):
 def test_what_happened_is_told_when_it_is_safe(server):
     order = []
 
-    async def settle():
+    async def wait_until_durable():
         order.append("safe")
 
-    app = ApiApp(server, TokenAuthenticator({"secret": ADMIN}), lambda: 0, settle)
+    app = ApiApp(server, TokenAuthenticator({"secret": ADMIN}), lambda: 0, wait_until_durable)
     make(app, "a")
     ask(app, "GET", CONFIG_MAPS)
     assert order == ["safe", "safe"]
@@ -453,10 +453,10 @@ def test_an_object_waits_only_for_its_own_version(server):
     """So the answer does not wait for the writes of a busy control plane."""
     waited = []
 
-    async def settle(*version):
+    async def wait_until_durable(*version):
         waited.append(version)
 
-    app = ApiApp(server, TokenAuthenticator({"secret": ADMIN}), lambda: 0, settle)
+    app = ApiApp(server, TokenAuthenticator({"secret": ADMIN}), lambda: 0, wait_until_durable)
     make(app, "a")
     found = json.loads(ask(app, "GET", f"{CONFIG_MAPS}/a").body)
     make(app, "b")

@@ -38,7 +38,7 @@ async def write(storage, journal, writer):
             obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
             stored = storage.put(CONFIG_MAP, {**obj, "data": {"count": str(count)}})
             said = f"kept {name} {stored['metadata']['resourceVersion']}"
-        await journal.settle()
+        await journal.wait_until_durable()
         print(said, flush=True)
 
 

@@ -92,7 +92,7 @@ def test_watches_from_before_what_is_known_are_told_that_it_is_gone(tmp_path):
     storage, journal = opened(tmp_path / "j", log_capacity=0)
     for count in range(1_200):
         storage.put(CONFIG_MAP, config_map("a", x=str(count)))
-    asyncio.run(journal.settle())
+    asyncio.run(journal.wait_until_durable())
     journal.close()
     again, journal = opened(tmp_path / "j")
     with pytest.raises(ApiError) as gone:
@@ -144,7 +144,7 @@ def test_settling_waits_for_what_was_recorded(tmp_path):
 
     async def write():
         storage.put(CONFIG_MAP, config_map("a"))
-        await journal.settle()
+        await journal.wait_until_durable()
 
     asyncio.run(write())
     assert journal._durable == storage.version
@@ -156,11 +156,11 @@ def test_a_durable_version_does_not_wait_for_later_changes(tmp_path):
 
     async def write():
         storage.put(CONFIG_MAP, config_map("a"))
-        await journal.settle()
+        await journal.wait_until_durable()
         with journal._writing:  # the thread cannot write
             storage.put(CONFIG_MAP, config_map("b"))
-            await asyncio.wait_for(journal.settle(1), 5)
-            later = asyncio.create_task(journal.settle(2))
+            await asyncio.wait_for(journal.wait_until_durable(1), 5)
+            later = asyncio.create_task(journal.wait_until_durable(2))
             await asyncio.sleep(0.05)
             assert not later.done()
         await later
@@ -176,7 +176,7 @@ def test_what_cannot_be_written_is_not_acknowledged(tmp_path):
 
     async def write():
         storage.put(CONFIG_MAP, config_map("a"))
-        await journal.settle()
+        await journal.wait_until_durable()
 
     for _ in range(2):
         with pytest.raises(ApiError) as refused:
@@ -203,7 +203,7 @@ def test_what_could_not_be_written_is_written_when_it_can_be(tmp_path, monkeypat
 
     async def write(name):
         storage.put(CONFIG_MAP, config_map(name, x="x" * 9_999))
-        await journal.settle()
+        await journal.wait_until_durable()
 
     for name in ("a", "b"):
         with pytest.raises(ApiError, match=r"^etcdserver: mvcc: database space exceeded$"):
@@ -211,7 +211,7 @@ def test_what_could_not_be_written_is_written_when_it_can_be(tmp_path, monkeypat
     assert not journal.has_room()
     journal._file._connection.execute("PRAGMA max_page_count = 99999")
     until(journal.has_room)
-    asyncio.run(journal.settle())
+    asyncio.run(journal.wait_until_durable())
     journal.close()
     again, journal = opened(tmp_path / "j")
     assert everything(again) == everything(storage)
@@ -232,7 +232,7 @@ def test_before_the_disk_is_full_nothing_more_is_taken(tmp_path, monkeypatch):
         storage.put(CONFIG_MAP, config_map("b"))
     assert (refused.value.code, refused.value.reason) == (500, "")
     assert str(refused.value) == "etcdserver: mvcc: database space exceeded"
-    asyncio.run(journal.settle())
+    asyncio.run(journal.wait_until_durable())
     assert storage.find(CONFIG_MAP, "default", "a") is stored
     free.append(free[0])
     until(storage.look_for_room)
@@ -265,7 +265,7 @@ def test_deletions_are_accepted_longer_than_other_changes(tmp_path, monkeypatch)
             storage.put(CONFIG_MAP, config_map("another"))
         storage.put(CONFIG_MAP, ending)
         storage.remove(CONFIG_MAP, "default", name)
-        asyncio.run(journal.settle())
+        asyncio.run(journal.wait_until_durable())
     until(lambda: not reserve.exists())
     free.append(-(24 << 20))
     until(lambda: not journal.has_room_to_delete())
@@ -289,13 +289,13 @@ def test_deletions_on_a_short_disk_return_space_to_it(tmp_path, monkeypatch):
 
     for number in range(20):
         storage.put(CONFIG_MAP, config_map(f"n{number}", x="x" * 100_000))
-    asyncio.run(journal.settle())
+    asyncio.run(journal.wait_until_durable())
     assert size() > 2_000_000
     free.append(8 << 20)
     until(lambda: not storage.look_for_room())
     for number in range(20):
         storage.remove(CONFIG_MAP, "default", f"n{number}")
-    asyncio.run(journal.settle())
+    asyncio.run(journal.wait_until_durable())
     until(lambda: size() < 200_000)
     journal.close()
 
@@ -311,7 +311,7 @@ def test_a_start_on_a_full_disk_has_space_and_refuses_changes_at_once(tmp_path):
     assert not reserve.exists()
     with pytest.raises(ApiError, match="space exceeded"):
         again.put(CONFIG_MAP, config_map("b"))
-    asyncio.run(journal.settle())
+    asyncio.run(journal.wait_until_durable())
     assert again.find(CONFIG_MAP, "default", "a") is not None
     again.remove(CONFIG_MAP, "default", "a")
     journal.close()
@@ -423,7 +423,7 @@ def history(tmp_path):
     copies = []
     for number in range(5):
         storage.put(CONFIG_MAP, config_map(f"c{number}"))
-        asyncio.run(journal.settle())
+        asyncio.run(journal.wait_until_durable())
         copies.append(tmp_path / f"copy{number}.db")
         journal.copy_to(copies[-1])
     journal.close()
@@ -597,7 +597,7 @@ def test_any_history_is_there_again(steps):
             elif step == "remove" and storage.find(CONFIG_MAP, "default", name):
                 storage.remove(CONFIG_MAP, "default", name)
             elif step == "settle":
-                asyncio.run(journal.settle())
+                asyncio.run(journal.wait_until_durable())
             elif step == "disk":
                 room.append(8 << 20 if has_room else 1 << 30)
                 while storage.look_for_room() == has_room:
@@ -630,6 +630,6 @@ def test_changes_that_nobody_waits_for_are_collected_and_written(tmp_path, monke
     assert not written
     until(lambda: written)
     storage.put(CONFIG_MAP, config_map("b"))
-    asyncio.run(journal.settle())
+    asyncio.run(journal.wait_until_durable())
     assert written == [5, 1]
     journal.close()

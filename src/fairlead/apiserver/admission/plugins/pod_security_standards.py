@@ -1,9 +1,11 @@
 """The checks of the Pod Security Standards: levels `baseline` and `restricted`.
 
 A check returns the details of a violation, or "" if the pod does not violate the standard. The
-standards have versions, numbered like those of Kubernetes; a check, a value that it allows and an
-exemption each apply from one minor version on. AppArmor profiles, and the annotations with which
-versions before 1.19 checked seccomp profiles, are not checked.
+standards have the version numbers of Kubernetes. Each check applies from one minor version on, and
+so does each value that a check allows, and each exemption.
+
+AppArmor profiles are not checked. Seccomp profiles in annotations, as clusters before 1.19 used
+them, are not checked either.
 
 upstream: pod-security-admission/policy/check_*.go
 """
@@ -83,9 +85,9 @@ Violation = Callable[[Json, int], str]
 class Check(Struct, frozen=True):
     """A check of the standards, from the minor version `since` on.
 
-    `reason` is the name of the violated rule in messages. `violation` returns the details of a pod
-    spec's violation of a minor version, or "" if there is none. From the version `since` on,
-    `restricted` pods are not checked for the reason `overrides` of `baseline`.
+    `reason` is the name of the violated rule in messages. `violation` returns how a pod spec
+    violates the standard of a minor version, or "" if it does not. `overrides` is the reason of a
+    check of `baseline` that this check replaces at the level `restricted`.
     """
 
     reason: str

@@ -26,8 +26,8 @@ def amounts(texts: Mapping[str, Any] | None) -> Amounts:
 def add(one: Amounts, other: Amounts) -> Amounts:
     """Return the sum for each resource.
 
-    The sum has the format of the amount in `one`, or of the amount in `other` if the former is
-    zero.
+    The sum has the format of the amount in `one`. If this amount is zero, the sum has the format of
+    the amount in `other`.
     """
     names = (*one, *(name for name in other if name not in one))
     return {name: _sum(one.get(name, _ZERO), other.get(name, _ZERO)) for name in names}

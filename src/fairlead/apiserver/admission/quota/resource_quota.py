@@ -96,7 +96,7 @@ class ResourceQuota(Struct, frozen=True):
         matched_quotas = charge.matched_quotas()
         if not matched_quotas and not self.limited:
             return obj
-        charge.require_said(matched_quotas)
+        charge.require_constrained(matched_quotas)
         delta = charge.usage()
         costs = [
             charge.cost(delta, attributes.old, quota_match)
@@ -158,8 +158,8 @@ class _Charge(Struct, frozen=True):
                 raise _refused(self.kind, self.obj, why)
             yield _MatchedQuota(quota, names)
 
-    def require_said(self, matched_quotas: list[_MatchedQuota]) -> None:
-        """Refuses a pod if a container does not specify a resource that a quota limits."""
+    def require_constrained(self, matched_quotas: list[_MatchedQuota]) -> None:
+        """Refuse a pod if a container does not specify a resource that a quota limits."""
         if self.kind is not POD:
             return
         for quota_match in matched_quotas:

@@ -29,11 +29,15 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from fairlead.apiserver.endpoints.request.options import EXACT, ListOptions, unsigned
+from fairlead.apiserver.endpoints.request.options import (
+    EXACT,
+    ListOptions,
+    resource_version_problem,
+)
 from fairlead.apiserver.endpoints.request.selector import SelectionPredicate
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import POD, Kind
-from fairlead.apiserver.negotiation.request_error import from_the_future
+from fairlead.apiserver.negotiation.request_error import too_large_resource_version
 from fairlead.apiserver.schema.gojson.json_text import JsonError, json_kind, parse_json
 from fairlead.apiserver.storage.storage import ChangeType, Key, Storage, StoredObject
 
@@ -112,12 +116,12 @@ def _requested_version(storage: Storage, text: str) -> int:
     """
     if not text:
         return 0
-    problem = unsigned(text)
+    problem = resource_version_problem(text)
     if problem:
         raise bad_request(f"invalid resource version: {problem}")
     version = int(text)
     if version > storage.version:
-        raise from_the_future(version, storage.version)
+        raise too_large_resource_version(version, storage.version)
     return version
 
 
@@ -136,7 +140,7 @@ def _next_page(
     else:
         version = token.version
         if version > storage.version:
-            raise from_the_future(version, storage.version)
+            raise too_large_resource_version(version, storage.version)
         try:
             objects = _objects_at(storage, kind, namespace, version)
         except ApiError:

@@ -9,11 +9,15 @@ from msgspec.structs import replace
 
 from fairlead.apiserver.endpoints.collection.list_page import list_page
 from fairlead.apiserver.endpoints.handlers.rest import require_key
-from fairlead.apiserver.endpoints.request.options import is_true, list_options, unsigned
+from fairlead.apiserver.endpoints.request.options import (
+    is_true,
+    list_options,
+    resource_version_problem,
+)
 from fairlead.apiserver.endpoints.request.selector import selection_predicate
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.error import bad_request, not_found
-from fairlead.apiserver.negotiation.request_error import from_the_future, unreadable
+from fairlead.apiserver.negotiation.request_error import too_large_resource_version, unreadable
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.storage.storage import version_of
 
@@ -44,12 +48,12 @@ def _require_known_version(scope: RequestScope, text: str) -> None:
     """Reject a resourceVersion that is malformed (500) or does not exist yet (504)."""
     if not text:
         return
-    problem = unsigned(text)
+    problem = resource_version_problem(text)
     if problem:
         raise unreadable(problem)
     newest = scope.deps.store.version
     if int(text) > newest:
-        raise from_the_future(int(text), newest)
+        raise too_large_resource_version(int(text), newest)
 
 
 # --- list ----------------------------------------------------------------------------------------

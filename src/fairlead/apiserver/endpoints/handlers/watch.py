@@ -10,7 +10,11 @@ from typing import Final
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.apiserver.endpoints.collection.list_page import objects_now
 from fairlead.apiserver.endpoints.collection.watch import Watch, WatchEventEncoder, WatchScope
-from fairlead.apiserver.endpoints.request.options import ListOptions, list_options, unsigned
+from fairlead.apiserver.endpoints.request.options import (
+    ListOptions,
+    list_options,
+    resource_version_problem,
+)
 from fairlead.apiserver.endpoints.request.selector import pinned_name, selection_predicate
 from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.endpoints.response.watch_event import (
@@ -26,7 +30,7 @@ from fairlead.apiserver.negotiation.media_type import (
     TABLE,
     MediaTypeOptions,
 )
-from fairlead.apiserver.negotiation.request_error import from_the_future, unreadable
+from fairlead.apiserver.negotiation.request_error import too_large_resource_version, unreadable
 from fairlead.apiserver.negotiation.status import failure
 
 # upstream: apiserver/pkg/server/config.go:MinRequestTimeout, the minimal duration of a watch
@@ -42,7 +46,7 @@ def watch(scope: RequestScope) -> Watch:
     media_type = scope.negotiate(streams=True, is_list=True)
     # 2. read the options and selectors
     options = list_options(scope.request, is_watch=True)
-    problem = unsigned(options.version) if options.version else ""
+    problem = resource_version_problem(options.version) if options.version else ""
     if problem:
         raise unreadable(problem)
     name, fields = scope.info.name, options.field_selector
@@ -85,7 +89,7 @@ def _start(scope: RequestScope, opened: Watch, options: ListOptions) -> None:
     watches, storage = scope.deps.watches, scope.deps.store.storage
     watched, version = opened.scope, int(options.version or "0")
     if options.send_initial and version > scope.deps.store.version:
-        raise from_the_future(version, scope.deps.store.version)
+        raise too_large_resource_version(version, scope.deps.store.version)
     if options.send_initial or (version == 0 and options.send_initial is None):
         existing = [kept for _, kept in objects_now(storage, watched.kind, watched.namespace)]
         if not watched.predicate.is_everything:

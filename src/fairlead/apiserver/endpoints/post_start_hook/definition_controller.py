@@ -2,7 +2,7 @@
 
 The controller accepts the names of a definition, and serves or withdraws its kinds. When a
 definition is deleted, the controller deletes all its objects first. Changes are recorded when they
-happen and handled between requests (`settle`), so that watches receive them in order.
+happen and handled between requests (`reconcile`), so that watches receive them in order.
 
     created -> names accepted -> established (served) -> deleted -> objects deleted -> removed
     created -> names refused (not served), retried when a definition of the same group changes
@@ -92,7 +92,7 @@ class DefinitionController:
         """True if a definition has changed or is due for another step."""
         return bool(self._changed or self._due)
 
-    def settle(self, now: int) -> None:
+    def reconcile(self, now: int) -> None:
         """Handle all recorded changes, at `now` (ns since 1970)."""
         for name in [name for name, due in self._due.items() if due <= now]:
             del self._due[name]
@@ -102,7 +102,7 @@ class DefinitionController:
                 return
             name = next(iter(self._changed))
             del self._changed[name]
-            self._settle(name, now)
+            self._reconcile(name, now)
 
     def _note(self, change: StoredChange) -> None:
         if change.kind is CUSTOM_RESOURCE_DEFINITION:
@@ -121,7 +121,7 @@ class DefinitionController:
             if other["spec"].get("group") == group and has_name_conflict(other):
                 self._changed.setdefault(other["metadata"]["name"])
 
-    def _settle(self, name: str, now: int) -> None:
+    def _reconcile(self, name: str, now: int) -> None:
         storage = self._store.storage
         definition = storage.find(CUSTOM_RESOURCE_DEFINITION, "", name)
         if definition is None:

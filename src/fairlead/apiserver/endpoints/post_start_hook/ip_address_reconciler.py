@@ -30,7 +30,7 @@ _NO_SERVICE: Final[Json] = {}
 
 
 class IpAddressReconciler:
-    """Records changes of Services and IPAddresses; `settle` handles them."""
+    """Records changes of Services and IPAddresses; `reconcile` handles the changes."""
 
     def __init__(self, store: Store) -> None:
         """Subscribe to `store`, and record all existing Services as changed."""
@@ -46,7 +46,7 @@ class IpAddressReconciler:
         """True if an address is to be examined."""
         return bool(self._changed)
 
-    def settle(self, now: int) -> None:
+    def reconcile(self, now: int) -> None:
         """Create and delete IPAddresses for the recorded changes, at `now` (ns since 1970)."""
         changed, self._changed = self._changed, {}
         for address, service in changed.items():

@@ -43,7 +43,7 @@ _Key = tuple[str, str]
 
 
 class StatusReconcilers:
-    """Records changes in the store; `settle` writes statuses."""
+    """Records changes in the store; `reconcile` writes statuses."""
 
     def __init__(self, store: Store, late: ReconcileDelay = NO_DELAY) -> None:
         """Subscribe to `store`. Existing objects keep their statuses until they change."""
@@ -61,7 +61,7 @@ class StatusReconcilers:
         """True if a status is to be written now or later."""
         return bool(self._changed or self._due)
 
-    def settle(self, now: int) -> None:
+    def reconcile(self, now: int) -> None:
         """Write the statuses that are due at `now` (ns since 1970)."""
         changed, self._changed = self._changed, {}
         for key in changed:

@@ -57,7 +57,7 @@ def integer(request: Request, name: str) -> int | None:
     return number
 
 
-def unsigned(text: str) -> str:
+def resource_version_problem(text: str) -> str:
     """Return the error text if `text` is not a valid resourceVersion; "" if it is valid."""
     problem = unsigned_problem(text)
     return problem and f"resourceVersion: Invalid value: {quoted(text)}: {problem}"

@@ -10,8 +10,8 @@ plugin methods (`EvictionKind`). The search is the same:
     4  otherwise (only if the rules allow evicting whole gangs), evict the least important gang that
        occupies enough as a whole
 
-If a search used only step 2, its result is reverted (`settle`), because allocate places jobs that
-need no eviction.
+If a search used only step 2, its result is reverted (`commit_or_discard`), because allocate places
+jobs that need no eviction.
 
 Plugins choose victims node by node and member by member. In a full cluster almost all of these
 calls find no victim. Therefore, plugins are first called once per job, to exclude whole jobs. A
@@ -278,7 +278,7 @@ def victim_pools(session: Session, kind: EvictionKind, jobs: Iterable[JobInfo]) 
     return VictimPools(session, kind.sparing, kind.givers, jobs)
 
 
-def settle(session: Session, steps: TaskOperations, job: JobInfo) -> None:
+def commit_or_discard(session: Session, steps: TaskOperations, job: JobInfo) -> None:
     """Commit `steps` if they include an eviction and `job` can start; otherwise discard them."""
     if steps.evicts and session.tiers.is_pipelined(job):
         steps.commit()

@@ -13,7 +13,7 @@ from collections import deque
 from fairlead.engine.batch.actions.eviction_search import (
     PREEMPTION,
     EvictionSearch,
-    settle,
+    commit_or_discard,
     victim_pools,
 )
 from fairlead.engine.batch.defect import Defect
@@ -89,7 +89,7 @@ def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, search: Evict
         if session.tiers.is_pipelined(job):
             break
     can_start = session.tiers.is_pipelined(job)
-    settle(session, statement, job)
+    commit_or_discard(session, statement, job)
     return can_start and assigned
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from fairlead.engine.batch.actions.eviction_search import (
     RECLAIM,
     EvictionSearch,
-    settle,
+    commit_or_discard,
     victim_pools,
 )
 from fairlead.engine.batch.actions.victim_pool import VictimPools
@@ -88,7 +88,7 @@ def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _Wa
     statement = _statement(session)
     task = waiting.tasks[job.id].popleft()
     found = _reclaim_for_task(session, _eviction_search(session, job, waiting), statement, task)
-    settle(session, statement, job)
+    commit_or_discard(session, statement, job)
     return found
 
 
@@ -101,7 +101,7 @@ def _serve_job(session: Session, jobs: PriorityQueue[JobInfo], waiting: _Waiting
         has_room = _reclaim_for_task(session, search, statement, tasks.popleft())
         if has_room and tiers.is_pipelined(job):
             break
-    settle(session, statement, job)
+    commit_or_discard(session, statement, job)
     if tasks:
         jobs.push(job)
     return bool(jobs)

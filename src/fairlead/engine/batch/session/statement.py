@@ -31,7 +31,7 @@ class StatementOperation(Protocol):
         """Revert the reversible part exactly."""
         ...
 
-    def settle(self, session: Session) -> None:
+    def commit(self, session: Session) -> None:
         """Execute the irreversible part."""
         ...
 
@@ -50,7 +50,7 @@ class AllocateOperation(Struct, frozen=True):
         """Deallocate the resources in the session."""
         session.deallocate(self.task)
 
-    def settle(self, session: Session) -> None:
+    def commit(self, session: Session) -> None:
         """Bind the job's allocated tasks if the job is ready and `task` is not yet bound."""
         waits = self.task.status is TaskStatus.ALLOCATED
         if waits and session.tiers.is_ready(self.task.job):
@@ -71,7 +71,7 @@ class Pipeline(Struct, frozen=True):
         """Undo the pipelining in the session."""
         session.unpipeline(self.task)
 
-    def settle(self, session: Session) -> None:
+    def commit(self, session: Session) -> None:
         """Do nothing, because pipelining sends no command."""
 
 
@@ -89,7 +89,7 @@ class Evict(Struct, frozen=True):
         """Count the task as running again in the session."""
         session.unevict(self.task)
 
-    def settle(self, session: Session) -> None:
+    def commit(self, session: Session) -> None:
         """Add the deletion of the pod to the session's commands."""
         session.evict(self.task, self.why)
 
@@ -103,12 +103,12 @@ class Displace(Struct, frozen=True):
     why: str
 
     def do(self, session: Session) -> None:
-        """Do nothing; `settle` reports the victims."""
+        """Do nothing; `commit` reports the victims."""
 
     def undo(self, session: Session) -> None:
         """Do nothing, because only a commit has an effect."""
 
-    def settle(self, session: Session) -> None:
+    def commit(self, session: Session) -> None:
         """Report that the victims are evicted for `task`."""
         session.report_displacement(self.task, self.node, self.victims, self.why)
 
@@ -253,7 +253,7 @@ class Statement:
     def commit(self) -> None:
         """Make all operations final."""
         for operation in self._done:
-            operation.settle(self._session)
+            operation.commit(self._session)
         self._done.clear()
 
     def discard(self) -> None:

@@ -94,7 +94,7 @@ async def served(cluster: LocalCluster, options: ServeOptions) -> AsyncIterator[
         cluster.server,
         options.authenticate,
         cluster.clock.now,
-        None if cluster.journal is None else cluster.journal.settle,
+        None if cluster.journal is None else cluster.journal.wait_until_durable,
         handlers={
             backup_endpoint.PATH: BackupEndpoint(options.data_dir, cluster.journal),
             clock_control.PATH: ClockControl(runner),

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fairlead.apiserver.admission.suspension import WebhookAnswer, settle
+from fairlead.apiserver.admission.suspension import WebhookAnswer, run_to_end
 from fairlead.apiserver.admission.webhooks.plugin import ValidatingAdmissionWebhook
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.kind import find_kind
@@ -93,7 +93,7 @@ def swept(server, *query, refused="", meanwhile=lambda _: None):
         meanwhile(asked[-1])
         return answer(webhook, refused)
 
-    return settle(server.handle.steps(Request("DELETE", CONFIG_MAPS, query), NOW), call), asked
+    return run_to_end(server.handle.steps(Request("DELETE", CONFIG_MAPS, query), NOW), call), asked
 
 
 @pytest.mark.parametrize("query", [(), (("dryRun", "All"),)])

@@ -75,7 +75,7 @@ def test_a_definition_of_a_built_in_resource_is_refused(
         conditions = [{"type": name, "status": "True"} for name in ("NamesAccepted", "Established")]
         status = {"conditions": conditions, "acceptedNames": stored["spec"]["names"]}
         store.storage.put(CUSTOM_RESOURCE_DEFINITION, {**stored, "status": status})
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     served = registry.find(group, version, "clusterroles")
     assert served is (find_kind("clusterrole") if version == "v1" else None)
     if not is_forged:
@@ -86,7 +86,7 @@ def test_a_definition_of_a_built_in_resource_is_refused(
             '"clusterroles" is already in use',
         )
     store.delete(CUSTOM_RESOURCE_DEFINITION, "", meta["name"], NOW)
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     assert store.find(CUSTOM_RESOURCE_DEFINITION, "", meta["name"]) is None
     assert [one["metadata"]["name"] for one in store.list(find_kind("clusterrole"))] == ["r"]
 
@@ -96,7 +96,7 @@ def test_a_definition_with_the_name_of_a_built_in_kind_is_refused(definitions, s
     made = manifest(group=group, names={"plural": "foos", "kind": "ClusterRole"})
     meta = {"name": f"foos.{group}", "annotations": {"api-approved.kubernetes.io": "unapproved, x"}}
     store.create({**made, "metadata": meta}, NOW)
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     assert registry.find(group, "v1", "foos") is not None
     assert registry.of_type(f"{group}/v1", "ClusterRole") is find_kind("clusterrole")
 
@@ -120,22 +120,22 @@ def test_a_definition_is_completed_accepted_and_served(store, registry, definiti
     }
     assert created["status"]["storedVersions"] == ["v1"]
     assert widget_kind(registry) is None
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     assert conditions(store) == {"NamesAccepted": "True", "Established": "True"}
     assert widget_kind(registry).list_kind == "WidgetList"
 
 
 def test_a_definition_that_was_there_before_is_served_from_the_start(store, registry):
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
-    DefinitionController(store, registry).settle(NOW)
+    DefinitionController(store, registry).reconcile(NOW)
     assert widget_kind(registry) is not None
 
 
 def test_settling_twice_changes_nothing(store, definitions):
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     version = store.version
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     assert store.version == version
 
 
@@ -146,7 +146,7 @@ def test_a_bad_definition_is_not_stored(store):
 
 def test_one_that_another_server_let_in_is_kept_but_not_served(store, registry, definitions):
     store.put_as_is(manifest(versions=[]), NOW)
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     assert registry.groups()[-1] != "example.com"
 
 
@@ -154,7 +154,7 @@ def test_the_group_of_a_definition_never_changes(store, definitions):
     old = store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     new = {**old, "spec": {**old["spec"], "scope": "Namespaced"}}
     store.update(CUSTOM_RESOURCE_DEFINITION, old, new, NOW)  # not accepted yet
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     accepted = store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)
     back = {**accepted, "spec": {**accepted["spec"], "scope": "Cluster"}}
     with pytest.raises(ApiError, match=r"spec\.scope: .*: field is immutable"):
@@ -189,9 +189,9 @@ def test_a_name_is_given_once(store, registry, definitions, names, reason, messa
     """Who comes second is not served until the name is free."""
     first = manifest(names={"plural": "widgets", "kind": "Widget", "shortNames": ["wd", "wg"]})
     store.create(first, NOW, kind=CUSTOM_RESOURCE_DEFINITION)
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     store.create(also(plural="ws", **names), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     found = store.get(CUSTOM_RESOURCE_DEFINITION, "", "ws.example.com")["status"]
     told = {one["type"]: (one["reason"], one["message"]) for one in found["conditions"]}
     assert found["acceptedNames"]["plural"] == "ws"
@@ -199,7 +199,7 @@ def test_a_name_is_given_once(store, registry, definitions, names, reason, messa
     assert told["NamesAccepted"] == (reason, message)
     assert registry.find("example.com", "v1", "ws") is None
     store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW)
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     assert registry.find("example.com", "v1", "ws") is not None
 
 
@@ -218,20 +218,20 @@ def test_a_version_that_is_on_its_way_out(store, registry, definitions, newest, 
     beta = {**version, "name": "v1beta1", "storage": False, "deprecated": True, **old}
     made = manifest(versions=[{**version, **newest}, beta])
     store.create(made, NOW, kind=CUSTOM_RESOURCE_DEFINITION)
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     assert registry.find("example.com", "v1beta1", "widgets").custom.deprecation == said
 
 
 def test_a_definition_takes_its_objects_along(store, registry, definitions):
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     kind = widget_kind(registry)
     obj = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
     store.create(obj, NOW, kind=kind)
     marked = store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW)
     assert marked["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
     assert conditions(store)["Terminating"] == "True"
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is None
     assert store.list(kind) == []
     assert widget_kind(registry) is None
@@ -239,24 +239,24 @@ def test_a_definition_takes_its_objects_along(store, registry, definitions):
 
 def test_a_definition_waits_for_an_object_that_something_holds(store, registry, definitions):
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     kind = widget_kind(registry)
     meta = {"name": "a", "finalizers": ["example.com/hold"]}
     obj = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": meta}
     store.create(obj, NOW, kind=kind)
     store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW)
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is not None
     held = store.get(kind, "", "a")
     freed = {**held, "metadata": {**held["metadata"], "finalizers": []}}
     store.update(kind, held, freed, NOW)
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is None
 
 
 def test_an_object_of_another_kind_is_told_as_invalid(store, registry, definitions):
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     obj = {"apiVersion": "example.com/v1", "kind": "Wodget", "metadata": {"name": "a"}}
     with pytest.raises(ApiError) as caught:
         require_type(obj, widget_kind(registry))
@@ -273,7 +273,7 @@ def test_fields_of_an_object_of_another_version_are_told(
     store, registry, definitions, version, notes
 ):
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     obj = {"apiVersion": f"example.com/{version}", "kind": "Widget", "spec": {}, "data": 1}
     assert of_another_version(widget_kind(registry), obj) == notes
 
@@ -294,12 +294,12 @@ LATE = ReconcileDelay(accepted=2, established=3, ending=4, ended=5)
 def test_a_late_server_accepts_before_it_establishes(store, registry):
     definitions = DefinitionController(store, registry, late=LATE)
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     assert store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)["status"]["conditions"] is None
-    definitions.settle(NOW + 2)
+    definitions.reconcile(NOW + 2)
     assert conditions(store) == {"NamesAccepted": "True", "Established": "False"}
     assert widget_kind(registry) is None
-    definitions.settle(NOW + 5)
+    definitions.reconcile(NOW + 5)
     assert conditions(store) == {"NamesAccepted": "True", "Established": "True"}
     assert widget_kind(registry) is not None
     assert not definitions.waits
@@ -308,13 +308,13 @@ def test_a_late_server_accepts_before_it_establishes(store, registry):
 def test_a_late_server_says_that_it_deletes_before_it_has(store, registry):
     definitions = DefinitionController(store, registry, late=LATE)
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
-    definitions.settle(NOW)
+    definitions.reconcile(NOW)
     store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW)
-    definitions.settle(NOW + 10)
-    definitions.settle(NOW + 14)
+    definitions.reconcile(NOW + 10)
+    definitions.reconcile(NOW + 14)
     held = store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)
     assert held["status"]["conditions"][-1]["reason"] == "InstanceDeletionInProgress"
-    definitions.settle(NOW + 19)
+    definitions.reconcile(NOW + 19)
     assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is None
 
 

@@ -95,7 +95,7 @@ def test_what_is_late_waits(api):
     # the server's own upkeep is quicker, so that it is asked for an object it has not seen
     obj = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema", **flow("exempt")}
     api.store.create(obj, api.now)
-    upkeep.settle(api.now)
+    upkeep.reconcile(api.now)
     assert upkeep.waits
-    upkeep.settle(api.now + NANOSECONDS_PER_SECOND)
+    upkeep.reconcile(api.now + NANOSECONDS_PER_SECOND)
     assert not upkeep.waits
