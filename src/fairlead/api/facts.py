@@ -10,10 +10,10 @@ Defaulting, validation and the OpenAPI documents use the same rows. A `+` means 
 types have a marker of that name, so OpenAPI publishes the fact. Facts without a `+` come from
 upstream's defaults.go and validation.go.
 
-Defaults are filled in, and immutable fields are compared, without further code. All other facts are
-checked where the code of the group (`apiserver/validation/<group>`) calls `check_fields` for the
-type, at the place that the error has in upstream's order; some enums are read with `values_of`. If
-the call lists fields, a new bound of another field has no effect until that field is listed.
+Defaults and immutable fields need no further code. All other facts have an effect only where the
+code of the group (`apiserver/validation/<group>`) calls `check_fields` for the type. This call
+stands where upstream reports the errors of the type. If the call lists fields, only the facts of
+these fields are checked. Some enums are read with `values_of` instead.
 
     +enum, enum          allowed values; `enum` is what validation allows if that differs
     +default, default    the value of an absent field, as JSON; `unfilled`: published only
@@ -24,9 +24,10 @@ the call lists fields, a new bound of another field has no effect until that fie
     zero                 an absent number counts as 0; with `required` it must not be 0
     format               the format of a string, see `validation.meta.format`
     maxLength, maxItems  maximum length of a string or a list; `maxProperties` of a map
-    immutable            an update may not change it; ="..." is the detail of the error, `forbids`
-                         means that the error leaves out the value, `shape` is the internal type as
-                         which the value is printed, `called` is what upstream calls the field
+    immutable            an update may not change it; ="..." is the detail of the error. Further
+                         words: `forbids` leaves the value out of the error, `shape` names the
+                         internal type as which the error prints the value, `called` is upstream's
+                         name of the field
 
 Immutable fields are rows of the kind itself; a row may name a path, such as `spec.selector`.
 

@@ -37,7 +37,7 @@ class Mode(StrEnum):
 
 
 class Report(StrEnum):
-    """A node condition that the annotation can make a kubelet report."""
+    """A node condition that the annotation `fairlead.dev/kubelet` can make a kubelet report."""
 
     NOT_READY = "not-ready"
     MEMORY_PRESSURE = "memory-pressure"

@@ -1,7 +1,8 @@
 """Builders for volumes, claims and CSI objects; see `fairlead.testing.builders`.
 
-By default, a claim requests 1Gi, ReadWriteOnce, of the class "fast". A volume satisfies such a
-claim and is Available. A class has a provisioner and waits for its first consumer.
+By default, a claim requests 1Gi and has the access mode ReadWriteOnce and the class `fast`. A
+volume satisfies such a claim and is Available. A class has a provisioner and the binding mode
+WaitForFirstConsumer.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ class Replicas(list[Pod]):
 
 
 def neighbouring_replicas(pods: Iterable[Pod]) -> list[Replicas]:
-    """Return `pods` in their order, neighbours that are replicas of each other together."""
+    """Return `pods` in their order, with neighbouring replicas grouped into `Replicas`."""
     found: list[Replicas] = []
     like: tuple[object, ...] | None = None
     volumes: Sequence[Volume] = ()

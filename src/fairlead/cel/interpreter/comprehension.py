@@ -1,8 +1,8 @@
 """Evaluates loops over lists and maps: the expansions of `all`, `exists`, `map` and other macros.
 
-In upstream's tree a loop has an accumulator, whose value each round replaces. Only macros create
-loops, and they create only a few shapes of loops. These shapes are recognised and evaluated without
-an accumulator, at the same cost:
+In upstream's syntax tree, each round of a loop computes the next value of a variable, the
+accumulator. Only macros create loops, and they create only these forms. Each form is evaluated by
+its own function, without an accumulator and at the same cost:
 
     accumulator && test, || test                      `_quantified`: ends at the first decisive item
     accumulator + [value], test ? … : accumulator     `_collected`: appends to one list

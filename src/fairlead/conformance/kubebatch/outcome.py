@@ -204,7 +204,10 @@ def _load(cluster: Cluster, composition: Composition, scenario: Json) -> None:
 
 
 def project(outcome: Json, job_of: Mapping[str, str]) -> Json:
-    """Return the projections of an outcome; `job_of` maps each task to its job."""
+    """Return the parts of an outcome that are compared one by one, such as `boundPerJob`.
+
+    `job_of` maps each task to its job.
+    """
     evicted = [one["task"] for one in outcome["evictions"]]
     return {
         "placements": outcome["binds"],

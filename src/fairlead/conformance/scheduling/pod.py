@@ -71,7 +71,7 @@ def _nominate(nominator: Nominator, pod: PodInfo) -> None:
 
 
 def pod_info(built: BuiltProfile, obj: Json) -> PodInfo:
-    """Return the pod to schedule, with its shape in the cluster."""
+    """Return the PodInfo of `obj`, the JSON of the pod to schedule."""
     pod = decode_as(Pod, without_nulls(obj))
     return PodInfo(pod, built.framework.cluster.shapes.shape_of(pod))
 

@@ -61,7 +61,7 @@ class OldProfileForm(ProfileForm, frozen=True, kw_only=True):
 
 
 class BetaForm(ConfigurationForm, frozen=True, kw_only=True):
-    """The file in versions v1alpha2 to v1beta3, with the fields of all these versions."""
+    """A KubeSchedulerConfiguration file in versions v1alpha2 to v1beta3, with all their fields."""
 
     healthz_bind_address: Any = None
     metrics_bind_address: Any = None
@@ -78,7 +78,7 @@ class AlgorithmSource(V1Form, frozen=True, kw_only=True):
 
 
 class AlphaForm(V1Form, frozen=True, kw_only=True):
-    """The file in version v1alpha1."""
+    """A KubeSchedulerConfiguration file in version v1alpha1."""
 
     api_version: str = ""
     kind: str = ""

@@ -50,9 +50,9 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
 
     @cached_property
     def alike(self) -> Sequence[Replicas | ApiObject]:
-        """The objects in their order; neighbouring pods that are replicas are together.
+        """The objects in their order, with neighbouring replicas grouped into `Replicas`.
 
-        What is equal for replicas needs to be computed for only one of them.
+        A value that is equal for all replicas is then computed once.
         """
         found: list[Replicas | ApiObject] = []
         for are_pods, group in groupby(self.objects, key=_is_pod):
@@ -64,7 +64,7 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
 
     @cached_property
     def replicas(self) -> Sequence[Replicas]:
-        """The pods in their order, neighbouring replicas together."""
+        """The pods in their order, with neighbouring replicas grouped into `Replicas`."""
         return [some for some in self.alike if isinstance(some, Replicas)]
 
     @cached_property

@@ -28,7 +28,7 @@ class TieBreak:
         self.choices = 0
 
     def pick(self, count: int) -> int:
-        """Return an index from 0 to `count` - 1. A `count` of 1 does not count as a choice."""
+        """Return an index from 0 to `count` - 1; `choices` is incremented if `count` is above 1."""
         if count == 1:
             return 0
         self.choices += 1

@@ -65,7 +65,7 @@ class Kubelets:
         self._mirrors = MirrorPods()
         self._pressure = NodePressure(
             config.eviction,
-            heartbeats.measure,
+            heartbeats.report_pressures,
             heartbeats.is_reporting,
             reporter or SilentReporter(),
         )

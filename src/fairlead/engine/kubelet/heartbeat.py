@@ -131,7 +131,9 @@ class Heartbeats(Struct):
             kubelet.retries_at = now + RETRY_AFTER
             self._timers.add(kubelet.retries_at, kubelet)
 
-    def measure(self, name: str, reports: tuple[Report, ...], now: Instant) -> list[Command]:
+    def report_pressures(
+        self, name: str, reports: tuple[Report, ...], now: Instant
+    ) -> list[Command]:
         """Set the pressures that the node `name` reports from now on; return the write, if any."""
         kubelet = self._kubelets.get(name)
         if kubelet is None or kubelet.measured == reports:

@@ -79,14 +79,14 @@ def found_conditions(node: Node) -> Conditions:
 
 
 def with_reports(conditions: Conditions, reports: Iterable[Report]) -> Conditions:
-    """Return `conditions`, in which each of `reports` sets the condition of its type."""
+    """Return `conditions` after each of `reports` has set the condition that it reports."""
     return {**conditions, **{REPORTED[one].type: REPORTED[one] for one in reports}}
 
 
 def needs_post(node: Node, conditions: Conditions) -> bool:
     """Return whether the conditions of `node` differ from the `conditions` that its kubelet posts.
 
-    A missing pressure condition does not count as different while there is no such pressure.
+    A pressure condition that is missing on `node` counts as False.
     """
     for kind, wanted in conditions.items():
         found = condition(node, kind)

@@ -84,13 +84,13 @@ class NodePressure:
     def __init__(
         self,
         config: EvictionConfig,
-        measure: Measure,
+        report_pressures: Measure,
         is_reporting: Callable[[str], bool],
         reporter: Reporter,
     ) -> None:
         """Start without nodes. Evictions are reported to `reporter`."""
         self._config = config
-        self._measure = measure
+        self._measure = report_pressures
         self._is_reporting = is_reporting
         self._reporter = reporter
         self._sites: dict[str, _Site] = {}

@@ -53,7 +53,7 @@ class Act(StrEnum):
 
 
 class Due(Struct, frozen=True):
-    """An act and its time. `why` is the reason for an END: "completed" or "deadline"."""
+    """A kubelet's next act on a pod, and its time; `why` an END happens: completed or deadline."""
 
     act: Act
     at: Instant

@@ -96,10 +96,10 @@ class Monitor:
     # --- 1 added and removed nodes -------------------------------------------------------------
 
     def take_over(self, node: Node, now: Instant) -> None:
-        """Register `node` as already known, and open its zone.
+        """Register `node`, which existed before this controller started, and open its zone.
 
-        If `node` already has the NoExecute taint for its Ready status, it counts as handled in the
-        queue of its zone.
+        If `node` already has the NoExecute taint for its Ready status, the queue of its zone does
+        not taint it again.
         """
         name, zone = node.metadata.name, zone_key(node, self._config)
         self._shared.nodes[name].registered = node

@@ -143,7 +143,7 @@ class OwnerStatus(Struct):
     ) -> list[Command]:
         pods = self.pod_sets.sets[key].pods.values()
         live = [history.revision_of(pod) for pod in pods]
-        return history.keep(live) + self._write(key, owner.status, status)
+        return history.next_writes(live) + self._write(key, owner.status, status)
 
     def _write_job(self, key: str, job: Job, now: Instant) -> list[Command]:
         pods, rule = self.pod_sets.sets[key], self.pod_sets.rules[key]

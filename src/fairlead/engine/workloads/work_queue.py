@@ -59,7 +59,7 @@ class WorkQueue:
 
     def forget(self, key: Key) -> None:
         """Reset the failure count of `key`, and ignore the outcomes of its writes in flight."""
-        self._retries.taken(key)
+        self._retries.reset(key)
         for target in self._in_flight.pop(key, _InFlight()).targets:
             del self._writers[target]
 
@@ -67,7 +67,7 @@ class WorkQueue:
         """Return 0 if keys are queued, else the time of the next retry."""
         return 0 if self._keys else self._retries.next_due()
 
-    def take(self, now: Instant) -> Iterator[Key]:
+    def pop_due(self, now: Instant) -> Iterator[Key]:
         """Yield the keys that are due and not in flight.
 
         Keys that exceed the burst limit are delayed. Keys that are added during the iteration wait
@@ -83,7 +83,7 @@ class WorkQueue:
                 yield key
 
     def sent(self, key: Key, commands: Iterable[Write], now: Instant) -> None:
-        """Record the writes of a sync of `key` at `now`; `answered` records their outcomes."""
+        """Record the writes of a sync of `key` at `now`; `record_outcome` ends each of them."""
         targets = [command.target for command in commands]
         self._burst_limiter.record(key, now, len(targets))
         if targets:
@@ -94,7 +94,7 @@ class WorkQueue:
         """Return True if writes of `key` are in flight."""
         return key in self._in_flight
 
-    def answered(self, target: ObjectRef, refused_at: Instant | None) -> None:
+    def record_outcome(self, target: ObjectRef, refused_at: Instant | None) -> None:
         """Handle the outcome of a write to `target`.
 
         `refused_at` is the time of the refusal, or None if the write succeeded. Outcomes of writes
@@ -108,7 +108,7 @@ class WorkQueue:
         if refused_at is not None:
             self._retries.refused(key, refused_at)
         elif not flight.targets:
-            self._retries.taken(key)
+            self._retries.reset(key)
         if not flight.targets:
             del self._in_flight[key]
             if flight.is_stale:
@@ -132,7 +132,7 @@ class Retries(Struct):
         """Schedule the next sync of `key` after a pause, because of too many writes at `now`."""
         self._due.add(now + REST, key)
 
-    def taken(self, key: Key) -> None:
+    def reset(self, key: Key) -> None:
         """Record that a write of `key` succeeded, or that its object was deleted."""
         self._failures.pop(key, None)
 

@@ -24,7 +24,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
 from fairlead.engine.scheduling.decision import Failure, Placement
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.engine.workloads.devices.resource_claims import made_for
+from fairlead.engine.workloads.devices.resource_claims import claim_manifest
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel, Refusal
 from fairlead.whatif.planner.new_pod import NewPods
@@ -163,7 +163,9 @@ def _with_resource_claims(model: ClusterModel, pod: Pod) -> Pod:
         template = model.store.find(_TEMPLATE, pod.metadata.namespace, name) if name else None
         if template is None:
             continue
-        claim = model.create(made_for(pod, wanted, decode_as(ResourceClaimTemplate, template)))
+        claim = model.create(
+            claim_manifest(pod, wanted, decode_as(ResourceClaimTemplate, template))
+        )
         model.put(claim)
         statuses.append(PodResourceClaimStatus(wanted.name, claim.metadata.name))
     if not statuses:

@@ -3,8 +3,9 @@
 The recorded objects are created and deleted at their times in a simulated cluster, where the
 scheduler's rules place the pods. Each pod's time is compared with the recorded time:
 
-    openb       creation to scheduled_time, pod by pod
-    SimKube     the n-th start of a pod of each workload; pods have other names in a simulation
+    openb     each pod's time from its creation to its scheduled_time
+    SimKube   the n-th start of a pod of each workload, because pods have other names in a
+    simulation
 
 Two times agree if their difference is at most a tolerance. Recorded times include delays that do
 not depend on the rules, such as queues of the API server and image pulls.

@@ -54,9 +54,9 @@ def start_times(
 ) -> StartTimes:
     """Return the start times of the pods that wait at the end of `outcome`.
 
-    Each experiment is one draw: the experiment of `outcome` with another seed. Times count from the
-    start of `outcome`. A draw looks 24 hours ahead, or as far as the experiment's horizon if that
-    is later. Raises InputError.
+    `experiments` repeat the experiment of `outcome` with other seeds, which draw other run times of
+    pods. Each of them covers 24 hours, or the experiment's horizon if that is longer. Times count
+    from the start of `outcome`. Raises InputError.
     """
     waiting = [one for one in outcome.waits if one.until is None]
     awaited = tuple(sorted(one.pod for one in waiting))

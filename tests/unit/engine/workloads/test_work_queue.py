@@ -22,15 +22,15 @@ def test_each_key_is_taken_once_in_the_order_in_which_they_came(queue):
     for key in (B, A, B):
         queue.add(key)
     assert queue.next_due() == 0
-    assert list(queue.take(NOW)) == [B, A]
-    assert (queue.next_due(), list(queue.take(NOW))) == (None, [])
+    assert list(queue.pop_due(NOW)) == [B, A]
+    assert (queue.next_due(), list(queue.pop_due(NOW))) == (None, [])
 
 
 def test_what_comes_while_keys_are_taken_is_for_the_next_time(queue):
     queue.add(A)
-    for key in queue.take(NOW):
+    for key in queue.pop_due(NOW):
         queue.add(key)
-    assert list(queue.take(NOW)) == [A]
+    assert list(queue.pop_due(NOW)) == [A]
 
 
 def write(queue, key, names="x"):
@@ -44,15 +44,15 @@ def ref(name):
 
 def refuse(queue, now):
     write(queue, A)
-    queue.answered(ref("x"), now)
+    queue.record_outcome(ref("x"), now)
 
 
 def test_what_was_refused_comes_again_later(queue):
     refuse(queue, NOW)
     due = queue.next_due()
     assert due > NOW
-    assert list(queue.take(due - 1)) == []
-    assert list(queue.take(due)) == [A]
+    assert list(queue.pop_due(due - 1)) == []
+    assert list(queue.pop_due(due)) == [A]
 
 
 def test_refusals_that_are_forgotten_do_not_count(queue):
@@ -62,16 +62,16 @@ def test_refusals_that_are_forgotten_do_not_count(queue):
             queue.forget(A)
         refuse(queue, NOW)
         waits.append(queue.next_due() - NOW)
-        list(queue.take(queue.next_due()))
+        list(queue.pop_due(queue.next_due()))
     assert waits[0] == waits[2] < waits[1]
 
 
 def test_a_success_resets_the_failures(queue):
     refuse(queue, NOW)
     first = queue.next_due()
-    list(queue.take(first))
+    list(queue.pop_due(first))
     write(queue, A)
-    queue.answered(ref("x"), None)
+    queue.record_outcome(ref("x"), None)
     refuse(queue, NOW)
     assert queue.next_due() == first
 
@@ -79,32 +79,32 @@ def test_a_success_resets_the_failures(queue):
 def test_a_key_is_not_taken_while_its_writes_are_in_flight(queue):
     write(queue, A, "xy")
     queue.add(A)
-    assert list(queue.take(NOW)) == []
-    queue.answered(ref("x"), None)
-    assert (queue.is_pending(A), list(queue.take(NOW))) == (True, [])
-    queue.answered(ref("y"), None)
-    assert (queue.is_pending(A), list(queue.take(NOW))) == (False, [A])
+    assert list(queue.pop_due(NOW)) == []
+    queue.record_outcome(ref("x"), None)
+    assert (queue.is_pending(A), list(queue.pop_due(NOW))) == (True, [])
+    queue.record_outcome(ref("y"), None)
+    assert (queue.is_pending(A), list(queue.pop_due(NOW))) == (False, [A])
 
 
 def test_a_key_that_did_not_change_meanwhile_is_not_queued_by_the_answer(queue):
     write(queue, A)
-    queue.answered(ref("x"), None)
-    assert list(queue.take(NOW)) == []
+    queue.record_outcome(ref("x"), None)
+    assert list(queue.pop_due(NOW)) == []
 
 
 def test_answers_to_writes_of_others_and_forgotten_ones_are_ignored(queue):
-    queue.answered(ref("x"), NOW)
+    queue.record_outcome(ref("x"), NOW)
     write(queue, A)
     queue.forget(A)
-    queue.answered(ref("x"), NOW)
+    queue.record_outcome(ref("x"), NOW)
     assert (queue.next_due(), queue.is_pending(A)) == (None, False)
 
 
 def test_what_was_written_too_often_at_one_instant_rests(queue):
     for _ in range(BURST_MAX):
         write(queue, A)
-        queue.answered(ref("x"), None)
+        queue.record_outcome(ref("x"), None)
     queue.add(A)
     queue.add(B)
-    assert list(queue.take(NOW)) == [B]
-    assert list(queue.take(NOW + REST)) == [A]
+    assert list(queue.pop_due(NOW)) == [B]
+    assert list(queue.pop_due(NOW + REST)) == [A]

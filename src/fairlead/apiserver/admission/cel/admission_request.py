@@ -48,9 +48,11 @@ def _converted(attributes: AdmissionAttributes, matched: Kind, obj: Json) -> Jso
 
 
 def admission_request(attributes: AdmissionAttributes, matched: Kind) -> Json:
-    """Return the AdmissionRequest, without objects and uid.
+    """Return the AdmissionRequest of a request, without objects and uid.
 
-    Its `kind` and `resource` are those of `matched`.
+    `matched` is the kind that the webhook's or policy's rule matches. It is the `kind` and
+    `resource` of the AdmissionRequest. The request's own kind is `requestKind` and
+    `requestResource`.
     """
     write, subresource = attributes.write, attributes.subresource
     request: Json = {

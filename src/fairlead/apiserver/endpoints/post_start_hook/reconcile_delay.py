@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 class ReconcileDelay(Struct, frozen=True, kw_only=True):
     """Delays of the post-start hooks in ns, each relative to the previous step.
 
-    If a delay is 0, its step and the previous step are one change.
+    If a delay is 0, its step is written together with the previous step.
     """
 
     accepted: int = 0

@@ -84,9 +84,10 @@ class Template(Struct, frozen=True):
 
 
 class TemplateProvider:
-    """Builds the template of each group.
+    """Builds the template of each node group.
 
-    Keeps the templates of good nodes for later loops in which a group has no good node.
+    A template is built from a node of the group that is ready and not cordoned. It is kept for
+    later loops in which the group has no such node.
     """
 
     def __init__(

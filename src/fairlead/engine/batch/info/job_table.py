@@ -275,7 +275,7 @@ class JobTable:
     # --- outcomes --------------------------------------------------------------------------
 
     def bind_failed(self, pod_id: str) -> bool:
-        """Set the task back to PENDING if it was being bound; return whether it was."""
+        """Set a task back to PENDING; return False if it was not being bound."""
         task = self.tasks.get(pod_id)
         if task is None or task.status is not TaskStatus.BINDING:
             return False
@@ -286,7 +286,7 @@ class JobTable:
         return True
 
     def eviction_failed(self, pod_id: str) -> bool:
-        """Set the task to its object's status if it was being evicted; return whether it was."""
+        """Undo the eviction of a task; return False if it was not being evicted."""
         task = self.tasks.get(pod_id)
         if task is None or task.status is not TaskStatus.RELEASING:
             return False

@@ -154,7 +154,7 @@ def _place(
 def place(
     session: Session, job: JobInfo, lacking: Sequence[TaskInfo], free: Ints
 ) -> list[int] | None:
-    """Place the tasks of `lacking` into the free amounts `free`; return the row of each task.
+    """Place the tasks `lacking` of `job` into the free amounts `free`; return a row for each task.
 
     `free` has the shape (resources, rows) and is not changed. Returns None if a task fits on no
     node. Rows that were reserved for `job` are preferred, then rows with more idle cpu.

@@ -57,7 +57,7 @@ class _Part(Struct, frozen=True):
 
 
 class QueueTree:
-    """The claims of all queues as a tree.
+    """The resources that each queue requests, deserves and is guaranteed, as a tree of queues.
 
     A queue is a child of the root if its parent is missing or its chain of parents is a circle.
     """

@@ -72,9 +72,10 @@ class RowEvaluator:
         return code
 
     def index(self, positions: Rows) -> Rows | slice:
-        """Return an index for `positions`.
+        """Return the NumPy index that selects `positions`.
 
-        For all positions, this is a slice, with which NumPy copies ten times faster.
+        If these are all positions, the index is a slice, because NumPy then copies ten times
+        faster.
         """
         return slice(None) if len(positions) == len(self.rows) else positions
 

@@ -72,7 +72,7 @@ class StaticScores:
             self._scores[at] = np.where(static.codes == 0, static.score, NOT_FEASIBLE)
 
     def rejected(self, member: int) -> Mask:
-        """Return, for each node, whether a NODE plugin rejects it for `member`."""
+        """Return, for each node, whether a Filter with the locality NODE rejects `member` there."""
         rejected: Mask = self._scores[self._index[member]] < 0
         return rejected
 

@@ -1,8 +1,9 @@
 """RemovalEffect: how removing pods from a node can change the verdict of a Filter on that node.
 
-Most pods of lower priority have nothing to do with the Filters of the preemptor that depend on
-other nodes. A Filter that states this spares preemption from moving every pod off the node and back
-to find the victims.
+Some Filters depend on the pods of other nodes, such as PodTopologySpread. Removing a pod of lower
+priority seldom changes the verdict of these Filters. A Filter that implements RemovalEffectPlugin
+tells which pods can change its verdict. Preemption then finds most victims without removing each
+pod from the node and running the Filter again.
 """
 
 from __future__ import annotations

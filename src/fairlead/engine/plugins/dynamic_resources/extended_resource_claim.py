@@ -241,7 +241,7 @@ class _ResourceRequests:
 
 
 def named_in_api(special: SpecialClaim, pod: Pod) -> SpecialClaim:
-    """Return `special` with the name under which it is created; it has no UID yet.
+    """Return the claim `special` with a name, but without a UID, to be created in the API.
 
     In upstream, the API server generates a random name suffix. Fairlead derives the suffix from the
     pod's UID and resourceVersion.

@@ -124,10 +124,10 @@ def _is_at(effect: RemovalEffect, capacity: int) -> Mask:
 
 
 def cluster_verdicts(framework: Framework, found: Feasibility) -> ClusterVerdicts | None:
-    """Return the ClusterVerdicts of this cycle; None if every node needs a trial.
+    """Return the ClusterVerdicts of this cycle; None if victims must be removed node by node.
 
-    That is the case if a plugin does not state the effect of removals, or if a Filter besides
-    NodeResourcesFit depends on the pods of a node.
+    Returns None if a Filter that depends on other nodes is no RemovalEffectPlugin. Also returns
+    None if a Filter besides NodeResourcesFit depends on the pods of a node.
     """
     fit, skipped = only_row_filter(found.plan), found.state.skipped_filters
     points = [one for one in found.plan.split.cluster_filters if one.name not in skipped]

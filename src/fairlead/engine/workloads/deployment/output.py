@@ -49,11 +49,11 @@ class RolloutOutput(Protocol):
         """Write the Progressing condition if the Deployment was paused or resumed."""
         ...
 
-    def revise(self, rollout: Rollout) -> list[Command]:
+    def write_replica_set_revision(self, rollout: Rollout) -> list[Command]:
         """Patch the current ReplicaSet with its revision and the Deployment's annotations."""
         ...
 
-    def number(self, rollout: Rollout, now: Instant) -> list[Command]:
+    def write_deployment_revision(self, rollout: Rollout, now: Instant) -> list[Command]:
         """Write the current ReplicaSet's revision to the Deployment."""
         ...
 
@@ -109,7 +109,7 @@ class RolloutWriter(Struct, frozen=True):
             return []
         return self._write(rollout, pause_status(rollout.deployment, now))
 
-    def revise(self, rollout: Rollout) -> list[Command]:
+    def write_replica_set_revision(self, rollout: Rollout) -> list[Command]:
         """Patch the revision, annotations and minReadySeconds of the current ReplicaSet."""
         current = rollout.replica_sets.get(rollout.current)
         if current is None:
@@ -130,7 +130,7 @@ class RolloutWriter(Struct, frozen=True):
         ref = ObjectRef(REPLICA_SET, meta.namespace, meta.name, meta.uid)
         return [PatchObject(ref, patch)]
 
-    def number(self, rollout: Rollout, now: Instant) -> list[Command]:
+    def write_deployment_revision(self, rollout: Rollout, now: Instant) -> list[Command]:
         """Write the Deployment's revision; add the Progressing condition if it is missing."""
         current, deployment = rollout.replica_sets.get(rollout.current), rollout.deployment
         if current is None:
@@ -184,10 +184,13 @@ class RolloutWriter(Struct, frozen=True):
     def _write(self, rollout: Rollout, status: Json, revision: int = 0) -> list[Command]:
         """Write `status`; if `revision` has changed, write both in one patch."""
         deployment = rollout.deployment
-        before, number = deployment.status, str(revision)
-        if not revision or deployment.metadata.annotations.get(REVISION) == number:
+        before, write_deployment_revision = deployment.status, str(revision)
+        if (
+            not revision
+            or deployment.metadata.annotations.get(REVISION) == write_deployment_revision
+        ):
             return self.writer.write(rollout.ref, before, status)
-        patch: Json = {"metadata": {"annotations": {REVISION: number}}}
+        patch: Json = {"metadata": {"annotations": {REVISION: write_deployment_revision}}}
         if status != before:
             patch["status"] = status_patch(before, status)
         return [PatchObject(rollout.ref, patch)]
@@ -204,11 +207,11 @@ class NoRolloutOutput:
         """Return no commands."""
         return []
 
-    def revise(self, rollout: Rollout) -> list[Command]:
+    def write_replica_set_revision(self, rollout: Rollout) -> list[Command]:
         """Return no commands."""
         return []
 
-    def number(self, rollout: Rollout, now: Instant) -> list[Command]:
+    def write_deployment_revision(self, rollout: Rollout, now: Instant) -> list[Command]:
         """Return no commands."""
         return []
 

@@ -56,10 +56,10 @@ class RolloutSync(Struct, frozen=True):
             return []
         self.view.find_current(rollout, is_loaded=is_loaded)
         pause = self.output.note_pause(rollout, now)
-        revising = self.output.revise(rollout)
+        revising = self.output.write_replica_set_revision(rollout)
         if revising:
             return pause + revising
-        written = pause or self.output.number(rollout, now)
+        written = pause or self.output.write_deployment_revision(rollout, now)
         new, old = self.view.states(rollout, now)
         steps = self._steps(rollout, new, old)
         if steps is None or rollout.creating or written:

@@ -211,7 +211,7 @@ class ResourceClaims:
         key = f"{pod.metadata.namespace}/{wanted.resource_claim_template_name}"
         template = self._templates.get(key)
         if template is not None and asked not in self._asked:
-            command = self._asked[asked] = CreateObject(made_for(pod, wanted, template))
+            command = self._asked[asked] = CreateObject(claim_manifest(pod, wanted, template))
             yield command
 
     def _not_made(self, command: CreateObject) -> None:
@@ -254,12 +254,12 @@ class ResourceClaims:
         self._written[claim.key] = version
         commands: list[Command] = []
         if has_ended or to_deallocate:
-            commands.append(reduced(claim, left))
+            commands.append(reserved_for_patch(claim, left))
         if to_deallocate:
             self._deallocated[claim.key] = None
         if to_unprotect:
             self._deallocated.pop(claim.key, None)
-            commands.append(unprotected(claim))
+            commands.append(finalizer_removal(claim))
         if is_useless and not is_going:
             self._deleting[claim.key] = None
             commands.append(DeleteObject(claim_ref(claim), why="made for a pod"))
@@ -311,7 +311,9 @@ def owner_of(claim: ResourceClaim) -> str:
     return next((one.uid for one in owners if one.controller and one.kind == "Pod"), "")
 
 
-def made_for(pod: Pod, wanted: PodResourceClaim, template: ResourceClaimTemplate) -> dict[str, Any]:
+def claim_manifest(
+    pod: Pod, wanted: PodResourceClaim, template: ResourceClaimTemplate
+) -> dict[str, Any]:
     """Return the manifest of the claim for the entry `wanted` of `pod`, created from `template`."""
     meta = pod.metadata
     described = template.spec.get("metadata", {})
@@ -351,7 +353,7 @@ def status_of_pod(pod: Pod, made: dict[str, str]) -> PatchStatus:
     )
 
 
-def reduced(claim: ResourceClaim, left: Sequence[ClaimConsumer]) -> PatchStatus:
+def reserved_for_patch(claim: ResourceClaim, left: Sequence[ClaimConsumer]) -> PatchStatus:
     """Return the patch that reserves `claim` for the consumers `left`.
 
     If `left` is empty, the patch also deallocates the claim.
@@ -363,7 +365,7 @@ def reduced(claim: ResourceClaim, left: Sequence[ClaimConsumer]) -> PatchStatus:
     return PatchStatus(claim_ref(claim), fields, resource_version=version)
 
 
-def unprotected(claim: ResourceClaim) -> PatchObject:
+def finalizer_removal(claim: ResourceClaim) -> PatchObject:
     """Return the patch that removes the claim's delete-protection finalizer."""
     finalizers = [one for one in claim.metadata.finalizers if one != FINALIZER]
     return PatchObject(claim_ref(claim), {"metadata": {"finalizers": finalizers or None}})

@@ -119,7 +119,7 @@ class RollingDrains:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next return of a node to service or retry of a refused change."""
+        """Return the time at which a node returns to service, or a refused change is retried."""
         dues = (self._back.next_due(), self._retries.next_due())
         return min((due for due in dues if due is not None), default=None)
 

@@ -76,9 +76,9 @@ class ServiceEndpoints:
             case ObjectsLoaded(objects):
                 self._load(objects)
             case CommandSucceeded(CreateObject() | PatchObject() | DeleteObject() as command):
-                self._queue.answered(command.target, None)
+                self._queue.record_outcome(command.target, None)
             case CommandFailed(CreateObject() | PatchObject() | DeleteObject() as command):
-                self._queue.answered(command.target, now)
+                self._queue.record_outcome(command.target, now)
             case _:
                 pass
         return []
@@ -90,7 +90,7 @@ class ServiceEndpoints:
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Return the writes for the Services that have changed or are due for a retry."""
         commands: list[Command] = []
-        for key in self._queue.take(now):
+        for key in self._queue.pop_due(now):
             state = self._states.get(key)
             if state is not None and is_selecting(state.service):
                 written = self._sync(state)

@@ -86,9 +86,9 @@ class EndpointMirroring:
             case ObjectsLoaded(objects):
                 self._load(objects)
             case CommandSucceeded(CreateObject() | PatchObject() | DeleteObject() as command):
-                self._queue.answered(command.target, None)
+                self._queue.record_outcome(command.target, None)
             case CommandFailed(CreateObject() | PatchObject() | DeleteObject() as command):
-                self._queue.answered(command.target, now)
+                self._queue.record_outcome(command.target, now)
             case _:
                 pass
         return []
@@ -100,7 +100,7 @@ class EndpointMirroring:
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Return the writes for the Endpoints that have changed or are due for a retry."""
         commands: list[Command] = []
-        for key in self._queue.take(now):
+        for key in self._queue.pop_due(now):
             mirror = self._mirrors.get(key)
             if mirror is None:
                 continue

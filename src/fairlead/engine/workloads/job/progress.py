@@ -119,7 +119,7 @@ class JobProgress(Struct):
                 progress._counted[pod.metadata.uid] = None
         return progress
 
-    def take(self, ends: Iterable[EndedPod], job: Job, now: Instant) -> None:
+    def count_ended(self, ends: Iterable[EndedPod], job: Job, now: Instant) -> None:
         """Count the pods that have ended since the last call.
 
         Pods that the Job deleted, and tracked pods without the finalizer, are not counted.

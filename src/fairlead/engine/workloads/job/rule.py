@@ -102,7 +102,7 @@ class JobRule:
         condition, or is managed by another controller, are left alone.
         """
         ended, pods.ended = pods.ended or [], []
-        self.progress.take(ended, self.job, now)
+        self.progress.count_ended(ended, self.job, now)
         spec = self.spec
         if self.is_over or spec.managed_by not in ("", OWN_CONTROLLER):
             return NOTHING

@@ -42,7 +42,7 @@ class History(Struct):
 
     `update` is the name of the revision with the owner's template, and `current` is the name of the
     revision before it. Both are equal unless an update is in progress. `first` is the revision of
-    pods without a label. `born` contains the names of ControllerRevisions whose creation was
+    pods without a label. `requested` contains the names of ControllerRevisions whose creation was
     requested. `failures` is the number of consecutive refused creations.
     """
 
@@ -53,7 +53,7 @@ class History(Struct):
     current: str = ""
     first: str = ""
     collisions: int = 0
-    born: dict[str, None] = field(default_factory=dict)
+    requested: dict[str, None] = field(default_factory=dict)
     failures: int = 0
 
     def see(self, view: ControllerRevision) -> None:
@@ -61,7 +61,7 @@ class History(Struct):
         name = view.metadata.name
         self.views[name] = view
         self.templates.setdefault(name, _template_in(view))
-        self.born.pop(name, None)
+        self.requested.pop(name, None)
         self.failures = 0
 
     def forget(self, view: ControllerRevision) -> None:
@@ -101,7 +101,7 @@ class History(Struct):
         """Return the value that the revision label of a pod has for the revision `name`."""
         return name if isinstance(self.owner, StatefulSet) else name.removeprefix(self._prefix)
 
-    def keep(self, live: Iterable[str]) -> list[Command]:
+    def next_writes(self, live: Iterable[str]) -> list[Command]:
         """Return the next writes of ControllerRevisions.
 
         The first write creates the update revision, the second gives it the highest number, and the
@@ -111,9 +111,9 @@ class History(Struct):
         view = self.views.get(self.update)
         newest = max((one.revision for one in self.views.values()), default=0)
         if view is None:
-            if self.update in self.born or self.owner.metadata.deletion_timestamp:
+            if self.update in self.requested or self.owner.metadata.deletion_timestamp:
                 return []
-            self.born[self.update] = None
+            self.requested[self.update] = None
             return [self._create(newest + 1)]
         if view.revision < newest:
             ref = self._ref(view)
@@ -125,7 +125,7 @@ class History(Struct):
 
         If the name is taken (`is_taken`), choose another name.
         """
-        was_born = self.born.pop(name, 0) is None
+        was_born = self.requested.pop(name, 0) is None
         self.failures = 0 if is_taken else self.failures + 1
         if is_taken and was_born and name == self.update:
             self.collisions += 1

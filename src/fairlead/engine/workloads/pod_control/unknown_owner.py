@@ -37,7 +37,7 @@ class UnknownOwnerRule(Struct, frozen=True):
         return self.kind == NAME_KEEPING_KIND
 
     def slot_of(self, pod: Pod) -> str:
-        """Return the pod's name for a StatefulSet; pods of other kinds are interchangeable."""
+        """Return the pod's name for a StatefulSet, otherwise "": any pod can replace the pod."""
         return pod.metadata.name if self.keeps_names else ""
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:

@@ -27,17 +27,21 @@ from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
 from fairlead.engine.workloads.volumes.command import (
     BOUND,
     bind,
-    give_class,
-    give_up_node,
     provision,
+    remove_selected_node,
+    set_class,
 )
-from fairlead.engine.workloads.volumes.volume_index import VolumeIndex, holds, is_meant
+from fairlead.engine.workloads.volumes.volume_index import (
+    VolumeIndex,
+    is_volume_bound_to_claim,
+    satisfies,
+)
 
 
 class StepKind(Enum):
     """The kind of a step for a claim."""
 
-    GIVE_CLASS = "give_class"
+    SET_CLASS = "set_class"
     BIND = "bind"
     PROVISION = "provision"
     RETRY = "retry"
@@ -46,13 +50,13 @@ class StepKind(Enum):
 class BindingStep(Struct, frozen=True):
     """The next step for a claim; two steps with equal fields have the same effect.
 
-    `volume` is the volume to bind, and `of` is the class to set or to provision from.
+    `volume` is the volume to bind. `storage_class` is the class to set or to provision from.
     """
 
     kind: StepKind
     claim: PersistentVolumeClaim
     volume: PersistentVolume | None = None
-    of: StorageClass | None = None
+    storage_class: StorageClass | None = None
 
 
 def next_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep | None:
@@ -61,18 +65,26 @@ def next_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep |
         return None
     if claim.spec.volume_name:
         return _toward_named(index, claim)
-    meant = [one for one in index.volumes_of(claim) if holds(one, claim)]
+    meant = [one for one in index.volumes_of(claim) if satisfies(one, claim)]
     if meant:
         return BindingStep(StepKind.BIND, claim, meant[0])
-    of = index.class_of(claim)
+    storage_class = index.class_of(claim)
     if not class_name(claim) and claim.spec.storage_class_name is None:
         default = index.default_class()
-        return None if default is None else BindingStep(StepKind.GIVE_CLASS, claim, of=default)
-    if of is not None and of.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER:
+        return (
+            None
+            if default is None
+            else BindingStep(StepKind.SET_CLASS, claim, storage_class=default)
+        )
+    if storage_class is not None and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER:
         is_chosen = SELECTED_NODE in claim.metadata.annotations
-        return _toward_new(claim, of) if is_chosen else None
+        return _toward_new(claim, storage_class) if is_chosen else None
     free = index.smallest_free(claim)
-    return _toward_new(claim, of) if free is None else BindingStep(StepKind.BIND, claim, free)
+    return (
+        _toward_new(claim, storage_class)
+        if free is None
+        else BindingStep(StepKind.BIND, claim, free)
+    )
 
 
 def _toward_named(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep | None:
@@ -80,15 +92,17 @@ def _toward_named(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingSt
     volume = index.volumes.get(claim.spec.volume_name)
     if volume is None or (is_bound(claim) and claim.status.phase == BOUND):
         return None
-    suits = class_name(volume) == class_name(claim) and holds(volume, claim)
-    is_ours = is_meant(volume, claim) or (suits and index.is_free(volume, claim))
+    suits = class_name(volume) == class_name(claim) and satisfies(volume, claim)
+    is_ours = is_volume_bound_to_claim(volume, claim) or (suits and index.is_free(volume, claim))
     return BindingStep(StepKind.BIND, claim, volume) if is_ours else None
 
 
-def _toward_new(claim: PersistentVolumeClaim, of: StorageClass | None) -> BindingStep | None:
-    if of is None or of.provisioner in NO_PROVISIONER:
+def _toward_new(
+    claim: PersistentVolumeClaim, storage_class: StorageClass | None
+) -> BindingStep | None:
+    if storage_class is None or storage_class.provisioner in NO_PROVISIONER:
         return None
-    return BindingStep(StepKind.PROVISION, claim, of=of)
+    return BindingStep(StepKind.PROVISION, claim, storage_class=storage_class)
 
 
 def commands_of(index: VolumeIndex, step: BindingStep) -> list[Command]:
@@ -96,12 +110,12 @@ def commands_of(index: VolumeIndex, step: BindingStep) -> list[Command]:
     claim = step.claim
     if step.kind is StepKind.BIND and step.volume is not None:
         return bind(claim, step.volume)
-    if step.of is None:
+    if step.storage_class is None:
         return []
-    if step.kind is StepKind.GIVE_CLASS:
-        return [give_class(claim, step.of.metadata.name)]
+    if step.kind is StepKind.SET_CLASS:
+        return [set_class(claim, step.storage_class.metadata.name)]
     name = claim.metadata.annotations.get(SELECTED_NODE)
     node = index.nodes.get(name) if name is not None else None
     if name is not None and node is None:
-        return [give_up_node(claim)]
-    return [provision(claim, step.of, node, index.csi_nodes.get(name or ""))]
+        return [remove_selected_node(claim)]
+    return [provision(claim, step.storage_class, node, index.csi_nodes.get(name or ""))]

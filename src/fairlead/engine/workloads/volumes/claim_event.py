@@ -158,10 +158,10 @@ class NoClaimEvents:
 def provisioned(step: BindingStep, commands: Sequence[Command]) -> list[Command]:
     """Return the event ProvisioningSucceeded for a volume that `commands` create, else []."""
     made = [one for one in commands if isinstance(one, CreateObject)]
-    if step.kind is not StepKind.PROVISION or step.of is None or not made:
+    if step.kind is not StepKind.PROVISION or step.storage_class is None or not made:
         return []
     note = f"Successfully provisioned volume {made[0].manifest['metadata']['name']}"
-    speaker = driver_of(step.of)
+    speaker = driver_of(step.storage_class)
     return [_event(step.claim, "ProvisioningSucceeded", note, speaker=speaker)]
 
 
@@ -171,28 +171,28 @@ def _events(
     has_had_one = claim.spec.volume_name or BIND_COMPLETED in claim.metadata.annotations
     if claim.metadata.deletion_timestamp or has_had_one:
         return []
-    of = index.class_of(claim)
+    storage_class = index.class_of(claim)
     if step is None:
-        return [_not_bound_event(claim, of)]
-    if step.kind is not StepKind.PROVISION or step.of is None:
+        return [_not_bound_event(claim, storage_class)]
+    if step.kind is not StepKind.PROVISION or step.storage_class is None:
         return []
-    return _provisioning(claim, step.of)
+    return _provisioning(claim, step.storage_class)
 
 
-def _not_bound_event(claim: PersistentVolumeClaim, of: StorageClass | None) -> Command:
+def _not_bound_event(claim: PersistentVolumeClaim, storage_class: StorageClass | None) -> Command:
     """Return the event with the reason why `claim` cannot be bound."""
     name, is_chosen = class_name(claim), SELECTED_NODE in claim.metadata.annotations
     if not name:
         return _event(claim, "FailedBinding", _NO_CLASS)
-    if of is None:
+    if storage_class is None:
         return _failed(claim, f'storageclass.storage.k8s.io "{name}" not found')
-    if of.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER and not is_chosen:
+    if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER and not is_chosen:
         return _event(claim, "WaitForFirstConsumer", _WAITING)
-    return _failed(claim, f"no volume plugin matched name: {of.provisioner}")
+    return _failed(claim, f"no volume plugin matched name: {storage_class.provisioner}")
 
 
-def _provisioning(claim: PersistentVolumeClaim, of: StorageClass) -> list[Command]:
-    driver = driver_of(of)
+def _provisioning(claim: PersistentVolumeClaim, storage_class: StorageClass) -> list[Command]:
+    driver = driver_of(storage_class)
     waiting = (
         f"Waiting for a volume to be created either by the external provisioner '{driver}' or "
         "manually by the system administrator. If volume creation is delayed, please verify that "
@@ -207,9 +207,9 @@ def _provisioning(claim: PersistentVolumeClaim, of: StorageClass) -> list[Comman
 
 def _marked(claim: PersistentVolumeClaim, step: BindingStep | None) -> list[Command]:
     """Return the patch that annotates `claim` with its provisioner, or [] if nothing changes."""
-    if step is None or step.kind is not StepKind.PROVISION or step.of is None:
+    if step is None or step.kind is not StepKind.PROVISION or step.storage_class is None:
         return []
-    driver = driver_of(step.of)
+    driver = driver_of(step.storage_class)
     known = claim.metadata.annotations
     if all(known.get(name) == driver for name in PROVISIONERS):
         return []

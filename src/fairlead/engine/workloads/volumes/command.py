@@ -108,38 +108,41 @@ def reclaim(volume: PersistentVolume, *, deletes: bool) -> list[Command]:
     return []
 
 
-def give_class(claim: PersistentVolumeClaim, name: str) -> PatchObject:
+def set_class(claim: PersistentVolumeClaim, name: str) -> PatchObject:
     """Return the patch that sets the default class on a claim without a class."""
     return PatchObject(claim_ref(claim), {"spec": {"storageClassName": name}})
 
 
-def give_up_node(claim: PersistentVolumeClaim) -> PatchObject:
+def remove_selected_node(claim: PersistentVolumeClaim) -> PatchObject:
     """Return the patch that removes selected-node, so that the scheduler chooses another node."""
     return PatchObject(claim_ref(claim), {"metadata": {"annotations": {SELECTED_NODE: None}}})
 
 
 def provision(
-    claim: PersistentVolumeClaim, of: StorageClass, node: Node | None, csi_node: CSINode | None
+    claim: PersistentVolumeClaim,
+    storage_class: StorageClass,
+    node: Node | None,
+    csi_node: CSINode | None,
 ) -> CreateObject:
     """Return the creation of a volume for `claim`, accessible from the topology of `node`.
 
     If `node` is None or has no topology labels, the volume is accessible from every node.
     """
-    driver = driver_of(of)
+    driver = driver_of(storage_class)
     name = f"pvc-{claim.metadata.uid or claim.key.replace('/', '-')}"
     spec: Json = {
         "accessModes": list(claim.spec.access_modes),
         "capacity": {"storage": claim.spec.resources.requests.get("storage", "1Gi")},
         "claimRef": _reference(claim),
         **_source(driver, name),
-        "persistentVolumeReclaimPolicy": of.reclaim_policy,
+        "persistentVolumeReclaimPolicy": storage_class.reclaim_policy,
         "storageClassName": class_name(claim),
         "volumeMode": claim.spec.volume_mode,
     }
     if claim.spec.volume_attributes_class_name:
         spec["volumeAttributesClassName"] = claim.spec.volume_attributes_class_name
     if node is not None:
-        spec |= _reachable_from(node, _topology_keys(driver, of, csi_node))
+        spec |= _reachable_from(node, _topology_keys(driver, storage_class, csi_node))
     annotations = {PROVISIONED_BY: driver}
     return CreateObject(
         {
@@ -151,10 +154,10 @@ def provision(
     )
 
 
-def driver_of(of: StorageClass) -> str:
+def driver_of(storage_class: StorageClass) -> str:
     """Return the provisioner of a class, or the CSI driver that replaces it if it is in-tree."""
-    kind = IN_TREE_KINDS.get(of.provisioner)
-    return of.provisioner if kind is None else kind.driver
+    kind = IN_TREE_KINDS.get(storage_class.provisioner)
+    return storage_class.provisioner if kind is None else kind.driver
 
 
 def _source(driver: str, name: str) -> Json:
@@ -167,7 +170,7 @@ def _source(driver: str, name: str) -> Json:
     return {"csi": {"driver": driver, "volumeHandle": name}}
 
 
-def _topology_keys(driver: str, of: StorageClass, csi_node: CSINode | None) -> list[str]:
+def _topology_keys(driver: str, storage_class: StorageClass, csi_node: CSINode | None) -> list[str]:
     """Return the keys of the node labels that determine which nodes can access a volume.
 
     They come from `csi_node` if it has the driver, else from the class's allowedTopologies. If both
@@ -177,7 +180,7 @@ def _topology_keys(driver: str, of: StorageClass, csi_node: CSINode | None) -> l
         for one in csi_node.spec.drivers:
             if one.name == driver and one.topology_keys:
                 return list(one.topology_keys)
-    terms = of.allowed_topologies
+    terms = storage_class.allowed_topologies
     keys = dict.fromkeys(one.key for term in terms for one in term.match_label_expressions)
     return list(keys) or [ZONE, BETA_ZONE]
 

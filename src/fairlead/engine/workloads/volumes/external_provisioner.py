@@ -82,11 +82,13 @@ class ExternalProvisioner:
         commands: list[Command] = []
         for key in self._timers.pop_due(now):
             claim = self._index.claims.get(key)
-            of = None if claim is None else self._index.classes.get(class_name(claim))
-            if claim is None or of is None or not _is_requested(claim):
+            storage_class = None if claim is None else self._index.classes.get(class_name(claim))
+            if claim is None or storage_class is None or not _is_requested(claim):
                 self._begun.pop(key, None)
                 continue
-            commands += commands_of(self._index, BindingStep(StepKind.PROVISION, claim, of=of))
+            commands += commands_of(
+                self._index, BindingStep(StepKind.PROVISION, claim, storage_class=storage_class)
+            )
         return commands
 
     def _react(self, one: ApiObject, now: Instant) -> Iterator[Command]:

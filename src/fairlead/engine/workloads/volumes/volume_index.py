@@ -118,7 +118,7 @@ class VolumeIndex:
     def volumes_of(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
         """Return the volumes whose claimRef refers to `claim`, sorted by name."""
         volumes = [self.volumes[name] for name in sorted(self._meant_for.get(claim.key, ()))]
-        return [one for one in volumes if is_meant(one, claim)]
+        return [one for one in volumes if is_volume_bound_to_claim(one, claim)]
 
     def is_orphan(self, volume: PersistentVolume) -> bool:
         """Return whether the claim to which `volume` was bound does not exist."""
@@ -146,7 +146,7 @@ def claim_key(volume: PersistentVolume) -> str | None:
     return None if reference is None else f"{reference.namespace}/{reference.name}"
 
 
-def is_meant(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+def is_volume_bound_to_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """Return whether the volume's claimRef is `claim`, not an earlier claim with its name."""
     reference = volume.spec.claim_ref
     return (
@@ -156,7 +156,7 @@ def is_meant(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     )
 
 
-def holds(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+def satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """Return whether `volume` satisfies the size, access modes and volume mode of `claim`."""
     traits = traits_of(volume)
     return (
@@ -171,6 +171,6 @@ def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     selector, phase = claim.spec.selector, volume.status.phase
     return (
         (phase == AVAILABLE or phase in UNDECIDED)
-        and holds(volume, claim)
+        and satisfies(volume, claim)
         and (selector is None or selector_matches(selector, volume.metadata.labels))
     )

@@ -115,7 +115,8 @@ def capacity_outage(
 def with_provider(found: Autoscaling, settings: ProviderSettings) -> Autoscaling:
     """Return the autoscaler `found` with a provider that has the given `settings`.
 
-    Raises InputError if no autoscaler acts, and for groups, zones and types that it does not have.
+    Raises InputError if `found` is no autoscaler, or if `settings` name a node group, zone or
+    instance type that the autoscaler does not have.
     """
     if settings.is_empty:
         return found

@@ -1,8 +1,8 @@
 """The newest timestamp in an object: the latest known time of a change of the object.
 
-deletionTimestamp is left out, because it is in the future by the grace period. An object is
-searched as JSON or, for kinds with typed statuses, in typed form (`NewestTimestamp`); both methods
-return the same result.
+deletionTimestamp is left out, because it lies in the future until the grace period is over. An
+object is searched as JSON or, for kinds with typed statuses, in typed form (`NewestTimestamp`);
+both methods return the same result.
 """
 
 from __future__ import annotations

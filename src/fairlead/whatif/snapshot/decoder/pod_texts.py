@@ -149,9 +149,10 @@ class PodTexts:
         self._stated: dict[JsonTemplate, PodTemplate | None] = {}
 
     def find(self, text: bytes) -> tuple[PodTemplate, Sequence[str]] | None:
-        """Return (template, strings) of `text`; None if it must be decoded.
+        """Return the template that the pod `text` matches, and the pod's own strings.
 
-        The views of a template share parts, which must not be changed.
+        Returns None if `text` matches no template, so that it must be decoded. Pods of one template
+        share parts of their views, so the views must not be mutated.
         """
         workload = self._workloads.get(_workload_name(text))
         for index, template in enumerate(workload.templates if workload is not None else ()):
@@ -163,7 +164,7 @@ class PodTexts:
         return None
 
     def find_row(self, text: TemplateText) -> tuple[PodTemplate, Sequence[str]] | None:
-        """Return (template, strings) of a row; None if its template cannot be used."""
+        """Return the template of a row and the pod's own strings; None if it cannot be used."""
         template = self._stated.get(text.template)
         return None if template is None else (template, text.strings)
 

@@ -42,9 +42,10 @@ def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
 
 
 def fast_path_group(groups: Sequence[Pods], node: Node) -> int | None:
-    """Return the index of the group that benefits most from arithmetic, the last of equal groups.
+    """Return the index of the group for which packing by arithmetic saves the most steps.
 
-    Returns None if no group qualifies. Only the requests of a pod's first container count.
+    If several groups save the same number of steps, the last of them is chosen. Returns None if no
+    group can be packed by arithmetic. Only the requests of a pod's first container count.
     """
     best, found = 0, None
     for index, pods in enumerate(groups):

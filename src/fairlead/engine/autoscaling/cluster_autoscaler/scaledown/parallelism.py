@@ -63,8 +63,9 @@ def crop_nodes(
 ) -> Cropped:
     """Return the nodes within --max-scale-down-parallelism and --max-drain-parallelism.
 
-    Groups that must be deleted as a whole come first, starting with groups that have empty nodes.
-    Then come empty nodes and nodes to drain of other groups, by group in order of first appearance.
+    Node groups that must be deleted as a whole come first, starting with groups that have empty
+    nodes. Then come the empty nodes of all other groups, and last their nodes to drain. Groups are
+    in the order in which they first appear in `chosen`.
     """
     empty, whole_empty = _by_group(context, chosen.empty)
     drain, whole_drain = _by_group(context, chosen.drain)

@@ -1,4 +1,4 @@
-"""ExistingNode: an existing node, or a NodeClaim being launched, during a pass.
+"""ExistingNode: an existing node, or a NodeClaim being launched, during a provisioning pass.
 
 upstream: pkg/controllers/provisioning/scheduling/existingnode.go
 """
@@ -25,7 +25,7 @@ from fairlead.engine.autoscaling.karpenter.state.usage import (
 
 
 class ExistingNode:
-    """An existing node during a pass. Placing pods reduces its free resources."""
+    """An existing node during a provisioning pass. Placing pods reduces its free resources."""
 
     def __init__(
         self,
