@@ -25,8 +25,8 @@ def drain_plan(
         str,
         Parameter(
             name="--for",
-            help="Time from when a drained node is empty until it returns to service (default: it "
-            "never returns, while whatif --max-unavailable returns it at once).",
+            help="Time from when a drained node is empty until it returns to service. By default, "
+            "it does not return. (With whatif --max-unavailable, it returns at once by default.)",
             metavar="DURATION",
             show_default=False,
         ),

@@ -47,11 +47,11 @@ def torture(
     """Test Fairlead itself: a whole control plane under random workloads, changes and faults.
 
     Each seed makes one simulated cluster of 20 nodes with all controllers. For an hour of virtual
-    time, the cluster gets random changes and faults; then it has time to settle. More than one
-    request in 20 is refused, delayed, performed but reported as failed, or performed twice. Watches
-    break, the process is killed and restarts from its store, and nodes fail and return with another
-    capacity. After every command and at the end, the safety rules in docs/torture.md (the laws) are
-    checked.
+    time, clients change the cluster at random, and faults happen. Then both stop, and the cluster
+    has time to reach a stable state. During the faults, more than one request in 20 is refused,
+    delayed, performed but reported as failed, or performed twice. Watches break, the process is
+    killed and restarts from its store, and nodes fail and return with another capacity. After every
+    command and at the end, the safety rules in docs/torture.md (the laws) are checked.
 
     If a law is broken, the command prints a scenario that breaks the law, reduced to the necessary
     parts.

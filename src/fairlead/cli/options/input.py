@@ -25,8 +25,8 @@ def size(_: type, tokens: Sequence[Token]) -> int:
 MaxInput = Annotated[
     int | None,
     Parameter(
-        help="Refuse snapshot files and clusters with objects of more than SIZE bytes, such as 4Gi "
-        "(default: 2Gi).",
+        help="Refuse a snapshot file, or a cluster, whose objects have more than SIZE bytes in "
+        "total, such as 4Gi (default: 2Gi).",
         metavar="SIZE",
         converter=size,
         show_default=False,

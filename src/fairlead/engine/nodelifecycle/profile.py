@@ -22,28 +22,38 @@ BETA_ARCH: Final = "beta.kubernetes.io/arch"
 class VersionProfile(Struct, frozen=True, kw_only=True):
     """The behavior of one upstream version.
 
-    The description of a boolean field applies if the field is True. `has_pod_eviction`: the older
-    mode, which deletes the pods of not-ready nodes, and its flags and feature gates exist.
+    A boolean field describes what the version does if the field is True.
 
-    `zone_labels`, `region_labels`: labels that hold a node's zone and region; the first label that
-    is present applies. `label_copies`: (source, copy) pairs of node labels that are kept equal.
-    `excludes_labelled`: nodes labelled exclude-disruption do not count for their zone's state.
-    `excludes_masters`: nodes whose names end like those of masters do not count either.
-    `taints_by_current`: NoExecute taints follow the Ready condition after the pass; if False, the
-    condition before it. `requeues_untainted`: each pass queues not-ready nodes again whose taint is
-    missing. `marks_late_bound_pods`: pods bound to a not-ready node are marked not ready as well.
-    `reports_unready_pods`: a pod that is marked not ready gets an event. `uses_leases`: a renewed
-    node lease counts as a heartbeat, like a posted status. `taints_by_condition`: conditions and
-    cordons become NoSchedule taints.
+    Nodes and zones:
 
-    Taint eviction: `eviction_source` is the reporting controller of its events.
-    `adds_disruption_target`: evicted pods get the DisruptionTarget condition.
-    `cancels_when_endless`: a toleration without tolerationSeconds cancels a running timer.
-    `remembers_evicted`: a pod evicted by a timer does not get a second timer.
+    - `has_pod_eviction`: the mode that deletes the pods of not-ready nodes, with its flags and
+      feature gates, exists
+    - `zone_labels`, `region_labels`: the labels with a node's zone and region; the first label that
+      the node has is used
+    - `label_copies`: pairs (source, copy) of node labels that are kept equal
+    - `excludes_labelled`: nodes with the label exclude-disruption do not count for the zone's state
+    - `excludes_masters`: nodes whose names end like the names of masters do not count either
+    - `taints_by_current`: a pass taints by the Ready condition that it has just written; if False,
+      by the Ready condition that it has read
+    - `requeues_untainted`: each pass queues a not-ready node again if its taint is missing
+    - `marks_late_bound_pods`: a pod that is bound to a not-ready node is marked not ready
+    - `reports_unready_pods`: a pod that is marked not ready gets an event
+    - `uses_leases`: a renewed node lease counts as a heartbeat, like a posted status
+    - `taints_by_condition`: conditions and cordons become NoSchedule taints
 
-    Pod garbage collection: `orphan_quarantine` is the time for which a node must be missing.
-    `fails_pods`: pods are set to Failed before deletion. `collects_out_of_service`: terminating
-    pods on not-ready nodes with the out-of-service taint are deleted, too.
+    Taint eviction:
+
+    - `eviction_source`: the reporting controller of the events
+    - `adds_disruption_target`: evicted pods get the condition DisruptionTarget
+    - `cancels_when_endless`: a toleration without tolerationSeconds cancels a running timer
+    - `remembers_evicted`: a pod that a timer has evicted does not get a second timer
+
+    Pod garbage collection:
+
+    - `orphan_quarantine`: the time for which a node must be missing
+    - `fails_pods`: pods are set to Failed before they are deleted
+    - `collects_out_of_service`: terminating pods on not-ready nodes with the out-of-service taint
+      are deleted
     """
 
     version: str

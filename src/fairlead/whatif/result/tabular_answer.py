@@ -36,7 +36,10 @@ class ResultColumn(Struct, frozen=True):
 
 
 class ResultTable(Struct, frozen=True):
-    """The list `name` of an answer; a terminal shows its first `shown` rows, and no table for 0."""
+    """A table of an answer; `name` is its field in JSON.
+
+    A terminal shows the first `shown` rows. If `shown` is 0, a terminal does not show the table.
+    """
 
     name: str
     title: str

@@ -56,7 +56,7 @@ def type_problem(body: Any) -> str:
 def stated_type(obj: Json) -> StatedType:
     """Return the (apiVersion, kind) that `obj` states; a missing value is "".
 
-    The member names match in upper and lower case.
+    The case of the member names is ignored, as in Go: `APIVERSION` is read, too.
     """
     found = {"apiVersion": "", "kind": ""}
     for key, value in _members(obj):

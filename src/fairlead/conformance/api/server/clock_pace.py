@@ -37,8 +37,8 @@ _SECOND: Final[DurationNs] = seconds(1)
 class Pace(Struct):
     """Advances the cluster's time, `now`, at the pace of commands.
 
-    `now` does not advance beyond `latest`. The argument `machine` of its methods is real time in
-    ns.
+    `now` does not advance beyond `latest`. The argument `real_ns` of the methods is the time on the
+    machine's clock, in ns.
     """
 
     now: Instant
@@ -64,17 +64,17 @@ class Pace(Struct):
             instant = min(instant, self.latest)
         self.now = max(self.now, instant)
 
-    def ask(self, machine: int) -> None:
-        """Advance `now`, because the command sends a request at the real time `machine`."""
+    def ask(self, real_ns: int) -> None:
+        """Advance `now`, because the command sends a request at the real time `real_ns`."""
         if self._asked_at is not None:
-            pause = machine - self._asked_machine
+            pause = real_ns - self._asked_machine
             slept = round(pause / _SECOND) * _SECOND if pause >= SLEEP_MIN else 0
             self.reach(self._asked_at + slept)
         self.reach(self.now + ASKING)
-        self._asked_at, self._asked_machine = self.now, machine
+        self._asked_at, self._asked_machine = self.now, real_ns
 
-    def wait(self, machine: int) -> None:
-        """Advance `now`, if the command has waited on a watch until the real time `machine`."""
-        if self._asked_at is None or machine - self._asked_machine < QUIET:
+    def wait(self, real_ns: int) -> None:
+        """Advance `now`, if the command has waited on a watch until the real time `real_ns`."""
+        if self._asked_at is None or real_ns - self._asked_machine < QUIET:
             return
         self.reach(min(self.now + WAITING_STEP, self._asked_at + WAITING_MAX))

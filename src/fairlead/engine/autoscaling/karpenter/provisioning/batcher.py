@@ -59,7 +59,7 @@ class Batcher:
         return not self._triggers
 
     def change(self, now: Instant) -> None:
-        """Schedule another pass after a change of the cluster, if a trigger is left."""
+        """Schedule another pass after a change of the cluster, if a pod or Node still needs one."""
         if self._triggers and self._retry_at is None and self._window is None:
             self._retry_at = now + _RETRIGGER_NS
 

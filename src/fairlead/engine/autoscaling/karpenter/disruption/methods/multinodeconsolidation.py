@@ -89,9 +89,9 @@ class MultiNodeConsolidation:
     def search(
         self, batch: Sequence[DisruptionCandidate], now: Instant
     ) -> DisruptionCommand | None:
-        """Return the command that a binary search over the prefixes of `batch` found last, or None.
+        """Return the last command that a binary search over the prefixes of `batch` finds.
 
-        A prefix has at least two candidates.
+        Returns None if no prefix leads to a command. A prefix has at least two candidates.
         """
         # upstream: multinodeconsolidation.go:firstNConsolidationOption
         low, high = 1, min(len(batch) - 1, _BATCH_MAX)
