@@ -1,6 +1,6 @@
 """Autoscaling: controllers that add nodes to the cluster and remove nodes.
 
-The controllers decide. A provider, behind a port, creates and deletes the instances.
+The controllers decide. A cloud provider creates and deletes the instances.
 
 cluster_autoscaler/    Cluster Autoscaler: grows and shrinks node groups
 karpenter/             Karpenter: creates nodes for pending pods, replaces nodes by cheaper nodes

@@ -91,9 +91,10 @@ class Feasibility(Struct, eq=False):
         self.judge(positions, {})
 
     def judge(self, positions: Rows, verdicts: Mapping[int, Status]) -> None:
-        """Limit the feasible nodes to `positions`; set `verdicts` at other positions.
+        """Limit the feasible nodes to `positions`; set the `verdicts` on nodes that are rejected.
 
-        A feasible node that is in neither `positions` nor `verdicts` has no verdict afterwards.
+        `verdicts` is keyed by position. A node that was feasible until now, and is in neither
+        `positions` nor `verdicts`, counts as if it did not exist.
         """
         codes = self.codes.copy()
         codes[codes == 0] = DEAD

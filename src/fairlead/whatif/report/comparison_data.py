@@ -9,10 +9,10 @@ from fairlead.whatif.comparison import Alternative, compare
 
 
 def comparison_data(found: Sequence[Alternative], *, is_choice: bool) -> Json:
-    """Return the comparison of `found`: its tables, with the rows of each workload together.
+    """Return the comparison of the answers `found`, with the rows of each workload together.
 
-    `is_choice` means that they are alternatives; the best alternatives are marked, unless all are
-    equally good.
+    If `is_choice` is set, the answers are alternatives to choose from. Then the best alternatives
+    are marked, unless all are equally good.
     """
     answer = compare(found, is_choice=is_choice)
     tables = {table.name: table.rows for table in answer.tables}

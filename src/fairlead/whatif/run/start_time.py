@@ -6,7 +6,7 @@ time at which
 
     pod         the pod has a node
     workload    all its waiting pods have a node
-    gang        as many of its waiting pods have a node as it still needs
+    gang        the number of its pods with a node reaches the number that it needs
 
 If this does not happen in a draw, its time counts as later than all others, so that a percentile
 can be unknown: in 20 draws of which 15 start, p50 is the 10th start and p90 is unknown.

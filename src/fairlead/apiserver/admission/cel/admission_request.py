@@ -24,7 +24,7 @@ _OPTIONS: Final = {
 
 
 def converted_object(attributes: AdmissionAttributes, matched: Kind) -> Json | None:
-    """Return the object converted to the version of `matched`; None for DELETE."""
+    """Return the object in the version of the kind `matched`; None for DELETE."""
     return (
         None
         if attributes.operation is Operation.DELETE
@@ -33,7 +33,7 @@ def converted_object(attributes: AdmissionAttributes, matched: Kind) -> Json | N
 
 
 def converted_old_object(attributes: AdmissionAttributes, matched: Kind) -> Json | None:
-    """Return the stored object converted to the version of `matched`; None for CREATE."""
+    """Return the stored object in the version of the kind `matched`; None for CREATE."""
     before = attributes.obj if attributes.operation is Operation.DELETE else attributes.old
     return None if before is None else _converted(attributes, matched, before)
 

@@ -63,7 +63,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             self._show(done, amount, total)
 
     def reach(self, done: int, now_s: float) -> None:
-        """Show the virtual time `now_s` in seconds; if it is 0, show the number `done` instead."""
+        """Show the virtual time `now_s` (seconds) beside the bar; if it is 0, show `done`."""
         if self._is_due():
             time = f"{for_readers(seconds(now_s))} of virtual time"
             self._show(done, time if now_s else f"{done:,}")

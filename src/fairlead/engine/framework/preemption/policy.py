@@ -31,7 +31,8 @@ class VictimEligibility(Plugin, Protocol):
 class VictimImportance(Plugin, Protocol):
     """A plugin that orders the victims; only the first plugin with this method is used.
 
-    It may read only the pod's priority, spec, labels, annotations, start time and deletion time.
+    The method may read only the pod's priority, spec, labels, annotations, start time and deletion
+    time.
     """
 
     def importance(self, pod: PodInfo) -> tuple[int, ...]:

@@ -3,9 +3,10 @@
 All queues are processed at the same times. A zone that is opened again gets a new queue with a
 full bucket; entries of the old queue are dropped. A queue outlives its zone.
 
-Two upstream defects are reproduced here under `DefectPolicy.UPSTREAM`. First, a stopped limiter
-reports the rate 1, so a limiter with rate 1 never replaces it. Second, a zone whose initial rate is
-0 gets an ordinary bucket. Its initial token allows one eviction although evictions are stopped.
+Two upstream defects are reproduced here under `DefectPolicy.UPSTREAM`. First, a limiter that stops
+evictions reports the rate 1. So when the zone's new rate is 1, the limiter seems to have this rate
+already and is not replaced: evictions stay stopped. Second, a zone whose initial rate is 0 gets an
+ordinary bucket. Its initial token allows one eviction although evictions are stopped.
 
 The life of a name in a `RateLimitedQueue`:
 

@@ -20,7 +20,7 @@ _SPECS_MAX: Final = 10
 
 
 class HintingSimulator:
-    """Places pods with hints.
+    """Places pods; the hint of a pod is the name of the node that the pod fitted last time.
 
     A hint is dropped at the end of a loop that has neither made nor used it.
     """
