@@ -31,8 +31,9 @@ class Pick(Struct, frozen=True):
 def pick_one_node(columns: CandidateColumns, potential: Rows) -> Pick | None:
     """Return the best candidates in `potential`; None if no row in `potential` is a candidate.
 
-    Several best candidates are kept in `columns`, so that the next search reads only changed rows.
-    If one is left, all costs are compared again, because the deciding rule depends on all of them.
+    If several candidates are equally good, `columns` keeps them, and the next search compares only
+    the rows that have changed since. If a single candidate is best, the next search compares all
+    costs again: the name of the rule that decides (`Pick.rule`) depends on all of them.
     """
     best = columns.best_of(potential)
     if len(best) > 1:

@@ -39,7 +39,7 @@ class BackoffConfig(Struct, frozen=True):
 
 
 class BackoffClock(Struct, frozen=True):
-    """Computes the expiry of backoffs, and the flush that releases their pods.
+    """Computes when a pod's backoff expires, and when the next flush takes expired pods out.
 
     An expiry is truncated to a multiple of `window` (ns). Flushes happen every second, starting at
     `phase`.

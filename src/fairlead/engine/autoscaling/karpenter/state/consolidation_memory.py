@@ -16,7 +16,7 @@ _FORGET_AFTER_NS: Final[DurationNs] = 300 * NANOSECONDS_PER_SECOND
 class ConsolidationMemory:
     """Remembers which consolidation methods found nothing since the last change of the cluster.
 
-    After five minutes, a new state begins even without a change, so that all methods run again.
+    After five minutes without a change, all methods run again.
     """
 
     def __init__(self) -> None:
