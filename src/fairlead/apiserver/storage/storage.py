@@ -14,7 +14,7 @@ log's size, the write-ahead log, responses and watches use the same text.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
@@ -33,6 +33,7 @@ StoredObject = Json | bytes
 Listener = Callable[["StoredChange"], None]
 
 LOG_CAPACITY: Final = 10_000
+LIST_KEYS_MAX: Final = 4
 
 
 class ChangeType(StrEnum):
@@ -79,6 +80,12 @@ def _always() -> bool:
 
 def _as_it_is(_kind: Kind, obj: Json, _before: Json | None) -> Json:
     return obj
+
+
+def list_key(key: Key, namespace: str) -> str:
+    """Return the key of an object in a list: its name, or "namespace/name" in all namespaces."""
+    own, name = key
+    return name if namespace or not own else f"{own}/{name}"
 
 
 def value_of(stored: StoredObject) -> Json:
@@ -135,6 +142,8 @@ class Storage:
         self._version = 0
         self._oldest = 0
         self._pods_by_node: PodNodeIndex | None = None  # made when it is first needed
+        # Made for a list with pages, and kept for the next page; by resource and namespace.
+        self._list_keys: dict[tuple[str, str], list[str]] = {}
         # Orders the fields of an object as clients expect them. The second argument is the previous
         # version, whose fields are in that order already.
         self.arranged: Callable[[Kind, Json, Json | None], Json] = _as_it_is
@@ -224,6 +233,23 @@ class Storage:
             if found is not None:
                 yield key, found
 
+    def list_keys(self, kind: Kind, namespace: str) -> Sequence[str]:
+        """Return the keys (see `list_key`) of the objects of `kind`, in the order of a list.
+
+        They are kept until objects are added or removed, so that the next page of a list needs not
+        sort them again. `namespace` "" means all namespaces.
+        """
+        place = kind.resource, namespace
+        keys = self._list_keys.get(place)
+        if keys is None:
+            if len(self._list_keys) >= LIST_KEYS_MAX:
+                self._list_keys.clear()
+            found = self._objects.get(kind.resource, _NONE)
+            keys = self._list_keys[place] = sorted(
+                [list_key(key, namespace) for key in found if namespace in ("", key[0])]
+            )
+        return keys
+
     def count(self, kind: Kind) -> int:
         """Return the number of objects of `kind`."""
         return len(self._objects.get(kind.resource, _NONE))
@@ -282,6 +308,7 @@ class Storage:
             meta = obj["metadata"]
             self._of(kind)[meta.get("namespace", ""), meta["name"]] = self.arranged(kind, obj, None)
         self._pods_by_node = None
+        self._list_keys.clear()
         self._version = self._oldest = max(self._version, version)
         self._log.clear()
 
@@ -331,6 +358,9 @@ class Storage:
         if len(self._log) == self._log.maxlen:
             self._forget_oldest()
         self._log.append(change)
+        if self._list_keys and change.type is not ChangeType.MODIFIED:
+            for place in [one for one in self._list_keys if one[0] == change.kind.resource]:
+                del self._list_keys[place]
         if self._pods_by_node is not None and change.kind.resource == POD.resource:
             self._index_pod(change, self._pods_by_node)
         for listener in self._listeners:

@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import base64
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from operator import itemgetter
 from posixpath import normpath
 from string import ascii_letters, digits
@@ -39,7 +40,7 @@ from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import POD, Kind
 from fairlead.apiserver.negotiation.request_error import too_large_resource_version
 from fairlead.apiserver.schema.gojson.json_text import JsonError, json_kind, parse_json
-from fairlead.apiserver.storage.storage import ChangeType, Key, Storage, StoredObject
+from fairlead.apiserver.storage.storage import ChangeType, Storage, StoredObject, list_key
 
 # The key of an object in a list of one namespace ("name") or of all namespaces ("namespace/name"),
 # and the object as stored.
@@ -81,32 +82,36 @@ def list_page(
     version = _requested_version(storage, options.version)
     limit = options.limit if options.version != "0" else 0
     is_exact = options.match == EXACT or (limit > 0 and not options.match)
+    # upstream: registry/generic/registry/store.go:ListPredicate gets a single object by its name,
+    # without paging
+    is_single = bool(predicate.name) and (bool(namespace) or not kind.namespaced)
     if is_exact and version > 0:
         try:
             objects = _objects_at(storage, kind, namespace, version)
         except ApiError:
             raise ApiError("Expired", 410, _LIST_TOO_OLD) from None
-    elif kind is POD and predicate.node_name and not limit:
-        objects, version = _pods_now(storage, namespace, predicate.node_name), storage.version
+        return _page(*objects, predicate, version, 0 if is_single else limit)
+    if limit > 0 and not is_single:
+        objects = _objects_at(storage, kind, namespace, storage.version)
+        return _page(*objects, predicate, storage.version, limit)
+    if kind is POD and predicate.node_name:
+        found = _pods_now(storage, namespace, predicate.node_name)
     else:
-        objects, version = objects_now(storage, kind, namespace), storage.version
-    # upstream: registry/generic/registry/store.go:ListPredicate gets a single object by its name,
-    # without paging
-    is_single = bool(predicate.name) and (bool(namespace) or not kind.namespaced)
-    return _page(objects, predicate, version, 0 if is_single else limit)
+        found = objects_now(storage, kind, namespace)
+    return _page(found, len(found), predicate, storage.version, 0)
 
 
 def objects_now(storage: Storage, kind: Kind, namespace: str) -> list[ListEntry]:
     """Return the objects of one namespace, or of all namespaces (""), ordered by their keys."""
     found = storage.stored_items(kind, namespace or None)
-    return sorted(((_list_key(key, namespace), kept) for key, kept in found), key=itemgetter(0))
+    return sorted(((list_key(key, namespace), kept) for key, kept in found), key=itemgetter(0))
 
 
 def _pods_now(storage: Storage, namespace: str, node: str) -> list[ListEntry]:
     """Return the pods on `node` in one namespace, or in all namespaces (""), ordered by key."""
     found = storage.stored_pods_on(node)
     chosen = ((key, kept) for key, kept in found if namespace in ("", key[0]))
-    return sorted(((_list_key(key, namespace), kept) for key, kept in chosen), key=itemgetter(0))
+    return sorted(((list_key(key, namespace), kept) for key, kept in chosen), key=itemgetter(0))
 
 
 def _requested_version(storage: Storage, text: str) -> int:
@@ -135,80 +140,117 @@ def _next_page(
     if options.version not in ("", "0"):
         raise bad_request("specifying resource version is not allowed when using continue")
     token = decoded(options.continue_token)
-    if token.version == NOW:
-        objects, version = objects_now(storage, kind, namespace), storage.version
-    else:
-        version = token.version
-        if version > storage.version:
-            raise too_large_resource_version(version, storage.version)
-        try:
-            objects = _objects_at(storage, kind, namespace, version)
-        except ApiError:
-            raise token_too_old(token, _PAGE_TOO_OLD) from None
-    first = bisect_left(objects, token.start, key=itemgetter(0))
+    version = storage.version if token.version == NOW else token.version
+    if version > storage.version:
+        raise too_large_resource_version(version, storage.version)
+    try:
+        objects, count = _objects_at(storage, kind, namespace, version, token.start)
+    except ApiError:
+        raise token_too_old(token, _PAGE_TOO_OLD) from None
     limit = options.limit if options.version != "0" else 0
-    return _page(objects[first:], predicate, version, limit)
+    return _page(objects, count, predicate, version, limit)
 
 
 def _page(
-    objects: list[ListEntry], predicate: SelectionPredicate, version: int, limit: int
+    objects: Iterable[ListEntry],
+    count: int,
+    predicate: SelectionPredicate,
+    version: int,
+    limit: int,
 ) -> ListPage:
-    """Return the first `limit` matching objects, with a continue token if objects follow them."""
+    """Return the first `limit` matching objects, with a continue token if objects follow them.
+
+    `count` is the number of `objects`.
+    """
     # upstream: apiserver/pkg/storage/cacher/cacher.go:GetList
     matches, end = _first_matches(objects, predicate, limit)
-    if end == len(objects):
+    if end == count:
         return ListPage([kept for _, kept in matches], version)
     # The next page starts right after the last key: "\0" is the smallest possible suffix.
     token = encoded(Token(version, f"/{matches[-1][0]}\0"))
     # As in upstream, the remaining objects are counted only if the selectors match every object.
-    remaining = len(objects) - limit if predicate.is_everything else None
+    remaining = count - limit if predicate.is_everything else None
     return ListPage([kept for _, kept in matches], version, token, remaining)
 
 
 def _first_matches(
-    objects: list[ListEntry], predicate: SelectionPredicate, limit: int
+    objects: Iterable[ListEntry], predicate: SelectionPredicate, limit: int
 ) -> tuple[list[ListEntry], int]:
-    """Return (first `limit` matching objects, index after the last object that was examined).
+    """Return (first `limit` matching objects, number of objects that were examined).
 
-    If `limit` is 0, all matching objects are returned.
+    If `limit` is not positive, all matching objects are returned.
     """
     if predicate.is_everything:
-        end = min(limit, len(objects)) if limit > 0 else len(objects)
-        return objects[:end], end
-    matches: list[ListEntry] = []
-    for end, entry in enumerate(objects, 1):
+        matches = list(islice(objects, limit if limit > 0 else None))
+        return matches, len(matches)
+    matches, end = [], 0
+    for end, entry in enumerate(objects, 1):  # noqa: B007 - used after the loop
         if predicate.selects(entry[1]):
             matches.append(entry)
             if len(matches) == limit:
-                return matches, end
-    return matches, len(objects)
+                break
+    return matches, end
 
 
-def _list_key(key: Key, namespace: str) -> str:
-    own, name = key
-    return name if namespace or not own else f"{own}/{name}"
+def _objects_at(
+    storage: Storage, kind: Kind, namespace: str, version: int, start: str = ""
+) -> tuple[Iterator[ListEntry], int]:
+    """Return the objects as they were at `version`, from the key `start` on, and their number.
+
+    The objects are found when they are iterated over. Raises ApiError 410 if the change log starts
+    after `version`.
+    """
+    before = _changed_since(storage, kind, namespace, version)
+    keys = storage.list_keys(kind, namespace)
+    if before:  # objects that were added or removed since
+        present = {key for key in before if _is_member(keys, key)}
+        gone = {key for key in present if before[key] is None}
+        back = [key for key, kept in before.items() if kept is not None and key not in present]
+        if gone or back:
+            keys = sorted([*(key for key in keys if key not in gone), *back])
+    first = bisect_left(keys, start)
+
+    def entry(key: str) -> ListEntry:
+        kept = before.get(key)
+        return key, _found(storage, kind, namespace, key) if kept is None else kept
+
+    return map(entry, islice(keys, first, None)), len(keys) - first
 
 
-def _objects_at(storage: Storage, kind: Kind, namespace: str, version: int) -> list[ListEntry]:
-    """Return the objects as they were at `version`.
+def _is_member(keys: Sequence[str], key: str) -> bool:
+    """Return whether the sorted `keys` contain `key`."""
+    place = bisect_left(keys, key)
+    return place < len(keys) and keys[place] == key
 
-    Later changes are undone, newest first. Raises ApiError 410 if the change log starts after
+
+def _found(storage: Storage, kind: Kind, namespace: str, key: str) -> StoredObject:
+    own, _, name = (namespace, "", key) if namespace else key.rpartition("/")
+    found = storage.find_stored(kind, own, name)
+    assert found is not None
+    return found
+
+
+def _changed_since(
+    storage: Storage, kind: Kind, namespace: str, version: int
+) -> dict[str, StoredObject | None]:
+    """Return the objects that changed after `version`, by key, as they were at `version`.
+
+    An object that did not exist then is None. Raises ApiError 410 if the change log starts after
     `version`.
     """
-    changes = storage.changes_since(version)
-    objects = dict(objects_now(storage, kind, namespace))
-    for change in reversed(changes):
+    before: dict[str, StoredObject | None] = {}
+    for change in reversed(storage.changes_since(version)):
         meta = change.object["metadata"]
         if change.kind.resource != kind.resource:
             continue
         if namespace and meta.get("namespace", "") != namespace:
             continue
-        key = _list_key((meta.get("namespace", ""), meta["name"]), namespace)
+        key = list_key((meta.get("namespace", ""), meta["name"]), namespace)
         if change.type is ChangeType.ADDED:
-            objects.pop(key, None)
+            before[key] = None
         elif change.previous is not None:
-            objects[key] = change.previous
-    return sorted(objects.items(), key=itemgetter(0))
+            before[key] = change.previous
+    return before
 
 
 # --- continue tokens -----------------------------------------------------------------------------
