@@ -147,10 +147,12 @@ class CompactStorage(Storage):
 
         An object with a deletion timestamp may exceed the total size. Raises ApiError 500.
         """
-        require_storable(change.kind, change.object, change.text)
+        text = change.text
+        require_storable(change.kind, change.object, text)
+        if self._bytes + _counted(text) <= self._bytes_max:
+            return
         meta = change.object["metadata"]
-        known = _counted(self._hot.get((change.kind.resource, _key(meta))))
-        growth = _counted(change.text) - known
+        growth = _counted(text) - _counted(self._hot.get((change.kind.resource, _key(meta))))
         is_too_much = growth > 0 and self._bytes + growth > self._bytes_max
         if is_too_much and not meta.get("deletionTimestamp"):
             raise no_space()
@@ -159,16 +161,16 @@ class CompactStorage(Storage):
         """Add `change` to the log and call the listeners; the object's text is stored first."""
         self._weigh(change)
         key = _key(change.object["metadata"])
-        entry = change.kind.resource, key
-        self._bytes -= _counted(self._hot.get(entry))
         if change.type is ChangeType.DELETED:
+            entry = change.kind.resource, key
+            self._bytes -= _counted(self._hot.get(entry))
             self._set_hot(entry, None)
             self._hot.pop(entry, None)
         else:
-            self._bytes += _counted(change.text)
-            self._keep(change.kind, key, change.text)
+            self._keep(change.kind, key, change.text, is_new=True)
         super()._record(change)
-        self._bound_log()
+        if self._log_bytes > self._log_bytes_max:
+            self._bound_log()
 
     def _weigh(self, change: StoredChange) -> None:
         size = len(change.text)
@@ -192,14 +194,23 @@ class CompactStorage(Storage):
             objects[key] = value_of(found)
             self._set_hot((kind.resource, key), found)
 
-    def _keep(self, kind: Kind, key: Key, text: bytes | None = None) -> None:
-        """Keep an object decoded until later objects exceed `hot_max` or HOT_BYTES_MAX."""
-        entry = kind.resource, key
-        self._set_hot(entry, text)
+    def _keep(
+        self, kind: Kind, key: Key, text: bytes | None = None, *, is_new: bool = False
+    ) -> None:
+        """Keep an object decoded until later objects exceed `hot_max` or HOT_BYTES_MAX.
+
+        `is_new` means that `text` is a new version, whose size is not counted yet.
+        """
+        entry, hot = (kind.resource, key), self._hot
+        known = hot.get(entry)
+        self._hot_bytes += (len(text) if text else 0) - (len(known) if known else 0)
+        if is_new:
+            self._bytes += _counted(text) - _counted(known)
+        hot[entry] = text
         # Events are numerous and seldom read, so they leave their places to other objects.
-        self._hot.move_to_end(entry, last=kind.resource != _SELDOM_READ)
-        while len(self._hot) > self._hot_max or self._hot_bytes > HOT_BYTES_MAX:
-            (resource, coldest), text = self._hot.popitem(last=False)
+        hot.move_to_end(entry, last=kind.resource != _SELDOM_READ)
+        while len(hot) > self._hot_max or self._hot_bytes > HOT_BYTES_MAX:
+            (resource, coldest), text = hot.popitem(last=False)
             objects: dict[Key, Any] = self._objects[resource]
             if text is None:
                 text = encode(objects[coldest])

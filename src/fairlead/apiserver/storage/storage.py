@@ -44,12 +44,13 @@ class ChangeType(StrEnum):
     DELETED = "DELETED"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StoredChange:
     """One entry of the log; `previous` is the object's previous version, None for a new object.
 
     The last version of a deleted object has the resourceVersion of its deletion, as in a watch
-    event.
+    event. Entries are never changed. The class is not frozen, because each write makes an entry,
+    which takes three times as long if it is frozen.
     """
 
     type: ChangeType
@@ -64,8 +65,7 @@ class StoredChange:
         """The JSON text of `object`, encoded on first use."""
         text = self._text
         if text is None:
-            text = encode(self.object)
-            object.__setattr__(self, "_text", text)
+            text = self._text = encode(self.object)
         return text
 
 
@@ -265,11 +265,11 @@ class Storage:
 
         Raises ApiError 500 if there is no disk space, or if the object is too large.
         """
-        is_ending = bool(obj["metadata"].get("deletionTimestamp"))
-        if self._is_exhausted if is_ending else self._is_full:
+        meta = obj["metadata"]
+        if self._is_full and (self._is_exhausted or not meta.get("deletionTimestamp")):
             raise no_space()
         version = self._version + 1
-        meta = {**obj["metadata"], "resourceVersion": str(version)}
+        meta = {**meta, "resourceVersion": str(version)}
         objects = self._of(kind)
         key = (meta.get("namespace", ""), meta["name"])
         previous = objects.get(key)
@@ -345,8 +345,11 @@ class Storage:
         return lambda: self._listeners.remove(listener)
 
     def _of(self, kind: Kind) -> dict[tuple[str, str], Json]:
-        self._kinds.setdefault(kind.resource, kind)
-        return self._objects.setdefault(kind.resource, {})
+        objects = self._objects.get(kind.resource)
+        if objects is None:
+            self._kinds[kind.resource] = kind
+            objects = self._objects[kind.resource] = {}
+        return objects
 
     def _require_space(self, change: StoredChange) -> None:
         """Refuse a change that is too large to store; this class accepts every size.
