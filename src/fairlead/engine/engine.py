@@ -35,11 +35,11 @@ class _Member:
         self.due: Instant | None = None
         self.is_outdated = True
 
-    def is_due(self, now: Instant) -> bool:
+    def next_deadline(self) -> Instant | None:
         if self.is_outdated:
             self.due = self.controller.next_deadline()
             self.is_outdated = not self.keeps_deadline
-        return self.due is not None and self.due <= now
+        return self.due
 
     def handle_deadline(self, now: Instant) -> list[Issued]:
         self.is_outdated = True
@@ -106,10 +106,7 @@ class Engine:
         """
         found: Instant | None = None
         for member in self._members:
-            if member.is_outdated:
-                member.due = member.controller.next_deadline()
-                member.is_outdated = not member.keeps_deadline
-            due = member.due
+            due = member.next_deadline() if member.is_outdated else member.due
             if due is not None and (found is None or due < found):
                 found = due
         return found
@@ -118,7 +115,9 @@ class Engine:
         """Let the first controller with due work do one unit of it; return the commands."""
         self.cluster.now = now
         for member in self._members:
-            if member.is_due(now):
+            # Most deadlines are known: the driver has just asked for the next one.
+            due = member.next_deadline() if member.is_outdated else member.due
+            if due is not None and due <= now:
                 return member.handle_deadline(now)
         return []
 
@@ -131,6 +130,7 @@ class Engine:
         self.cluster.now = now
         issued: list[Issued] = []
         for member in self._members:
-            if member.is_due(now):
+            due = member.next_deadline()
+            if due is not None and due <= now:
                 issued += member.handle_deadline(now)
         return issued

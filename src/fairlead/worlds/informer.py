@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fairlead.api.codec import DecodeError, decode_stored
+from fairlead.api.codec import DecodeError, decode, decode_stored
 from fairlead.api.objects import ApiObject
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
@@ -41,7 +41,8 @@ def net_changes(changes: Sequence[StoredChange]) -> list[StoredChange]:
 
 def decoded(change: StoredChange) -> ApiObject:
     """Return the typed view of the object in `change`. Raises DecodeError."""
-    return decode_stored(change.object)
+    obj = change.object
+    return decode_stored(obj) if b"null" in change.text else decode(obj)
 
 
 def stimulus_if_decodable(

@@ -36,13 +36,17 @@ class _Conditions(Struct):
     conditions: tuple[PodCondition, ...]
 
 
+def _decoded_whole(change: StoredChange) -> ApiObject:
+    return decode(change.object)
+
+
 class PodViews:
     """The newest views of existing pods; objects of other kinds are decoded by `decode_whole`."""
 
-    def __init__(self, decode_whole: Callable[[Json], ApiObject] = decode) -> None:
+    def __init__(self, decode_whole: Callable[[StoredChange], ApiObject] = _decoded_whole) -> None:
         """Start without pods.
 
-        `decode_whole` decodes an object without reusing parts of other views.
+        `decode_whole` decodes the object of a change without reusing parts of other views.
         """
         self._decode = decode_whole
         self._newest: dict[str, Pod] = {}  # by uid
@@ -54,11 +58,11 @@ class PodViews:
     def view_of(self, change: StoredChange) -> ApiObject:
         """Return the view of the object in `change`. Raises DecodeError."""
         if change.kind is not POD:
-            return self._decode(change.object)
+            return self._decode(change)
         uid = change.object["metadata"]["uid"]
         before = self._newest.get(uid)
         made = None if before is None else _successor(before, change)
-        view = self._decode(change.object) if made is None else made
+        view = self._decode(change) if made is None else made
         if change.type is ChangeType.DELETED:
             self._newest.pop(uid, None)
         elif isinstance(view, Pod):

@@ -24,6 +24,7 @@ from fairlead.engine.batch.queue_usage import QueueUsage, without_jobs
 from fairlead.engine.batch.run_session import run_session
 from fairlead.engine.core.command import Bind, Command, DeleteObject
 from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.interest import REQUESTS, Interest
 from fairlead.engine.core.issuer import SCHEDULER, Issuer
 from fairlead.engine.core.reporter import QueueStood, Reporter
 from fairlead.engine.core.stimulus import (
@@ -45,6 +46,7 @@ class Batch:
     """The batch controller. Only `handle` and `handle_deadline` change it."""
 
     issuer: ClassVar[Issuer] = SCHEDULER
+    interest: ClassVar[Interest] = Interest(succeeded=REQUESTS, keeps_deadline=False)
 
     def __init__(
         self,

@@ -12,10 +12,11 @@ controllers stays the same, and so do all commands.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, get_args
 
 from msgspec import Struct
 
+from fairlead.engine.core.command import Command, RecordEvent
 from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
@@ -63,15 +64,19 @@ class Interest(Struct, frozen=True, kw_only=True):
         return classes is None or issubclass(subject, classes)
 
 
+# All commands but events, whose outcomes concern nobody.
+REQUESTS: Final[Classes] = tuple(one for one in get_args(Command) if one is not RecordEvent)
 EVERYTHING: Final = Interest(keeps_deadline=False)
 
 
 def topic_of(stimulus: Stimulus) -> Topic:
     """Return the class of `stimulus` and the class of its object or command (NoneType if none)."""
-    match stimulus:
-        case ObjectChanged(subject) | ObjectDeleted(subject):
-            return type(stimulus), type(subject)
-        case CommandSucceeded(command) | CommandFailed(command):
-            return type(stimulus), type(command)
-        case _:
-            return type(stimulus), type(None)
+    if isinstance(stimulus, ObjectChanged):
+        return ObjectChanged, type(stimulus.object)
+    if isinstance(stimulus, CommandSucceeded):
+        return CommandSucceeded, type(stimulus.command)
+    if isinstance(stimulus, ObjectDeleted):
+        return ObjectDeleted, type(stimulus.object)
+    if isinstance(stimulus, CommandFailed):
+        return CommandFailed, type(stimulus.command)
+    return type(stimulus), type(None)

@@ -20,7 +20,7 @@ from fairlead.api.lease import NODE_LEASES, renewals_of
 from fairlead.api.objects import ApiObject, Lease, Node, Pod
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.interest import Interest
+from fairlead.engine.core.interest import REQUESTS, Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.reporter import NodeTainted, Reporter
 from fairlead.engine.core.stimulus import (
@@ -61,7 +61,7 @@ class NodeLifecycle:
     """Maintains node health, NoSchedule taints and labels; starts evictions at limited rates."""
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
-    interest: ClassVar[Interest] = Interest(changed=(Pod, Node, Lease))
+    interest: ClassVar[Interest] = Interest(changed=(Pod, Node, Lease), succeeded=REQUESTS)
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
         """Start without objects. The first monitor pass runs `pass_cost` after `start`."""

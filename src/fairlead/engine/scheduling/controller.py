@@ -21,7 +21,7 @@ from fairlead.api.objects import PodGroup
 from fairlead.api.pods.facts import workload
 from fairlead.engine.core.command import Bind, CallExtender, Command, ExtenderVerb, PatchStatus
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.interest import Interest
+from fairlead.engine.core.interest import REQUESTS, Interest
 from fairlead.engine.core.issuer import SCHEDULER, Issuer
 from fairlead.engine.core.reporter import PodPlaced, PodPreempting, Reporter, SilentReporter
 from fairlead.engine.core.status import SUCCESS
@@ -89,7 +89,7 @@ class Scheduler:
     """Schedules one pod at a time; `handle` and `handle_deadline` are its only entry points."""
 
     issuer: ClassVar[Issuer] = SCHEDULER
-    interest: ClassVar[Interest] = Interest()  # all stimuli
+    interest: ClassVar[Interest] = Interest(succeeded=REQUESTS)
 
     def __init__(
         self,

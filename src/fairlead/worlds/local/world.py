@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from fairlead.api.codec import decode_stored
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.suspension import WebhookAnswer
 from fairlead.apiserver.admission.write import Write
@@ -28,7 +27,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
 from fairlead.worlds.extender.extender_caller import ExtenderCaller, NoExtenders
-from fairlead.worlds.informer import is_watched, net_changes, stimulus_if_decodable
+from fairlead.worlds.informer import decoded, is_watched, net_changes, stimulus_if_decodable
 from fairlead.worlds.local.admission_gateway import AdmissionGateway, PendingCommand
 from fairlead.worlds.local.events.writer import HOST, EventWriter
 from fairlead.worlds.local.field_manager import FieldManagers
@@ -70,7 +69,7 @@ class LocalWorld:
         self._events = EventWriter(store, field_managers, host)
         kubelets = (ContainerEvents(self._events.record),) if has_kubelets else ()
         self._listeners: tuple[StoreListener, ...] = (self._pod_status, *kubelets, *listeners)
-        self._pod_views = PodViews(decode_stored)
+        self._pod_views = PodViews(decoded)
         self._changes: list[StoredChange] = []
         self._pending_stimuli: list[Stimulus] = []
         store.subscribe(self._changes.append)

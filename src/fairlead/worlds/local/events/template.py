@@ -18,7 +18,7 @@ from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operati
 from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from fairlead.apiserver.admission.write import Write
 from fairlead.apiserver.error import already_exists
-from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.kind import NAMESPACE, kind_of
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Component
@@ -41,6 +41,7 @@ class EventTemplates:
         self._store = store
         self._signatures = signatures
         self._known: dict[Form, Json] = {}
+        self._living: Json | None = None  # a namespace that is not terminating
 
     def create(self, manifest: Json, component: Component, now: Instant) -> Json:
         """Store a new event of `component` and return it. Raises ApiError."""
@@ -58,7 +59,10 @@ class EventTemplates:
     def _create_like(self, known: Json, manifest: Json, now: Instant) -> Json:
         storage, meta = self._store.storage, manifest["metadata"]
         namespace, name = meta["namespace"], meta["name"]
-        _LIVING.admit(AdmissionAttributes(Operation.CREATE, EVENT, manifest), storage)
+        found = storage.find(NAMESPACE, "", namespace)
+        if found is not self._living or found is None:
+            _LIVING.admit(AdmissionAttributes(Operation.CREATE, EVENT, manifest), storage)
+            self._living = found
         if storage.find(EVENT, namespace, name) is not None:
             raise already_exists(EVENT, namespace, name)
         stamp = format_timestamp(now)
@@ -77,6 +81,6 @@ class EventTemplates:
 
 
 def _form_of(manifest: Json, component: Component) -> Form:
-    alike = (manifest.get(key) for key in _ALIKE)
-    presence = (tuple(value) if type(value) is dict else not value for value in manifest.values())
+    alike = [manifest.get(key) for key in _ALIKE]
+    presence = [tuple(value) if type(value) is dict else not value for value in manifest.values()]
     return (component, *alike, *manifest, *presence)

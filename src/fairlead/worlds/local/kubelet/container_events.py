@@ -41,10 +41,11 @@ class ContainerEvents:
         if change.kind is not POD or change.type is not ChangeType.MODIFIED:
             return
         pod, meta = change.object, change.object["metadata"]
-        subject = ObjectRef("Pod", meta["namespace"], meta["name"], meta["uid"])
-        if _is_silent(store.find(NODE, "", pod["spec"].get("nodeName", ""))):
+        events = list(_events(change.previous or {}, pod))
+        if not events or _is_silent(store.find(NODE, "", pod["spec"].get("nodeName", ""))):
             return
-        for part, reason, note in _events(change.previous or {}, pod):
+        subject = ObjectRef("Pod", meta["namespace"], meta["name"], meta["uid"])
+        for part, reason, note in events:
             event = RecordEvent(subject, "Normal", reason, "", note, _KUBELET, field_path=part)
             self._record(event, Component.KUBELET, now)
 
@@ -54,6 +55,8 @@ def _events(before: Json, pod: Json) -> Iterator[tuple[str, str, str]]:
     is_stopping = _is_to_go(pod) and not _is_to_go(before)
     old, new = before.get("status", {}), pod.get("status", {})
     for statuses, containers in _LISTS:
+        if new.get(statuses) is old.get(statuses) and not is_stopping:
+            continue
         known = {row["name"]: row for row in old.get(statuses) or ()}
         for row in new.get(statuses) or ():
             name, part = row["name"], f"{containers}{{{row['name']}}}"
