@@ -158,17 +158,18 @@ def tls_context(
     return context
 
 
+def refuse_encrypted_key() -> str:
+    """Raise ValueError; as the password of a key, it keeps OpenSSL from asking for one."""
+    raise ValueError("the key is encrypted")
+
+
 def _load_certificate(source: str, context: ssl.SSLContext, pem: str) -> None:
     """Load a client certificate and its key through a file, because OpenSSL reads only files."""
-
-    def refuse_encrypted() -> str:  # otherwise OpenSSL asks for a password
-        raise ValueError("the key is encrypted")
-
     try:
         with NamedTemporaryFile("w", suffix=".pem", encoding="ascii", errors="replace") as file:
             file.write(pem)
             file.flush()
-            context.load_cert_chain(file.name, password=refuse_encrypted)
+            context.load_cert_chain(file.name, password=refuse_encrypted_key)
     except (OSError, ValueError) as cause:  # SSLError is an OSError
         problem = f"the client certificate and key cannot be used ({cause})"
         raise ConnectionConfigError(source, problem) from None

@@ -53,12 +53,13 @@ class ListWatch:
                     if answer.is_success:
                         self._on_updates(reflector.listed(answer.body, clock()))
                     else:
-                        reflector.failed(answer.status, clock(), answer.retry_after_s)
+                        problem = f"{self._client.config.server}: {answer.message}"
+                        reflector.failed(answer.status, clock(), answer.retry_after_s, problem)
                 case OpenWatch() as watch:
                     try:
                         await self._watch(watch)
                     except RequestError as refusal:
-                        reflector.failed(refusal.code, clock())
+                        reflector.failed(refusal.code, clock(), problem=str(refusal))
 
     async def _watch(self, watch: OpenWatch) -> None:
         """Process the lines of one watch until it ends. Raises RequestError."""

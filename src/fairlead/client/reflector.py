@@ -90,6 +90,8 @@ class Reflector:
         self.has_listed = False
         # 403 or 404 if the server refuses the resource, which it served before; otherwise 0
         self.refusal = 0
+        # why the last requests failed, if at least two failed one after the other; otherwise ""
+        self.problem = ""
         self.relists = 0
         self.decoder = ObjectDecoder(resource)
         self._jitter = jitter
@@ -101,6 +103,7 @@ class Reflector:
         self._listed: set[str] | None = None  # the keys of the list in progress
         self._stale_lists = 0
         self._not_before = 0
+        self._failures = 0  # since the last success
 
     # --- what to do ------------------------------------------------------------------------
 
@@ -132,8 +135,9 @@ class Reflector:
         try:
             items, metadata = self.decoder.page(body)
         except UNDECODABLE:
-            self.failed(0, now)
+            self.failed(0, now, problem="the answer is not a list of Kubernetes objects")
             return []
+        self._succeeded()
         if not self._token and self._is_stale(metadata.resource_version):
             self._stale_lists += 1
             if self._stale_lists <= STALE_LISTS_MAX:
@@ -151,12 +155,13 @@ class Reflector:
         try:
             kind, found = self.decoder.event(line)
         except UNDECODABLE:
-            self.failed(0, now)
+            self.failed(0, now, problem="the answer is not a watch event")
             return None
         if isinstance(found, WatchFailure):
             self.failed(found.code, now)
             return None
-        self.refusal = 0
+        if self._failures or self.refusal:
+            self._succeeded()
         if found is None:
             return []
         version = found.metadata.resource_version
@@ -176,15 +181,16 @@ class Reflector:
     def ended(self, now: int) -> None:
         """Record that a watch ended normally; the next watch continues from its last version."""
         self._backoff.reset()
-        self.refusal = 0
-        if self._listed is not None:  # before the first list was complete
-            self.failed(0, now)
+        if self._listed is not None:
+            self.failed(0, now, problem="the watch ended before the list was complete")
+        else:
+            self._succeeded()
 
-    def failed(self, code: int, now: int, retry_after_s: float = 0.0) -> None:
+    def failed(self, code: int, now: int, retry_after_s: float = 0.0, problem: str = "") -> None:
         """Record that a request failed with HTTP status `code`; pause before the next request.
 
-        `code` is 0 if there was no response. After a refusal to stream a list, the first page of
-        the list is requested without a pause.
+        `code` is 0 if there was no response; `problem` says why. After a refusal to stream a list,
+        the first page of the list is requested without a pause.
         """
         self._token, was_streaming = "", self._listed is not None and self._can_stream
         self._listed = None
@@ -202,13 +208,20 @@ class Reflector:
             self._can_stream = False
             if code in _NO_STREAM:
                 return
+        self._failures += 1
+        if self._failures > 1:
+            self.problem = f"status {code}" if code else problem
         pause = max(self._backoff.pause(now), int(retry_after_s * NANOSECONDS_PER_SECOND))
         self._not_before = now + pause
+
+    def _succeeded(self) -> None:
+        self._failures, self.problem, self.refusal = 0, "", 0
 
     def _absent(self, code: int, now: int) -> None:
         """Record that the resource is not served (404) or may not be read (403)."""
         self.is_forbidden, self.is_served = code == _FORBIDDEN, code != _NOT_FOUND
         self.has_synced, self._version = True, ""
+        self._succeeded()
         pause = FORBIDDEN_NS if self.is_forbidden else NOT_SERVED_NS
         self._not_before = now + pause
 
@@ -221,7 +234,8 @@ class Reflector:
         updates = [ObjectUpdate(self.objects.pop(key), is_deleted=True) for key in gone]
         self._listed, self._version, self._stale_lists = None, version, 0
         self.has_synced = self.is_served = self.has_listed = True
-        self.is_forbidden, self.refusal = False, 0
+        self.is_forbidden = False
+        self._succeeded()
         self._backoff.reset()
         return updates
 

@@ -16,7 +16,6 @@ import ssl
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import quote, urlencode, urlsplit
@@ -114,8 +113,8 @@ class RestClient:
         *,
         read_seconds_max: float = READ_SECONDS_MAX,
         connections_max: int = CONNECTIONS_MAX,
-        bytes_max: int = RESPONSE_BYTES_MAX,
-        total: BodyLimit | None = None,
+        bytes_max: int | BodyLimit = RESPONSE_BYTES_MAX,
+        credentials: Credentials | None = None,
         observe: RequestObserver | None = None,
     ) -> None:
         """Prepare the client; connections are opened with the first request.
@@ -123,17 +122,21 @@ class RestClient:
         `observe` is called with each request of `exchange`; it returns a function that is called
         with the response.
 
-        A response with a body of more than `bytes_max` bytes counts as a failed connection. `total`
-        limits the bodies of all responses together instead.
+        A response with a body of more than `bytes_max` bytes counts as a failed connection. A
+        BodyLimit limits the bodies of all responses together. Several clients of a server may share
+        `credentials`, so that an exec plugin runs once for all of them.
         """
         self.config = config
         self._connections_max = connections_max
-        self._new_limit = partial(BodyLimit, bytes_max) if total is None else lambda: total
+
+        def new_limit() -> BodyLimit:
+            return BodyLimit(bytes_max) if isinstance(bytes_max, int) else bytes_max
+
+        self._new_limit = new_limit
         self._observe = observe
         self._read_seconds_max = read_seconds_max
         self.date = ""  # from the latest response's Date header
-        # Credentials expire in real time, in every world.
-        self._credentials = Credentials(config, time.time)  # noqa: TID251
+        self._credentials = _credentials(config) if credentials is None else credentials
         self._tls: ssl.SSLContext | None = None
         self._certificate = ("", "")
         self._proxy = config.proxy_url or _system_proxy(config.server)
@@ -385,6 +388,23 @@ class RestClient:
                 shown = str(cause)[:_TEXT_MAX] or type(cause).__name__  # may quote the request
                 text = f"the connection failed: {shown}"
         return RequestError(self.config.server, 0, reason, " ".join(text.split()))
+
+
+def usable_credentials(config: ConnectionConfig) -> Credentials:
+    """Return credentials for the clients of the server in `config`, after trying to use them.
+
+    Raises ConnectionConfigError if the credentials, the TLS settings or the proxy cannot be used.
+    """
+    _system_proxy(config.server)
+    credentials = _credentials(config)
+    tls_context(config, *credentials.certificate())
+    credentials.headers()
+    return credentials
+
+
+def _credentials(config: ConnectionConfig) -> Credentials:
+    # Credentials expire in real time, in every world.
+    return Credentials(config, time.time)  # noqa: TID251
 
 
 async def _start_of(content: StreamReader) -> bytes:

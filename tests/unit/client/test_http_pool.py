@@ -240,7 +240,7 @@ def test_answers_can_be_limited_together(zipped):
     plain = f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n".encode() + body
     answer = compressed(gzip.compress(body)) if zipped else plain
     total = http_connection.BodyLimit(2 * len(body) + 1)
-    *read, refused = RawServer(*[answer] * 3).ask(sent(READ, READ, READ), total=total)
+    *read, refused = RawServer(*[answer] * 3).ask(sent(READ, READ, READ), bytes_max=total)
     assert [one.body for one in read] == [body, body]
     assert refused.status == 0
     assert "has more than" in refused.message

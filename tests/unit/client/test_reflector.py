@@ -141,6 +141,29 @@ def test_pauses_grow_until_a_watch_ends_well():
     assert reflector.next_action(now).instant - now == 0.8 * SECOND
 
 
+def test_a_problem_is_named_when_a_second_request_has_failed_and_until_one_succeeds():
+    reflector = synced()
+    reflector.failed(0, 0, problem="https://x: cannot connect")
+    assert reflector.problem == ""
+    reflector.failed(0, 0, problem="https://x: cannot connect")
+    assert reflector.problem == "https://x: cannot connect"
+    reflector.failed(500, 0)
+    assert reflector.problem == "status 500"
+    reflector.ended(0)
+    assert reflector.problem == ""
+
+
+def test_an_answer_that_is_no_list_is_a_problem():
+    reflector = listing()
+    for _ in range(2):
+        reflector.next_action(reflector._not_before)
+        reflector.listed(b"<html>", 0)
+    assert reflector.problem == "the answer is not a list of Kubernetes objects"
+    reflector.next_action(reflector._not_before)
+    reflector.listed(page(), 0)
+    assert reflector.problem == ""
+
+
 def test_an_expired_version_is_listed_again_with_a_difference():
     reflector = synced()
     gone = {"kind": "Status", "code": 410, "reason": "Expired", "status": "Failure"}

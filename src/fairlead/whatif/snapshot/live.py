@@ -125,7 +125,7 @@ def read_live(
 async def _read(
     config: ConnectionConfig, keep: Keep, on_read: OnRead | None, bytes_max: int
 ) -> LiveObjects:
-    client = RestClient(config, total=BodyLimit(bytes_max))
+    client = RestClient(config, bytes_max=BodyLimit(bytes_max))
     async with asyncio.timeout(READ_SECONDS_MAX), client:
         # The first response shows whether the server is reachable and accepts the credentials.
         first, *others = LIVE_RESOURCES

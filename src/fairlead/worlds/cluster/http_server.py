@@ -24,6 +24,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from fairlead.apiserver.auth.certificate_authority import new_authority, new_server
+from fairlead.client.connection import refuse_encrypted_key
 from fairlead.client.rest_client import ApiRequest, RestClient
 from fairlead.engine.core.instant import Instant, seconds
 
@@ -224,10 +225,11 @@ async def served(server: HttpServer, options: HttpOptions) -> AsyncIterator[None
 
 
 def tls_context(options: HttpOptions) -> ssl.SSLContext:
-    """Return the server's TLS settings. Raises OSError and ssl.SSLError for unusable TLS files."""
+    """Return the server's TLS settings. Raises OSError or ValueError for unusable TLS files."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     if options.certificate_file:
-        context.load_cert_chain(options.certificate_file, options.key_file or None)
+        key = options.key_file or None
+        context.load_cert_chain(options.certificate_file, key, refuse_encrypted_key)
         return context
     # Certificates are valid in real time, in every world.
     now = datetime.now(UTC)  # noqa: TID251

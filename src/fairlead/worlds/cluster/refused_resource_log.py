@@ -3,8 +3,9 @@
     13 resources cannot be read (status 403); the known objects are used: nodes, pods, …
     13 resources can be read again
 
-While an API server starts, it refuses every watch until it has read the roles. The watches are
-refused within seconds of each other. So a line is logged after QUIET_S seconds without a change, or
+The same is logged if the server cannot be reached or sends nonsense. While an API server starts, it
+refuses every watch until it has read the roles. The watches are refused within seconds of each
+other. So a line is logged after QUIET_S seconds without a change, or
 WAIT_S_MAX seconds after the first change.
 """
 
@@ -48,18 +49,23 @@ class RefusedResourceLog:
         self._call_later = call_later
         self._clock = clock
         self._quiet_s = quiet_s
-        self._refused: dict[str, int] = {}
-        self._newly_refused: dict[str, int] = {}
+        self._refused: dict[str, str] = {}
+        self._newly_refused: dict[str, str] = {}
+        self._has_known = False  # whether objects of a newly refused resource are known
         self._served_again: set[str] = set()
         self._timer: TimerHandle | None = None
         self._began = 0.0
 
-    def notice(self, name: str, status: int) -> None:
-        """Record the HTTP status with which the resource `name` is refused; 0 if it is served."""
-        if bool(status) == (name in self._refused):
+    def notice(self, name: str, problem: str, *, is_known: bool = True) -> None:
+        """Record why the resource `name` cannot be read; "" if it can be read.
+
+        `is_known` means that it has been read before.
+        """
+        if bool(problem) == (name in self._refused):
             return
-        if status:
-            self._refused[name] = self._newly_refused[name] = status
+        if problem:
+            self._refused[name] = self._newly_refused[name] = problem
+            self._has_known |= is_known
             self._served_again.discard(name)
         else:
             del self._refused[name]
@@ -78,15 +84,17 @@ class RefusedResourceLog:
             self._timer.cancel()
             self._timer = None
         refused, again = sorted(self._newly_refused), sorted(self._served_again)
-        statuses = ", ".join(map(str, sorted(set(self._newly_refused.values()))))
+        problems = ", ".join(sorted(set(self._newly_refused.values())))
+        known = "the known ones are used" if len(refused) == 1 else "the known objects are used"
+        instead = known if self._has_known else "trying again"
+        self._has_known = False
         self._newly_refused.clear()
         self._served_again.clear()
         if len(refused) == 1:
-            self._log(f"{refused[0]} cannot be read (status {statuses}); the known ones are used")
+            self._log(f"{refused[0]} cannot be read ({problems}); {instead}")
         elif refused:
             count, names = len(refused), ", ".join(refused)
-            problem = f"{count} resources cannot be read (status {statuses})"
-            self._log(f"{problem}; the known objects are used: {names}")
+            self._log(f"{count} resources cannot be read ({problems}); {instead}: {names}")
         if again:
             what = again[0] if len(again) == 1 else f"{len(again)} resources"
             rest = "" if not self._refused else f", but not {', '.join(sorted(self._refused))}"

@@ -25,6 +25,7 @@ from msgspec import Struct, field
 
 from fairlead.client.api_resource import ApiResource
 from fairlead.client.connection import ConnectionConfig
+from fairlead.client.credentials import Credentials
 from fairlead.client.error import ConnectionConfigError
 from fairlead.client.leader_election import ElectionConfig, LeaderElection
 from fairlead.client.list_watch import ListWatch
@@ -75,16 +76,17 @@ class RunnerOptions(Struct, frozen=True, kw_only=True):
     """Options of a ClusterRunner.
 
     `build` makes the engine when this replica becomes leader. If `election` is None, the runner
-    acts without a Lease. `host` is this machine's name in events; if it is empty, no events are
-    written. `log` is called with one line per incident. `meter` contains the times of the engine's
-    plugins, for the log of slow cycles. `tracer` makes spans of the engine's units of work and of
-    requests, except watches and the lists of nodes for extenders. `quiet_seconds` is the time
-    without a change after which refused resources are logged. `on_start` is called with the new
-    engine. `on_updates` is called with the differences of every list and watch, also before this
-    replica leads.
+    acts without a Lease. `credentials` are shared by all clients. `host` is this machine's name in
+    events; if it is empty, no events are written. `log` is called with one line per incident.
+    `meter` contains the times of the engine's plugins, for the log of slow cycles. `tracer` makes
+    spans of the engine's units of work and of requests, except watches and the lists of nodes for
+    extenders. `quiet_seconds` is the time without a change after which refused resources are
+    logged. `on_start` is called with the new engine. `on_updates` is called with the differences of
+    every list and watch, also before this replica leads.
     """
 
     config: ConnectionConfig
+    credentials: Credentials | None = None
     resources: Sequence[ApiResource]
     build: Callable[[Instant], RunningEngine]
     election: ElectionConfig | None = None
@@ -178,7 +180,12 @@ class ClusterRunner:
             observe = None if options.tracer is None else options.tracer.observe
 
             def new_client(connections_max: int) -> RestClient:
-                return RestClient(options.config, connections_max=connections_max, observe=observe)
+                return RestClient(
+                    options.config,
+                    connections_max=connections_max,
+                    credentials=options.credentials,
+                    observe=observe,
+                )
 
             watches = new_client(len(self.reflectors) + 1)
             api = new_client(options.limits.in_flight_max + 1)
@@ -244,7 +251,8 @@ class ClusterRunner:
         A forbidden resource is reported once; if it is a required resource, the run ends.
         """
         name, log = reflector.resource.name, self._options.log
-        self._refused.notice(name, reflector.refusal)
+        problem = f"status {reflector.refusal}" if reflector.refusal else reflector.problem
+        self._refused.notice(name, problem, is_known=reflector.has_listed)
         if not reflector.is_forbidden or name in self._named:
             return
         self._named.add(name)

@@ -43,7 +43,7 @@ def new_log():
 def test_resources_that_are_refused_one_after_another_share_a_line():
     log, timers, lines = new_log()
     for name in ("pods", "nodes", "services"):
-        log.notice(name, 403)
+        log.notice(name, "status 403")
         timers.pass_time(QUIET_S - 1)
     assert lines == []
     timers.pass_time(1)
@@ -54,7 +54,7 @@ def test_resources_that_are_refused_one_after_another_share_a_line():
 
 def test_an_incident_that_is_over_at_once_has_both_lines():
     log, timers, lines = new_log()
-    for status in (404, 0):
+    for status in ("status 404", ""):
         for name in ("pods", "nodes"):
             log.notice(name, status)
     timers.pass_time(QUIET_S)
@@ -66,10 +66,10 @@ def test_an_incident_that_is_over_at_once_has_both_lines():
 
 def test_what_is_still_refused_is_named():
     log, timers, lines = new_log()
-    log.notice("pods", 403)
-    log.notice("nodes", 403)
+    log.notice("pods", "status 403")
+    log.notice("nodes", "status 403")
     timers.pass_time(QUIET_S)
-    log.notice("pods", 0)
+    log.notice("pods", "")
     timers.pass_time(QUIET_S)
     assert lines[1:] == ["pods can be read again, but not nodes"]
 
@@ -77,7 +77,7 @@ def test_what_is_still_refused_is_named():
 def test_a_resource_that_comes_and_goes_is_reported_in_time():
     log, timers, lines = new_log()
     for number in range(int(WAIT_S_MAX)):
-        log.notice("pods", 403 * (number % 2 == 0))
+        log.notice("pods", "status 403" * (number % 2 == 0))
         timers.pass_time(1)
     assert lines[0] == "pods cannot be read (status 403); the known ones are used"
 
@@ -85,8 +85,17 @@ def test_a_resource_that_comes_and_goes_is_reported_in_time():
 def test_a_repeated_state_is_not_logged_again():
     log, timers, lines = new_log()
     for _ in range(2):
-        log.notice("pods", 403)
+        log.notice("pods", "status 403")
         timers.pass_time(QUIET_S)
     assert len(lines) == 1
     log.flush()
     assert len(lines) == 1
+
+
+def test_a_server_that_was_never_reached_has_no_known_objects():
+    log, timers, lines = new_log()
+    for name in ("pods", "nodes"):
+        log.notice(name, "https://x: cannot connect: refused", is_known=False)
+    timers.pass_time(QUIET_S)
+    problem = "https://x: cannot connect: refused"
+    assert lines == [f"2 resources cannot be read ({problem}); trying again: nodes, pods"]

@@ -117,6 +117,18 @@ def test_a_server_that_starts_again_does_not_end_the_run():
     assert lines == ["pods cannot be read (status 403); the known ones are used", again]
 
 
+async def without_kubernetes(_request):
+    return web.Response(text="<html>Welcome</html>")
+
+
+def test_a_server_that_is_not_kubernetes_is_named():
+    lines = []
+    again = "cannot be read"
+    assert asyncio.run(run([], lines, without_kubernetes, until=again)) == ""
+    problem = "the answer is not a list of Kubernetes objects"
+    assert f"cannot be read ({problem}); trying again" in lines[0]
+
+
 async def of_another_version(request):
     """An empty cluster that serves neither budgets nor custom resources."""
     if request.path.startswith(("/apis/policy/", "/apis/scheduling.volcano.sh/")):

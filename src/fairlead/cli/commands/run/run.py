@@ -34,7 +34,9 @@ from fairlead.cli.options.parameter import Names
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.cli.output.distinct_outputs import require_distinct
 from fairlead.client.connection import ConnectionConfig
-from fairlead.client.rest_client import RestClient
+from fairlead.client.credentials import Credentials
+from fairlead.client.error import ConnectionConfigError
+from fairlead.client.rest_client import RestClient, usable_credentials
 from fairlead.engine.compose import build_running_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.configuration.release import Release
@@ -126,6 +128,7 @@ def run_controllers(request: RunRequest) -> int:
     meter = Meter(perf_counter_ns)
     engine_config = _engine_config(request, controllers, meter)
     connection = _connection(request.connection, settings)
+    credentials = _usable_credentials(connection)
     metrics = _scheduler_metrics(engine_config, meter)
 
     def on_start(engine: RunningEngine) -> None:
@@ -142,6 +145,7 @@ def run_controllers(request: RunRequest) -> int:
         gated = gated_resources(engine_config.scheduler.version)
         options = RunnerOptions(
             config=connection,
+            credentials=credentials,
             resources=watched_resources(controllers, gated),
             build=lambda now: build_running_engine(
                 replace(engine_config, start=now), tracer or reporter, controllers
@@ -226,6 +230,7 @@ def run_shadow(request: RunRequest) -> int:
     configs = _compared(request)
     duration = _duration(options.duration)
     connection = _connection(request.connection, settings)
+    credentials = _usable_credentials(connection)
     metrics = SchedulerMetrics(SilentReporter(), list)
     with ExitStack() as opened:
         http = _http_options(request, opened)
@@ -236,6 +241,7 @@ def run_shadow(request: RunRequest) -> int:
         metrics.registry.register(record)
         runner_options = RunnerOptions(
             config=connection,
+            credentials=credentials,
             resources=watched_resources((SCHEDULER,), gated_resources(configs["present"].version)),
             build=lambda _now: Shadow(configs, record.record),
             limits=settings.limits,
@@ -316,7 +322,7 @@ async def _run(
         loop.call_later(seconds, runner.stop)
     async with AsyncExitStack() as stack:
         if http is not None:
-            client = RestClient(options.config, connections_max=2)
+            client = RestClient(options.config, connections_max=2, credentials=options.credentials)
             await stack.enter_async_context(client)
             server = HttpServer(
                 client,
@@ -433,9 +439,19 @@ def _connection(options: ConnectionOptions, settings: ClientSettings) -> Connect
     return connection_of(options)
 
 
+def _usable_credentials(connection: ConnectionConfig) -> Credentials:
+    """Return the credentials that all clients share. Raises InputError if they cannot be used."""
+    try:
+        return usable_credentials(connection)
+    except ConnectionConfigError as cause:
+        raise InputError(cause.source, cause.problem, field=cause.field) from None
+
+
 def _http_options(request: RunRequest, opened: ExitStack) -> HttpOptions | None:
     """Open the socket of --listen and read the certificate. Raises InputError."""
     certificate, key = request.certificate
+    if key and not certificate:
+        raise InputError("--tls-private-key-file", "needs --tls-cert-file")
     if request.listen == NOTHING:
         return None
     # The kubelet's probes come from outside the pod, so every address is allowed.
@@ -444,8 +460,8 @@ def _http_options(request: RunRequest, opened: ExitStack) -> HttpOptions | None:
     options = HttpOptions(listening, certificate, key)
     try:
         tls_context(options)
-    except (OSError, ssl.SSLError) as cause:
-        problem = f"cannot be used: {cause.strerror or cause}"
+    except (OSError, ssl.SSLError, ValueError) as cause:
+        problem = f"cannot be used: {getattr(cause, 'strerror', None) or cause}"
         raise InputError("--tls-cert-file", problem, object_name=certificate) from None
     return options
 

@@ -1,0 +1,49 @@
+"""`fairlead run` with credentials or TLS files that cannot be used ends before it starts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.cli import exit_code
+from fairlead.cli.main import run
+
+
+def kubeconfig(path, user):
+    cluster = {"server": "https://127.0.0.1:1"}
+    value = {
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "users": [{"name": "u", "user": user}],
+        "contexts": [{"name": "prod", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "prod",
+    }
+    file = path / "kubeconfig"
+    file.write_text(json.dumps(value))
+    return str(file)
+
+
+VERSION = "client.authentication.k8s.io/v1"
+FAILING = {"exec": {"command": "/bin/false", "apiVersion": VERSION, "interactiveMode": "Never"}}
+
+
+@pytest.mark.parametrize("options", [[], ["--shadow"]], ids=["run", "shadow"])
+@pytest.mark.parametrize(
+    ("user", "problem"),
+    [
+        (FAILING, "context prod: the credential plugin /bin/false failed with exit code 1"),
+        ({"tokenFile": "/dev/null"}, "context prod: tokenFile: /dev/null is empty"),
+    ],
+    ids=["exec plugin", "token file"],
+)
+def test_credentials_that_cannot_be_used_are_bad_input(tmp_path, capsys, user, problem, options):
+    command = ["run", "--kubeconfig", kubeconfig(tmp_path, user), "--listen", "none", *options]
+    assert run(command) == exit_code.BAD_INPUT
+    assert capsys.readouterr() == ("", f"fairlead: {problem}\n")
+
+
+def test_a_key_without_a_certificate_is_refused(tmp_path, capsys):
+    file = kubeconfig(tmp_path, {"token": "t"})
+    options = ["--listen", "127.0.0.1:0", "--tls-private-key-file", "key.pem"]
+    assert run(["run", "--kubeconfig", file, *options]) == exit_code.BAD_INPUT
+    assert capsys.readouterr().err == "fairlead: --tls-private-key-file: needs --tls-cert-file\n"
