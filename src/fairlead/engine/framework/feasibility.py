@@ -133,10 +133,16 @@ class Feasibility(Struct, eq=False):
 def filter_nodes(plans: PlanCache, pod: PodInfo) -> Feasibility:
     """Run PreFilter and Filter for `pod` on every node."""
     plan = plans.plan_for(pod)
-    found = Feasibility(plan, plan.state.clone(), plan.codes, tuple(plan.restricting))
-    _pre_filter(plans, pod, found)
+    found = run_pre_filters(plans, pod, plan)
     if found.rejected is None:
         _filter_by_cluster(pod, found)
+    return found
+
+
+def run_pre_filters(plans: PlanCache, pod: PodInfo, plan: ShapePlan) -> Feasibility:
+    """Run PreFilter for `pod`; the result has the verdicts of `plan` on the nodes that are left."""
+    found = Feasibility(plan, plan.state.clone(), plan.codes, tuple(plan.restricting))
+    _pre_filter(plans, pod, found)
     return found
 
 

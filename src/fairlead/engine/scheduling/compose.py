@@ -75,6 +75,7 @@ class BuiltProfile(Struct, frozen=True):
     cycles, which equal pods then share. They are None with extenders or a limited search for nodes,
     because equal pods may then be decided differently. They are also None with a `meter`, so that
     every plugin call is measured.
+    `is_in_tree` is set if none of this applies and all plugins are in-tree plugins.
     """
 
     framework: Framework
@@ -86,6 +87,7 @@ class BuiltProfile(Struct, frozen=True):
     meter: Meter | None = None
     failures: RepeatedFailures | None = None
     placements: RepeatedPlacements | None = None
+    is_in_tree: bool = False
 
 
 class Shared(Struct, frozen=True):
@@ -141,6 +143,7 @@ def build_profile(
         meter,
         None if is_special else RepeatedFailures(framework),
         None if is_special else RepeatedPlacements(plans),
+        is_in_tree=not (is_special or out_of_tree),
     )
 
 

@@ -3,7 +3,8 @@
     1 snapshot    the node columns; they do not change while a cycle decides
     2 filter      find_nodes_that_fit, unless an equal pod has just failed (repeated_failure);
                   if equal pods have been placed, only steps 6 and 7 follow (repeated_placement)
-    3 nominated   if the pod's nominated node fits, choose it without scoring other nodes
+    3 nominated   if the pod's nominated node fits, choose it without scoring other nodes; in
+                  simple cases it is evaluated first, and alone (fitting_nominated_node)
     4 sample      limit the number of feasible nodes, if configured
     5 extenders   remove the nodes that extenders reject
     6 score       best_positions, unless only one node is left
@@ -32,6 +33,7 @@ from fairlead.engine.scheduling.extender.extender import ExtenderCalls, interest
 from fairlead.engine.scheduling.extender.filter import pass_extenders, passes_extenders
 from fairlead.engine.scheduling.extender.prioritize import best_with_extenders
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.nominated_pods import fitting_nominated_node
 from fairlead.engine.scheduling.post_filter import run_post_filters
 from fairlead.engine.scheduling.prioritization import Positions, best_positions
 from fairlead.engine.state.node_info import NodeInfo
@@ -59,6 +61,10 @@ def schedule_one(
             return placement
     if built.meter is not None:
         built.meter.begin_steps()
+    if built.is_in_tree and pod.pod.status.nominated_node_name:
+        nominated = fitting_nominated_node(built.plans, pod)
+        if nominated is not None:
+            return Placement(*nominated, "nominated", 1, 1)
     found = find_nodes_that_fit(built.plans, pod)
     broken = found.error()
     if broken is not None:

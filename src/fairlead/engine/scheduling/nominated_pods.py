@@ -24,13 +24,17 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from fairlead.engine.core.status import Status
 from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.feasibility import run_pre_filters
 from fairlead.engine.framework.plan.plan_cache import PlanCache, looks_beyond_the_node
 from fairlead.engine.framework.plan.shape_plan import ShapePlan
+from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
+from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
 Codes = npt.NDArray[np.int32]
@@ -108,6 +112,40 @@ def only_row_filter(plan: ShapePlan) -> NodeResourcesFit | None:
     return plugin if type(plugin) is NodeResourcesFit else None
 
 
+def fitting_nominated_node(plans: PlanCache, pod: PodInfo) -> tuple[NodeInfo, CycleState] | None:
+    """Return the nominated node of `pod`, with the CycleState of its cycle, if the pod fits there.
+
+    No other node is evaluated, and no cache is updated. Returns None if the pod does not fit or if
+    the verdict does not depend on NodeResourcesFit alone; then all nodes must be evaluated. All
+    plugins must be in-tree plugins, because PreFilter may run again.
+
+    upstream: schedule_one.go: evaluateNominatedNode
+    """
+    framework, plan = plans.framework, plans.kept_plan(pod)
+    node = framework.cluster.table.find(pod.pod.status.nominated_node_name)
+    if node is None or plan is None or plan.node_names is not None or plan.has_errors:
+        return None
+    found = run_pre_filters(plans, pod, plan)
+    if found.rejected is not None or found.restricting or plan.static.codes[node.row]:
+        return None
+    fit = only_fit(framework, plan, found.state)
+    if fit is None or _rejection_beside(framework.nominator, fit, pod, node) is not None:
+        return None
+    return node, found.state
+
+
+def _rejection_beside(
+    nominator: Nominator, fit: NodeResourcesFit, pod: PodInfo, node: NodeInfo
+) -> Status | None:
+    """Return the rejection of `node` together with its nominated pods, None if `pod` fits.
+
+    The nominated pods only take room: without them, the pod fits as well.
+    """
+    there = node.pods
+    rivals = nominator.competing_pods_on(node.name, pod)
+    return fit.filter_beside([rival for rival in rivals if rival.id not in there], pod, node)
+
+
 def with_nominated_verdicts(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, codes: Codes
 ) -> Codes:
@@ -168,9 +206,7 @@ def _evaluate_all(
         elif plan.static.codes[at]:
             nominated[at] = plan.codes[at]  # pods do not change the verdict of a NODE plugin
         else:
-            # The nominated pods only take room: without them, the pod fits as well.
-            there = node.pods
-            status = fit.filter_beside([p for p in rivals if p.id not in there], pod, node)
+            status = _rejection_beside(framework.nominator, fit, pod, node)
             nominated[at] = 0 if status is None else plan.code(status)
 
 

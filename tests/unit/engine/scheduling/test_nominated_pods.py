@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from fairlead.engine.core.status import SUCCESS
 from fairlead.engine.framework.feasibility import filter_nodes
 from fairlead.engine.framework.plan.plan_cache import looks_beyond_the_node
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.nominated_pods import fitting_nominated_node
+from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.plugin_scene import PluginScene
 from fairlead.testing.random_cluster import NODE_NAMES, POD_NAMES, Chance, any_node, any_pod
 
@@ -62,3 +65,57 @@ def test_verdicts_are_those_of_a_new_evaluation(seed):
                 beyond += looks_beyond_the_node(found.plan, found.state)
     assert compared > 200
     assert beyond > 50
+
+
+def nominated_to(pod, node):
+    """`pod` with `node` in its status."""
+    status = msgspec.structs.replace(pod.status, nominated_node_name=node)
+    return msgspec.structs.replace(pod, status=status)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_nominated_node_that_fits_alone_fits_among_all(seed):
+    """Given random changes, then the verdict does not need the other nodes; nor a current plan."""
+    chance = Chance(seed)
+    scene = PluginScene(nodes=[any_node(chance, name) for name in NODE_NAMES])
+    plans = scene.served.plans
+    waiting = [any_pod(chance, f"waiting-{number}") for number in range(24)]
+    fitting = refused = 0
+    for number in range(60):
+        change(scene, chance, number)
+        for one in waiting[number % 4 :: 4]:
+            name = chance.of(NODE_NAMES)
+            pod = scene.info(nominated_to(one, name))
+            if not chance.one_in(3):
+                scene.nominator.nominate(pod, name)
+            alone = fitting_nominated_node(plans, pod)
+            found = find_nodes_that_fit(plans, pod)
+            node = scene.cluster.table.find(name)
+            if alone is None:
+                refused += 1
+                continue
+            assert alone[0] is node
+            assert found.is_feasible(node)
+            assert alone[1].skipped_filters == found.state.skipped_filters
+            fitting += 1
+    assert fitting > 3
+    assert refused > 30
+
+
+def test_a_nominated_node_that_fits_is_found_alone():
+    """With plugins that are all in-tree, once another pod of the shape has been evaluated."""
+    scene = PluginScene(nodes=[make_node("a", cpu="1"), make_node("b", cpu="1")])
+    pod = scene.info(nominated_to(make_pod("p", requests={"cpu": "1"}), "b"))
+    plans = scene.served.plans
+    assert fitting_nominated_node(plans, pod) is None
+    find_nodes_that_fit(plans, pod)
+    assert fitting_nominated_node(plans, pod)[0].name == "b"
+    rival = make_pod("rival", requests={"cpu": "1"})
+    scene.nominate(rival, "b")
+    assert fitting_nominated_node(plans, pod) is None
+    scene.nominate(rival, "a")
+    assert fitting_nominated_node(plans, pod)[0].name == "b"
+    scene.add(make_node("b", cpu="1", taints=["k:NoSchedule"]))
+    assert fitting_nominated_node(plans, pod) is None
+    find_nodes_that_fit(plans, pod)
+    assert fitting_nominated_node(plans, pod) is None

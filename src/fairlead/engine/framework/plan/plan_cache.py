@@ -56,6 +56,14 @@ class PlanCache:
         self._plans[shape_id] = plan
         return plan
 
+    def kept_plan(self, pod: PodInfo) -> ShapePlan | None:
+        """Return the plan for the shape of `pod` without updating it for changed pods.
+
+        Returns None if there is none, or if nodes have changed since its last update.
+        """
+        plan = self._plans.get(pod.shape.id)
+        return plan if plan is not None and plan.has_current_nodes else None
+
     def _join(self, plan: ShapePlan) -> None:
         """Add `plan` to the matrix of plans with the same ROW plugins, if possible."""
         if plan.node_names is not None:
@@ -91,7 +99,11 @@ def looks_beyond_the_node(plan: ShapePlan, state: CycleState) -> bool:
 
     The Filters that come after such a Filter are not cached, even if they depend only on the node.
     """
-    return bool(filters_beyond_the_node(plan, state))
+    skipped = state.skipped_filters
+    for point in plan.split.cluster_filters:
+        if point.locality is Locality.CLUSTER and point.name not in skipped:
+            return True
+    return False
 
 
 def filters_beyond_the_node(plan: ShapePlan, state: CycleState) -> list[object]:

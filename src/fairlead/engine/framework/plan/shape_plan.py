@@ -162,6 +162,11 @@ class ShapePlan:
         """Whether one of `statuses` is an ERROR."""
         return self._evaluator.has_errors
 
+    @property
+    def has_current_nodes(self) -> bool:
+        """Whether no node has changed since the last `refresh`, except for the pods on it."""
+        return self._size >= 0 and self._node_position == self.table.node_log.position
+
     # --- updates ---------------------------------------------------------------------------
 
     def refresh(self, pod: PodInfo) -> None:
