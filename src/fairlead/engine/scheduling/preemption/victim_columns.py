@@ -25,7 +25,7 @@ rewrites the rows that the logs name.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,7 @@ from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape import Shape
 
 Ints = npt.NDArray[np.int64]
+Number = TypeVar("Number", np.int64, np.int32)
 NO_POD: Final = 1 << 62  # higher than every priority
 _ENTRIES_MAX: Final = 8_000_000  # slots × rows, 20 bytes each
 _KINDS_SPARE: Final = 1024
@@ -130,30 +131,53 @@ class VictimColumns:
     def _fill(self, rows: Rows) -> None:
         """Write the pods of the nodes at `rows` into their columns, which must be empty."""
         nodes = [self._table.at(row) for row in rows.tolist()]
-        priorities, starts, shapes = _facts(nodes)
-        if not shapes:
-            return
         counts = np.array([len(node.pods) for node in nodes], np.int64)
-        row_of = np.repeat(rows, counts)
-        priority, start = np.array(priorities, np.int64), np.array(starts, np.int64)
-        kind = np.array(self._numbers(shapes), np.int32)
-        order = np.lexsort((start, -priority, row_of))
-        row_of, priority, start, kind = row_of[order], priority[order], start[order], kind[order]
-        slot = np.arange(len(shapes)) - np.repeat(np.cumsum(counts) - counts, counts)
-        self._priority[slot, row_of] = priority
-        self._start[slot, row_of] = start
-        self._kind[slot, row_of] = kind
-        ties = (row_of[1:] == row_of[:-1]) & (priority[1:] == priority[:-1])
-        ties &= (start[1:] == start[:-1]) & (kind[1:] != kind[:-1])
-        for row in sorted(set(row_of[1:][ties].tolist())):
+        slots = int(counts.max(initial=0))
+        if not slots:
+            return
+        is_pod: Mask = np.arange(slots) < counts[:, np.newaxis]
+        priorities, starts, kinds = self._facts(nodes)
+        priority, start = _by_node(priorities, is_pod), _by_node(starts, is_pod)
+        priority[~is_pod] = -NO_POD  # sorted behind the pods
+        order = _by_importance(priority, start)
+        priority = np.take_along_axis(priority, order, axis=1)
+        priority[~is_pod] = NO_POD
+        start = np.take_along_axis(start, order, axis=1)
+        kind = np.take_along_axis(_by_node(kinds, is_pod), order, axis=1)
+        self._priority[:slots, rows] = priority.T
+        self._start[:slots, rows] = start.T
+        self._kind[:slots, rows] = kind.T
+        ties = (priority[:, 1:] == priority[:, :-1]) & (start[:, 1:] == start[:, :-1])
+        ties &= kind[:, 1:] != kind[:, :-1]
+        for row in rows[ties.any(axis=1)].tolist():
             by_name = sorted(self._table.at(row).pods.values(), key=importance)
             self._kind[: len(by_name), row] = self._numbers([pod.shape for pod in by_name])
 
+    def _facts(self, nodes: Sequence[NodeInfo]) -> tuple[Ints, Ints, npt.NDArray[np.int32]]:
+        """Return the priority, start and kind of each pod on `nodes`, one node after the other.
+
+        The nodes are read in blocks whose pods fit into the processor's cache. This halves the
+        time.
+        """
+        priorities, starts, kinds = [], [], []
+        for first in range(0, len(nodes), _NODES_PER_BLOCK):
+            pods: list[PodInfo] = []
+            for node in nodes[first : first + _NODES_PER_BLOCK]:
+                pods.extend(node.pods.values())
+            priorities.append(np.array([pod.priority for pod in pods], np.int64))
+            starts.append(np.array([pod.start for pod in pods], np.int64))
+            kinds.append(np.array(self._numbers([pod.shape for pod in pods]), np.int32))
+        return np.concatenate(priorities), np.concatenate(starts), np.concatenate(kinds)
+
     def _numbers(self, shapes: Sequence[Shape]) -> list[int]:
         numbers = self._kind_of
-        for shape in set(shapes).difference(numbers):  # any order will do: numbers are only names
-            numbers[shape] = len(self._kinds)
-            self._kinds.append(shape)
+        try:
+            return [numbers[shape] for shape in shapes]
+        except KeyError:
+            for shape in shapes:
+                if shape not in numbers:
+                    numbers[shape] = len(self._kinds)
+                    self._kinds.append(shape)
         return [numbers[shape] for shape in shapes]
 
     # --- dry runs --------------------------------------------------------------------------
@@ -208,21 +232,22 @@ class VictimColumns:
         return dict(zip(RULES, by_rule, strict=True))
 
 
-def _facts(nodes: Sequence[NodeInfo]) -> tuple[list[int], list[int], list[Shape]]:
-    """Return the priority, start and shape of each pod on `nodes`.
+def _by_node(facts: npt.NDArray[Number], is_pod: Mask) -> npt.NDArray[Number]:
+    """Return `facts` of all pods as a [node, slot] array, which is 0 where `is_pod` is False."""
+    found = np.zeros(is_pod.shape, facts.dtype)
+    found[is_pod] = facts
+    return found
 
-    The nodes are read in blocks whose pods fit into the processor's cache. This halves the time.
+
+def _by_importance(priority: Ints, start: Ints) -> Ints:
+    """Return the slots of each node in order of importance, as a [node, slot] array.
+
+    Stable sorts by start and then by priority give the order by priority and then by start.
     """
-    priorities: list[int] = []
-    starts: list[int] = []
-    shapes: list[Shape] = []
-    for first in range(0, len(nodes), _NODES_PER_BLOCK):
-        block = nodes[first : first + _NODES_PER_BLOCK]
-        pods = [pod for node in block for pod in node.pods.values()]
-        priorities += [pod.priority for pod in pods]
-        starts += [pod.start for pod in pods]
-        shapes += [pod.shape for pod in pods]
-    return priorities, starts, shapes
+    by_start: Ints = np.argsort(start, axis=1, kind="stable")
+    lowered = np.take_along_axis(-priority, by_start, axis=1)
+    by_priority: Ints = np.argsort(lowered, axis=1, kind="stable")
+    return np.take_along_axis(by_start, by_priority, axis=1)
 
 
 def _lost(is_lower: Mask, loads: Sequence[Ints], spare: list[Ints], places: Ints) -> Mask:
