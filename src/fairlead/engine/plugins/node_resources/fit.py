@@ -192,13 +192,15 @@ class NodeResourcesFit:
         Returns (resource columns that count for `pod`, amount left of each). A negative amount
         means that `pod` does not fit.
         """
-        wanted = [
-            entry
-            for entry in pod.shape.wanted
-            if not self._is_ignored(entry[0])
-            and (node.allocatable_of(entry[0]) or not self._is_delegated(entry[0]))
-        ]
-        columns = tuple(column for column, _ in wanted)
+        wanted: Sequence[tuple[int, int]] = pod.shape.wanted
+        if self._extended or self._args.ignores_anything:
+            wanted = [
+                entry
+                for entry in wanted
+                if not self._is_ignored(entry[0])
+                and (node.allocatable_of(entry[0]) or not self._is_delegated(entry[0]))
+            ]
+        columns = tuple([column for column, _ in wanted])
         spare = [
             node.allocatable_of(column) - node.requested_of(column) - amount
             for column, amount in wanted

@@ -78,6 +78,8 @@ _KEPT_MIN: Final = 32
 _NODES_TIMES_KEPT_MAX: Final = 400_000  # a result takes about 300 bytes if it has victims
 # On fewer nodes, evaluating them one by one is faster.
 _COLUMNS_FROM: Final = 24
+# After more changes, reading all lowest priorities from columns is faster.
+_CHANGES_MAX: Final = 1_024
 
 
 class DryRun(Struct, frozen=True):
@@ -137,11 +139,17 @@ class _LowestPriorities:
 
     def _refresh(self, table: NodeTable) -> None:
         nodes, pods = table.node_log.since(self._nodes), table.pod_log.since(self._pods)
-        if nodes is None or pods is None or len(self._column) != table.capacity:
-            changed: Iterable[int] = self._start(table)
+        rows: Iterable[int]
+        if (
+            nodes is None
+            or pods is None
+            or len(nodes) + len(pods) > _CHANGES_MAX
+            or len(self._column) != table.capacity
+        ):
+            rows = self._start(table)
         else:
-            changed = {row for row in (*nodes, *pods) if table.alive[row]}
-        for row in changed:
+            rows = {row for row in (*nodes, *pods) if table.alive[row]}
+        for row in rows:
             others = table.at(row).pods.values()
             self._column[row] = min([other.priority for other in others], default=NO_POD)
         self._nodes, self._pods = table.node_log.position, table.pod_log.position
@@ -280,7 +288,8 @@ class DryRuns:
         else:
             named = (table.find(name) for name in names)
             rows = [*nodes, *pods, *(node.row for node in named if node is not None)]
-            kept.columns.unknown[rows] = True
+            for row in rows:
+                kept.columns.unknown[row] = True
             for key in keys or () if rows else ():
                 ids = table.label_column(key).ids
                 changed = ids[rows]
@@ -316,9 +325,13 @@ class DryRuns:
         return np.array(sorted(looked_at), np.int64)
 
     def _ask(self, run: _Run, rows: Rows) -> None:
-        """Evaluate `rows`; nodes that have no pods of lower priority are ruled out first."""
+        """Evaluate `rows`; nodes without pods of lower priority are ruled out first.
+
+        A few rows need not be ruled out if they are then evaluated one by one, which begins in the
+        same way.
+        """
         table = self._plans.framework.cluster.table
-        if len(rows):
+        if len(rows) >= _COLUMNS_FROM or run.verdicts is not None:
             has_victims = self._lowest.below(run.pod.priority, table, rows)
             run.columns.refuse(rows[~has_victims], NO_VICTIMS)
             rows = rows[has_victims]

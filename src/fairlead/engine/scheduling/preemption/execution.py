@@ -64,12 +64,17 @@ class PreemptionExecution:
     _phase: int = 0
     _phases: tuple[tuple[PodInfo, ...], ...] = field(init=False)
     _victim_of: dict[str, PodInfo] = field(init=False)  # keyed by uid
+    _condition: tuple[Condition] = field(init=False)  # of each victim
 
     def __post_init__(self) -> None:
         """Divide the pods into phases."""
         one_by_one = tuple((pod,) for pod in self.lower_nominated)
         self._phases = (*one_by_one, self.victims[:-1], self.victims[-1:])
         self._victim_of = {victim.uid: victim for victim in self.victims}
+        scheduler = self.preemptor.pod.spec.scheduler_name
+        message = f"{scheduler}: preempting to accommodate a higher priority {self._type}"
+        condition = Condition(DISRUPTION_TARGET, "True", PREEMPTED_BY_SCHEDULER, message)
+        self._condition = (condition,)
 
     @property
     def is_done(self) -> bool:
@@ -143,10 +148,7 @@ class PreemptionExecution:
     def _remove(self, victim: PodInfo) -> Command:
         if is_preempted(victim):
             return self._delete(victim)
-        scheduler = self.preemptor.pod.spec.scheduler_name
-        message = f"{scheduler}: preempting to accommodate a higher priority {self._type}"
-        condition = Condition(DISRUPTION_TARGET, "True", PREEMPTED_BY_SCHEDULER, message)
-        return PatchStatus(victim.ref, conditions=(condition,), why=PREEMPTION)
+        return PatchStatus(victim.ref, conditions=self._condition, why=PREEMPTION)
 
     def _delete(self, victim: PodInfo) -> DeleteObject:
         return DeleteObject(victim.ref, why=PREEMPTION)

@@ -21,7 +21,7 @@ from fairlead.engine.scheduling.evaluation import evaluate
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.preemption import dry_run
 from fairlead.engine.scheduling.preemption.cluster_verdicts import ClusterVerdicts, cluster_verdicts
-from fairlead.engine.scheduling.preemption.victims import select_victims_on_node
+from fairlead.engine.scheduling.preemption.victims import NO_VICTIMS, select_victims_on_node
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_node, make_pod
@@ -258,3 +258,16 @@ def test_the_column_path_is_used_too(monkeypatch):
     """Few nodes are evaluated one by one, so the bound is lowered."""
     monkeypatch.setattr(dry_run, "_COLUMNS_FROM", 2)
     test_victims_without_trials_are_those_of_trials(PREEMPTORS["spread"], 3)
+
+
+def test_a_few_nodes_without_pods_of_lower_priority_have_no_victims():
+    """That is the reason, whatever the Filters that depend on other nodes say."""
+    scene = PluginScene(nodes=[make_node(name, labels={ZONE: name}, cpu=1) for name in "ab"])
+    app = {"app": "a"}
+    scene.add(make_pod("lasting", node="a", priority=9, labels=app))
+    scene.add(make_pod("passing", node="b", priority=1, requests={"cpu": 1}))
+    constraint = {"topologySpreadConstraints": [spread(ZONE)]}
+    pod = make_pod("new", priority=5, labels=app, requests={"cpu": 1}, spec=constraint)
+    search = scene.evaluate(pod).preemption
+    assert search.rejected == {"a": NO_VICTIMS}
+    assert search.nominated == ["b"]
