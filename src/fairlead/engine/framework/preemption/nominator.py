@@ -13,7 +13,7 @@ class Nominator:
     """The nominated pods of each node, in order of their last nomination.
 
     `log` contains the names of nodes whose nominations changed, so that caches can drop their
-    verdicts.
+    verdicts. A version of a pod that counts like the one before is not logged.
     """
 
     def __init__(self) -> None:
@@ -28,9 +28,17 @@ class Nominator:
 
     def nominate(self, pod: PodInfo, node: str) -> None:
         """Nominate the current version of `pod` to `node`; `withdraw` undoes this."""
-        self.withdraw(pod.uid)
-        self._node_of[pod.uid] = node
-        self._by_node.setdefault(node, {})[pod.uid] = pod
+        uid = pod.uid
+        if self._node_of.get(uid) == node:
+            pods = self._by_node[node]
+            before = pods.pop(uid)
+            pods[uid] = pod  # the last of the node's nominations
+            if not _counts_equally(before, pod):
+                self.log.append(node)
+            return
+        self.withdraw(uid)
+        self._node_of[uid] = node
+        self._by_node.setdefault(node, {})[uid] = pod
         self.log.append(node)
 
     def withdraw(self, uid: str) -> None:
@@ -65,3 +73,14 @@ class Nominator:
         if not pods:
             return []
         return [p for p in pods.values() if p.priority >= pod.priority and p.uid != pod.uid]
+
+
+def _counts_equally(before: PodInfo, after: PodInfo) -> bool:
+    """Return whether all verdicts beside the version `before` of a pod hold beside `after`."""
+    return (
+        before.shape is after.shape
+        and before.priority == after.priority
+        and before.labels == after.labels
+        and before.terminating == after.terminating
+        and before.pod.metadata.annotations == after.pod.metadata.annotations
+    )

@@ -226,9 +226,10 @@ class NodeResourcesFit:
 
         `crowded` is True if the node would have too many pods.
         """
-        amounts = dict(pod.shape.wanted)
-        short = tuple(c for c, amount in zip(columns, spare, strict=True) if amount < 0)
-        beyond = any(amounts[column] > node.allocatable_of(column) for column in short)
+        short = tuple([c for c, amount in zip(columns, spare, strict=True) if amount < 0])
+        beyond = False
+        for column, amount in pod.shape.wanted:
+            beyond = beyond or (column in short and amount > node.allocatable_of(column))
         return self._rejection(short, crowded=crowded, beyond=beyond)
 
     def counted_requests(self, pod: PodInfo) -> list[tuple[int, int]] | None:

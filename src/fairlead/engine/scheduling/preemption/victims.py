@@ -111,7 +111,7 @@ def select_victims_by_resources(
     awaited = [rival for rival in rivals if rival.id not in node.pods]
     columns, spare = fit.spare_after(numbers, awaited, pod, node)
     places = node.allowed_pods - (len(node.pods) - len(lower)) - len(awaited) - 1
-    if places < 0 or any(amount < 0 for amount in spare):
+    if places < 0 or min(spare, default=0) < 0:
         return fit.rejection_after(columns, spare, pod, node, crowded=places < 0)
     if not budgets and policy.order is importance:
         sizes = {shape.amounts_of(columns) for shape in numbers}

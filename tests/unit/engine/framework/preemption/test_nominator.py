@@ -69,3 +69,33 @@ def test_the_log_names_every_node_concerned(info):
     nominator.nominate(info("a"), "n2")
     nominator.withdraw("nobody")
     assert nominator.log.since(position) == ["n1", "n2"]
+
+
+def test_a_version_that_counts_like_the_one_before_is_not_logged(info):
+    """The status of a preemptor names a node to which it has been nominated already."""
+    nominator = Nominator()
+    nominator.nominate(info("a"), "n1")
+    nominator.nominate(info("b"), "n1")
+    position = nominator.log.position
+    nominator.nominate(info("a"), "n1")
+    assert nominator.log.since(position) == []
+    assert names(nominator.pods_on("n1")) == ["b", "a"]
+
+
+@pytest.mark.parametrize("change", [{"priority": 3}, {"labels": {"v": "2"}}, {"terminating": True}])
+def test_a_version_that_may_count_otherwise_is_logged(info, change):
+    """Plugins read all of this of a nominated pod."""
+    nominator = Nominator()
+    nominator.nominate(info("a"), "n1")
+    position = nominator.log.position
+    nominator.nominate(info("a", **change), "n1")
+    assert nominator.log.since(position) == ["n1"]
+
+
+def test_a_version_with_another_shape_is_logged():
+    """It takes more or less room."""
+    shapes, nominator = Cluster().shapes, Nominator()
+    for cpu in ("1", "2"):
+        pod = make_pod("a", requests={"cpu": cpu})
+        nominator.nominate(PodInfo(pod, shapes.shape_of(pod)), "n1")
+    assert nominator.log.since(0) == ["n1", "n1"]
