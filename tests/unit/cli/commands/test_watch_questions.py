@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
 
+from fairlead.apiserver.kind import NODE
+from fairlead.cli.commands.watch import inquiry as inquiry_module
 from fairlead.cli.commands.watch.inquiry import Inquiry
 from fairlead.cli.commands.watch.question_file import Question, read_questions
+from fairlead.cli.own_command import Completed
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.live import LiveObjects
 
@@ -65,3 +70,47 @@ def test_a_cluster_that_disappears_and_returns_is_reported_once(tmp_path, capsys
         "fairlead: prod can be read again\n",
     ]
     assert (inquiry.reads, inquiry.failed_reads, inquiry.problem) == (2, 2, "")
+
+
+def test_a_read_that_does_not_end_does_not_keep_the_watch_from_ending(tmp_path):
+    release = threading.Event()
+    inquiry = Inquiry(SimpleNamespace(questions=()), "prod", release.wait, tmp_path)
+
+    async def begin_and_cancel():
+        looking = asyncio.create_task(inquiry.look())
+        await asyncio.sleep(0.01)
+        looking.cancel()
+        with suppress(asyncio.CancelledError):
+            await looking
+
+    try:
+        asyncio.run(begin_and_cancel())  # waits for the threads of the loop's executor
+    finally:
+        release.set()
+
+
+def test_a_full_disk_is_reported(tmp_path, capsys):
+    live = LiveObjects("prod", 0, (), ())
+    inquiry = Inquiry(SimpleNamespace(questions=()), "prod", lambda: live, tmp_path / "absent")
+    asyncio.run(inquiry.look())
+    assert "No such file or directory" in capsys.readouterr().err
+    assert (inquiry.reads, inquiry.failed_reads) == (0, 1)
+
+
+def test_a_question_that_has_no_answer_is_reported_once(tmp_path, capsys, monkeypatch):
+    completed = [Completed(0, b"Usage: fairlead whatif", ""), Completed(2, b"", "no such node")]
+    outcomes = iter([completed[0], completed[0], completed[1]])
+
+    async def run_own_command(_arguments):
+        return next(outcomes)
+
+    monkeypatch.setattr(inquiry_module, "run_own_command", run_own_command)
+    lives = iter([LiveObjects("prod", at, ((NODE, [b"%d" % at]),), ()) for at in range(3)])
+    file = SimpleNamespace(questions=(Question("help", ("--help",)),))
+    inquiry = Inquiry(file, "prod", lambda: next(lives), tmp_path)
+    for _ in range(3):
+        asyncio.run(inquiry.look())
+    assert capsys.readouterr().err.splitlines() == [
+        "fairlead: question help: fairlead whatif printed no answer",
+        "fairlead: question help: no such node",
+    ]

@@ -11,9 +11,12 @@ import hashlib
 import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from threading import Thread
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
@@ -29,6 +32,7 @@ from fairlead.whatif.snapshot.live import LiveObjects
 _HEARTBEAT: Final = re.compile(rb'"(lastHeartbeatTime|resourceVersion)":"[^"]*"')
 _ANSWERED: Final = (exit_code.SUCCESS, exit_code.DIFFERENCE, exit_code.CONDITION_HOLDS)
 
+Result = TypeVar("Result")
 ReadCluster = Callable[[], LiveObjects]
 
 
@@ -102,21 +106,24 @@ class Inquiry:
 
     async def look(self) -> None:
         """Read the cluster once; if it has changed, answer all questions."""
-        loop = asyncio.get_running_loop()
         try:
-            live = await loop.run_in_executor(None, self._read)
-        except InputError as cause:
-            self._report_problem(str(cause))
+            live = await _in_daemon_thread(self._read)
+            digest = await _in_daemon_thread(partial(self._write_if_changed, live))
+        except (InputError, OSError) as cause:
+            self._report_problem(" ".join(str(cause).split()))
             self.failed_reads += 1
             return
         self._report_problem("")
         self.reads += 1
         self.read_at, self.objects = format_timestamp(live.taken_at), len(live)
-        digest = await loop.run_in_executor(None, self._write_if_changed, live)
         if digest == self._digest:
             return
         for question in self._file.questions:
-            self.answers[question.name] = await self._ask(question)
+            answer = await self._ask(question)
+            before = self.answers.get(question.name)
+            if answer.error and (before is None or before.error != answer.error):
+                print(f"fairlead: question {question.name}: {answer.error}", file=sys.stderr)
+            self.answers[question.name] = answer
         self._digest = digest
 
     def _report_problem(self, problem: str) -> None:
@@ -148,7 +155,39 @@ class Inquiry:
             return Answer(question, self.read_at, error=error)
         if completed.code not in _ANSWERED:
             return Answer(question, self.read_at, error=completed.error)
-        return Answer(question, self.read_at, msgspec.json.decode(completed.output))
+        try:
+            return Answer(question, self.read_at, msgspec.json.decode(completed.output))
+        except msgspec.DecodeError:  # after --help, for example
+            return Answer(question, self.read_at, error="fairlead whatif printed no answer")
+
+
+async def _in_daemon_thread(call: Callable[[], Result]) -> Result:
+    """Return the result of `call`, made in a thread that does not keep the process alive.
+
+    A server that does not answer must not keep `fairlead watch` from ending.
+    """
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[Result] = loop.create_future()
+
+    def end(result: Result | None, failure: BaseException | None) -> None:
+        if ended.done():
+            return
+        if failure is not None:
+            ended.set_exception(failure)
+        else:
+            ended.set_result(cast("Result", result))
+
+    def run() -> None:
+        result, failure = None, None
+        try:
+            result = call()
+        except BaseException as cause:  # noqa: BLE001 - passed to the caller
+            failure = cause
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(end, result, failure)
+
+    Thread(target=run, daemon=True).start()
+    return await ended
 
 
 def _digest(live: LiveObjects) -> bytes:

@@ -42,7 +42,9 @@ def watch_cluster(
     address = listen_address(listen, beyond_loopback=beyond_loopback)
     token = new_token() if token_file is None else _token(token_file)
     config = connection_of(connection)
-    with TemporaryDirectory(prefix="fairlead-") as folder, open_listener(address) as listening:
+    # A read that is under way when the command ends may still write to the folder.
+    directory = TemporaryDirectory(prefix="fairlead-", ignore_cleanup_errors=True)
+    with directory as folder, open_listener(address) as listening:
         at = Address(address.host, listening.getsockname()[1])
         inquiry = Inquiry(file, config.name, partial(read_live, config), Path(folder))
         page = f"http://{at}/" + (f"?token={token}" if token_file is None else "")
