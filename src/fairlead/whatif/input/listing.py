@@ -6,6 +6,7 @@ decoded directly into typed views, without an intermediate JSON value.
 
 from __future__ import annotations
 
+import mmap as mmap_module
 from codecs import getincrementaldecoder
 from collections.abc import Iterator, Sequence
 from mmap import mmap
@@ -23,6 +24,7 @@ Bytes = bytes | mmap
 
 _BLOCK_BYTES: Final = 1 << 20  # a block that fits into the processor's cache
 _START_BYTES: Final = 64
+_UNNEEDED: Final[int | None] = getattr(mmap_module, "MADV_DONTNEED", None)  # not on all systems
 
 
 class DecodedItem(Struct, frozen=True):
@@ -45,10 +47,22 @@ class ItemTexts(Protocol):
 
 
 class Listing(Struct, frozen=True):
-    """A List or Snapshot: its `head` without items, and the items as texts, in order."""
+    """A List or Snapshot: its `head` without items, and the items as texts, in order.
+
+    `mapped` is the mapped file that contains the items; None if they are in memory.
+    """
 
     head: Json
     items: ItemTexts
+    mapped: mmap | None = None
+
+    def release(self) -> None:
+        """Let the memory of the mapped file be reused; parts are read again when they are needed.
+
+        Otherwise the whole file would count as memory of the process.
+        """
+        if self.mapped is not None and _UNNEEDED is not None:
+            self.mapped.madvise(_UNNEEDED)
 
 
 class _List(msgspec.Struct, rename="camel"):
@@ -83,7 +97,9 @@ def split(data: Bytes) -> Listing | None:
         "metadata": found.metadata,
         "items": [],
     }
-    return Listing(head, items)
+    listing = Listing(head, items, data if isinstance(data, mmap) else None)
+    listing.release()
+    return listing
 
 
 def _items(found: _List) -> Sequence[ItemText] | None:

@@ -59,6 +59,7 @@ DEFAULT_NAMESPACE: Final = "default"
 
 _INTEGER_BOUND: Final = 2**63
 _TOLD_EVERY: Final = 512  # number of objects
+_RELEASED_EVERY: Final = 8192  # number of objects
 _FORMER_API_VERSIONS: Final = {
     "apps/v1beta1": "apps/v1",
     "apps/v1beta2": "apps/v1",
@@ -305,6 +306,8 @@ def _listed(source: str, listing: Listing, namespace: str, on_read: OnRead) -> l
     for number, text in enumerate(listing.items):
         if number % _TOLD_EVERY == 0:
             on_read("objects", number, len(listing.items))
+        if number % _RELEASED_EVERY == 0:
+            listing.release()
         decoded = (
             (text.dumped, text.newest) if isinstance(text, DecodedItem) else decoder.decode(text)
         )

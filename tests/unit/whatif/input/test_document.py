@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from fairlead.whatif.input.document import read, read_one
+from fairlead.whatif.input.document import read, read_listings, read_one
 from fairlead.whatif.input.error import InputError
 
 
@@ -83,3 +83,13 @@ def test_one_document_is_expected_where_one_is_meant(tmp_path):
     path = tmp_path / "a.yaml"
     path.write_text("a: 1\n---\nb: 2")
     assert "contains 2 documents; expected one" in refusal(lambda: read_one(str(path)))
+
+
+def test_the_memory_of_a_mapped_listing_can_be_released(tmp_path):
+    path = tmp_path / "pods.json"
+    path.write_text('{"kind": "List", "items": [{"kind": "Pod"}, {"kind": "Node"}]}')
+    (document,) = read_listings(str(path))
+    assert document.listing.mapped is not None
+    before = [bytes(one) for one in document.listing.items]
+    document.listing.release()
+    assert [bytes(one) for one in document.listing.items] == before
