@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from fairlead.api.codec import decode
 from fairlead.api.objects import OwnerReference
-from fairlead.api.pods.facts import Replicas, neighbouring_replicas
+from fairlead.api.pods.replicas import Replicas, neighbouring_replicas
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import seconds

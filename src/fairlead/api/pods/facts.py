@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from operator import attrgetter
 from typing import Final
-
-from msgspec import Struct
 
 from fairlead.api.objects import (
     Container,
@@ -15,9 +11,6 @@ from fairlead.api.objects import (
     OwnerReference,
     Pod,
     PodCondition,
-    PodSpec,
-    PodStatus,
-    Volume,
 )
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
@@ -120,69 +113,3 @@ def condition(subject: Pod | Node, condition_type: str) -> PodCondition | None:
         if one.type == condition_type:
             return one
     return None
-
-
-def _parts_except(view: type[Struct], *fields: str) -> attrgetter[tuple[object, ...]]:
-    """Return a function that returns all fields of a `view` except `fields`."""
-    return attrgetter(*(one for one in view.__struct_fields__ if one not in fields))
-
-
-_own_metadata: Final = _parts_except(
-    ObjectMeta, "name", "uid", "creation_timestamp", "resource_version"
-)
-_own_spec: Final = _parts_except(PodSpec, "node_name", "affinity", "volumes")
-_own_status: Final = _parts_except(PodStatus, "start_time", "pod_ip", "conditions")
-_own_volume: Final = _parts_except(Volume, "name")
-_own_condition: Final = _parts_except(PodCondition, "last_transition_time")
-
-
-class Replicas(list[Pod]):
-    """One or more pods that are equal in everything but the parts that identify or locate a pod.
-
-    They may differ in name, uid, version, affinity, the names of their volumes, their nodes,
-    addresses and times. All or none of them have a node, and all or none a start time. The affinity
-    may differ because the pods of a DaemonSet state their nodes there.
-    """
-
-
-def neighbouring_replicas(pods: Iterable[Pod]) -> list[Replicas]:
-    """Return `pods` in their order, with neighbouring replicas grouped into `Replicas`."""
-    found: list[Replicas] = []
-    like: tuple[object, ...] | None = None
-    volumes: Sequence[Volume] = ()
-    conditions: Sequence[PodCondition] = ()
-    for pod in pods:
-        spec, status = pod.spec, pod.status
-        # Equal parts of replicas are mostly the same object, so this comparison is fast.
-        parts = (
-            _own_metadata(pod.metadata),
-            _own_spec(spec),
-            _own_status(status),
-            not spec.node_name,
-            not status.start_time,
-        )
-        if (
-            parts == like
-            and (spec.volumes is volumes or _are_equal(spec.volumes, volumes, _own_volume))
-            and (
-                status.conditions is conditions
-                or _are_equal(status.conditions, conditions, _own_condition)
-            )
-        ):
-            found[-1].append(pod)
-        else:
-            like, volumes, conditions = parts, spec.volumes, status.conditions
-            found.append(Replicas((pod,)))
-    return found
-
-
-def _are_equal(
-    some: Sequence[object], others: Sequence[object], parts: attrgetter[tuple[object, ...]]
-) -> bool:
-    """Return whether `parts` returns the same of every item of `some` and of `others`."""
-    if len(some) != len(others):
-        return False
-    for one, other in zip(some, others, strict=True):
-        if one is not other and parts(one) != parts(other):
-            return False
-    return True

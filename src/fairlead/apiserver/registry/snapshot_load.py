@@ -17,7 +17,7 @@ upstream: client-go lists every kind in the order of its keys
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -26,6 +26,7 @@ from msgspec import Struct
 from fairlead.api.codec import decode, drop_nulls, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
+from fairlead.api.pods.replicas import LoadedObjects
 from fairlead.api.text.integer import parse_int64
 from fairlead.api.text.json_template import TemplateText
 from fairlead.api.timestamp import format_timestamp
@@ -146,7 +147,7 @@ def load(
     ids: IdSource,
     registry: Registry,
     admission: AdmissionControl,
-) -> list[ApiObject]:
+) -> LoadedObjects:
     """Fill `storage` with `manifests` and the system priority classes.
 
     Returns the views of the objects in listing order.
@@ -172,7 +173,14 @@ def load(
     _admit(admission, others)  # The plugin refuses or accepts; it changes only pods.
     _admit(admission, pods)
     storage.restore_deferred(pods, newest)
-    return [entry.view for entry in (*others, *pods)]
+    templates = [
+        entry.template
+        if isinstance(entry, DumpedObject) and entry.template and entry.template.makes_replicas
+        else None
+        for entry in pods
+    ]
+    views: list[Any] = [entry.view for entry in pods]
+    return LoadedObjects((entry.view for entry in others), views, templates)
 
 
 def as_stored(
@@ -236,16 +244,20 @@ def _rank(resource: str) -> tuple[bool, int, str]:
     return resource == POD.resource, _RANK.get(resource, len(_RANK)), resource
 
 
-def _give_versions(loaded: Iterable[Loaded], version: int) -> int:
+def _give_versions(loaded: Sequence[Loaded], version: int) -> int:
     """Sets the version of each object that has none, and returns the newest version.
 
     The new versions are higher than `version` and all versions in `loaded`.
     """
-    kept = [(entry, entry.version) for entry in loaded]
+    values = [entry for entry in loaded if isinstance(entry, _LoadedJson)]
+    texts = {
+        entry.view.metadata.resource_version for entry in loaded if isinstance(entry, DumpedObject)
+    }
+    kept = [(entry, entry.version) for entry in values]
     newest = max((own for _, own in kept if own is not None), default=0)
-    newest = max(newest, version)
+    newest = max(newest, version, max(map(int, texts), default=0))
     for entry, own in kept:
-        if own is None and isinstance(entry, _LoadedJson):
+        if own is None:
             newest += 1
             meta = {**entry.value["metadata"], "resourceVersion": str(newest)}
             entry.value = {**entry.value, "metadata": meta}

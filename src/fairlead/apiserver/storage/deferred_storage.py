@@ -8,6 +8,8 @@ memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from fairlead.api.json import Json
@@ -70,10 +72,10 @@ class DeferredStorage(Storage):
 
     def restore_deferred(self, objects: Iterable[Deferred], version: int) -> None:
         """Load objects into an empty storage; each value is built when it is first read."""
-        for one in objects:
-            kept: dict[Key, Any] = self._of(one.kind)
-            kept[one.key] = one
-            self._resources.add(one.kind.resource)
+        for kind, some in groupby(objects, key=attrgetter("kind")):
+            kept: dict[Key, Any] = self._of(kind)
+            kept.update((one.key, one) for one in some)
+            self._resources.add(kind.resource)
         self.restore((), version)
 
     def _make_values(self, kind: Kind, namespace: str | None) -> None:

@@ -14,13 +14,10 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 
+from fairlead.api.late_dict import LateDict
 from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import (
-    Replicas,
-    is_terminal,
-    is_terminating,
-    neighbouring_replicas,
-)
+from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.pods.replicas import LoadedObjects, Replicas, neighbouring_replicas, pod_at
 
 if TYPE_CHECKING:
     from fairlead.api.objects import ApiObject
@@ -55,6 +52,11 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
         A value that is equal for all replicas is then computed once.
         """
         found: list[Replicas | ApiObject] = []
+        if isinstance(self.objects, LoadedObjects):
+            first_pod = len(self.objects) - len(self.objects.templates)
+            found += self.objects[:first_pod]
+            pods = cast("list[Pod]", self.objects[first_pod:])
+            return found + neighbouring_replicas(pods, self.objects.templates)
         for are_pods, group in groupby(self.objects, key=_is_pod):
             neighbours = list(group)
             found += (
@@ -78,20 +80,26 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
         return [one for one in self.alike if not isinstance(one, Replicas)]
 
     @cached_property
-    def bound(self) -> Mapping[str, Pod]:
-        """The pods that have a node, by their key, in their order."""
-        return {pod.key: pod for pods in self.replicas if pods[0].spec.node_name for pod in pods}
+    def bound(self) -> LateDict[Pod]:
+        """The pods that have a node, by their key, in their order; not to be changed."""
+        found = LateDict(pod_at)
+        for pods in self.replicas:
+            if pods[0].spec.node_name:
+                found.load(pods.keys, pods.rows)
+        return found
 
     @cached_property
-    def bound_pods(self) -> Mapping[str, Mapping[str, Pod]]:
+    def bound_pods(self) -> Mapping[str, LateDict[Pod]]:
         """The pods that have a node: by the name of the node, then by their key, in their order."""
-        found: dict[str, dict[str, Pod]] = {}
-        for key, pod in self.bound.items():
-            node = pod.spec.node_name
-            there = found.get(node)
-            if there is None:
-                there = found[node] = {}
-            there[key] = pod
+        found: dict[str, LateDict[Pod]] = {}
+        for pods in self.replicas:
+            for node, key, row in zip(pods.nodes, pods.keys, pods.rows, strict=True):
+                if not node:
+                    break  # none of them has a node
+                there = found.get(node)
+                if there is None:
+                    there = found[node] = LateDict(pod_at)
+                there.load_one(key, row)
         return found
 
     @cached_property

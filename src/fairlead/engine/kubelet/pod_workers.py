@@ -21,7 +21,8 @@ from typing import Final
 from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import Replicas, condition, is_static, is_terminal, is_terminating
+from fairlead.api.pods.facts import condition, is_static, is_terminal, is_terminating
+from fairlead.api.pods.replicas import Replicas
 from fairlead.api.pods.usage import usage_problem
 from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import Instant, seconds
@@ -115,7 +116,7 @@ class PodWorkers(Struct):
         if not self.config.tends_pods or self._workers or self._settled:
             return loaded.pods
         self._loaded_at, self._loaded = now, dict(loaded.bound_pods)
-        self._settled = dict(loaded.bound)
+        self._settled = loaded.bound.copy()
         others = [pod for replicas in loaded.replicas for pod in self._unsettled(replicas)]
         for pod in others:
             self._settled.pop(pod.key, None)

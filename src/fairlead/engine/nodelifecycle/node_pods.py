@@ -25,7 +25,7 @@ class NodePods:
             return
         # Other indexes share the pods of each node; they are copied when one of them changes.
         self._by_node = dict(loaded.bound_pods)
-        self._known = dict(loaded.bound)
+        self._known = loaded.bound.copy()
 
     def put(self, pod: Pod) -> Pod | None:
         """Store a new version of `pod` if it is bound; return its previous bound version.

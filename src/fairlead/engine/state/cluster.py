@@ -13,10 +13,12 @@ controllers that react to them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
+from fairlead.api.late_dict import LateDict
 from fairlead.api.objects import (
     ApiObject,
     DeviceTaintRule,
@@ -26,12 +28,12 @@ from fairlead.api.objects import (
     PodGroup,
     ResourceSlice,
 )
-from fairlead.api.pods.facts import Replicas, is_terminal
+from fairlead.api.pods.facts import is_terminal
+from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.state.devices.device_allocations import DeviceLedger
-from fairlead.engine.state.node_info import NodeInfo
-from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.node_table import NodeTable, PlacedReplicas
 from fairlead.engine.state.pod_groups import PodGroupTable, is_kubernetes_pod_group
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.related_objects import DEVICES, STORAGE, RelatedObjects
@@ -77,7 +79,18 @@ class PodGroupChange(Struct, frozen=True):
     new: PodGroup | None
 
 
-Change = PodChange | NodeChange | StorageChange | PodGroupChange
+class PodsLoaded(Struct, frozen=True):
+    """New pods, `replicas` of each other, which have nodes; `pods` contains them by key."""
+
+    replicas: Replicas
+    pods: Mapping[str, PodInfo]
+
+    def changes(self) -> Iterator[PodChange]:
+        """Yield the change of each pod."""
+        return (PodChange(None, self.pods[key]) for key in self.replicas.keys)
+
+
+Change = PodsLoaded | PodChange | NodeChange | StorageChange | PodGroupChange
 
 
 class Cluster:
@@ -97,7 +110,8 @@ class Cluster:
         self.devices = DeviceLedger()
         self.pod_groups = PodGroupTable()
         self.now: Instant = 0
-        self.pods: dict[str, PodInfo] = {}
+        self.pods: LateDict[PodInfo] = LateDict(self._loaded_pod)
+        self._loaded_shapes: dict[int, tuple[Replicas, Shape]] = {}  # by id of the replicas
         self.changes: list[Change] = []
         self._assumed: dict[str, str] = {}
         self._pods_without_node: dict[str, dict[str, PodInfo]] = {}
@@ -182,7 +196,7 @@ class Cluster:
 
     def _load(self, loaded: ObjectsLoaded) -> None:
         """Put all objects, nodes first; the columns of each node are written only once."""
-        placed: list[tuple[NodeInfo, PodInfo]] = []
+        placed: list[PlacedReplicas] = []
         for some in sorted(loaded.alike, key=_nodes_first):
             if isinstance(some, Replicas):
                 self._load_replicas(some, placed)
@@ -191,32 +205,54 @@ class Cluster:
                 self._put(some)
         self._add_placed(placed)
 
-    def _add_placed(self, placed: list[tuple[NodeInfo, PodInfo]]) -> None:
+    def _add_placed(self, placed: list[PlacedReplicas]) -> None:
         """Add the pods of `placed` to their nodes, and clear it."""
-        if placed:
-            self.table.add_pods(placed)
-            placed.clear()
+        self.table.add_replicas(placed)
+        placed.clear()
 
-    def _load_replicas(self, replicas: Replicas, placed: list[tuple[NodeInfo, PodInfo]]) -> None:
+    def _load_replicas(self, replicas: Replicas, placed: list[PlacedReplicas]) -> None:
         """Put the pods `replicas`; append those on nodes to `placed`, to be added later."""
-        like, shape = replicas[0], None
-        is_unusual = like.spec.scheduling_group is not None or is_terminal(like)
-        for pod in replicas:
-            meta, spec = pod.metadata, pod.spec
-            info = self.table.find(spec.node_name) if spec.node_name else None
-            key = f"{meta.namespace}/{meta.name}"
-            if info is None or is_unusual or self._assumed or key in self.pods:
-                self._add_placed(placed)  # this pod may replace one of them
+        nodes = [self.table.find(name) for name in replicas.nodes]
+        found = [info for info in nodes if info is not None]
+        is_usual = len(found) == len(replicas) and self._are_usual(replicas)
+        shape = self.shapes.shape_of(replicas[0]) if is_usual else None
+        if shape is None or shape.has_volumes:
+            self._add_placed(placed)  # these pods may replace some of them
+            if not self.pods.keys().isdisjoint(replicas.keys):
+                self.changes = [one for change in self.changes for one in _each(change)]
+            for pod in replicas:
                 self._put_pod(pod)
-                continue
-            if shape is None:
-                shape = self.shapes.shape_of(pod)
-            elif spec.affinity is not like.spec.affinity:
-                shape = self.shapes.shape_of_replica(pod)
-            like = pod
-            new = self.pods[key] = PodInfo(pod, shape)
-            placed.append((info, new))
-            self.changes.append(PodChange(None, new))
+            return
+        self._loaded_shapes[id(replicas)] = replicas, shape
+        self.pods.load(replicas.keys, replicas.rows)
+        like = PodInfo(replicas[0], shape)
+        placed.append(PlacedReplicas(replicas, found, like, self._loaded_pod))
+        self.changes.append(PodsLoaded(replicas, self.pods))
+
+    def _are_usual(self, replicas: Replicas) -> bool:
+        """Return whether the pods `replicas` are new, use resources, and belong to no group."""
+        like = replicas[0]
+        return (
+            like.spec.scheduling_group is None
+            and not is_terminal(like)
+            and not self._assumed
+            and self.pods.keys().isdisjoint(replicas.keys)
+            and replicas.have_own_keys
+            and replicas.share_pod_affinity
+        )
+
+    def _loaded_pod(self, replicas: Replicas, index: int) -> PodInfo:
+        """Return the loaded pod for a row; both indexes of pods refer to the same PodInfo."""
+        row, pod = replicas.rows[index], replicas[index]
+        _, shape = self._loaded_shapes[id(replicas)]
+        if pod.spec.affinity is not replicas[0].spec.affinity:
+            shape = self.shapes.shape_of(pod)
+        made = PodInfo(pod, shape)
+        self.pods.settle(made.key, row, made)
+        node = self.table.find(pod.spec.node_name)
+        if node is not None:
+            node.late_pods(self._loaded_pod).settle(made.id, row, made)
+        return made
 
     def _shape_of(self, pod: Pod, old: PodInfo | None) -> Shape:
         if old is not None and is_same_shape(old.pod, pod):
@@ -322,9 +358,24 @@ class Cluster:
             return
         self.table.replace_pod(info, pod, log=not _same_for_others(info.pods[pod.id], pod))
 
+    def bound_shapes(self) -> Counter[Shape]:
+        """Return the number of pods with a node for each shape.
+
+        Loaded replicas may count under the shape of one of them, which has the same requests.
+        """
+        found = Counter(pod.shape for _, pod in self.pods.made() if pod.pod.spec.node_name)
+        loaded = Counter(id(replicas) for _, (replicas, _) in self.pods.rows())
+        for one, count in loaded.items():
+            found[self._loaded_shapes[one][1]] += count
+        return found
+
     def budgets(self) -> list[PodDisruptionBudget]:
         """Return all PodDisruptionBudgets, ordered by namespace and name."""
         return self.related.budgets()
+
+
+def _each(change: Change) -> Iterable[Change]:
+    return list(change.changes()) if isinstance(change, PodsLoaded) else (change,)
 
 
 def _nodes_first(loaded: Replicas | ApiObject) -> int:

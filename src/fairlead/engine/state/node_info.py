@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.api.late_dict import LateDict
 from fairlead.api.objects import Node
 from fairlead.api.quantity import whole_value
 from fairlead.engine.state.pod_info import PodInfo
@@ -73,6 +77,15 @@ class NodeInfo:
         self._count(pod.shape, 1)
         for port in pod.shape.host_ports:
             self.used_ports[port] = None
+
+    def late_pods(self, make: Callable[[Any, int], PodInfo]) -> LateDict[PodInfo]:
+        """Return `pods` as a LateDict, in which `make` returns the pod for a row."""
+        if isinstance(self.pods, LateDict):
+            return self.pods
+        late = LateDict(make)
+        late.update(self.pods)
+        self.pods = late
+        return late
 
     def remove_pod(self, pod: PodInfo) -> None:
         """Undo `add_pod`; a host port is freed even if another pod on the node uses it."""

@@ -13,14 +13,17 @@ faster than NumPy scalars, and a column is read as a vector. `NodeTable` is the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
+from fairlead.api.late_dict import LateDict
 from fairlead.api.objects import Node
+from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.state.change_log import ChangeLog
 from fairlead.engine.state.label_column import LabelColumn
 from fairlead.engine.state.node_info import NodeInfo
@@ -37,6 +40,18 @@ Column = TypeVar("Column", np.int64, np.bool_, np.float64)
 _CAPACITY_INITIAL: Final = 64
 # A float holds 100 times an amount below this bound exactly.
 EXACT_BELOW: Final = 1 << 45
+
+
+class PlacedReplicas(Struct, frozen=True):
+    """Loaded pods on `nodes`, which all have the requests, ports and affinity to pods of `like`.
+
+    `make` returns the pod for a row of `replicas`.
+    """
+
+    replicas: Replicas
+    nodes: Sequence[NodeInfo]
+    like: PodInfo
+    make: Callable[[Replicas, int], PodInfo]
 
 
 class NodeTable:
@@ -242,23 +257,42 @@ class NodeTable:
         if log:
             self.pod_log.append(info.row)
 
-    def add_pods(self, pods: Iterable[tuple[NodeInfo, PodInfo]]) -> None:
-        """Add pods, each with its node, as `add_pod` does."""
-        changed: dict[int, NodeInfo] = {}
-        for info, pod in pods:
-            changed[info.row] = info
-            info.add_pod(pod)
-            self.pod_index.add(info.row, pod)
-            if pod.shape.has_volumes:
-                self.volume_use.add(info.row, pod)
-        if any(len(info.requested) > len(self.requested) for info in changed.values()):
-            self.widen()
-        for row, info in changed.items():
-            self.requested[: len(info.requested), row] = info.requested
-            self.nonzero_cpu[row] = info.nonzero_cpu
-            self.nonzero_memory[row] = info.nonzero_memory
+    def add_replicas(self, placed: Sequence[PlacedReplicas]) -> None:
+        """Add loaded pods, as `add_pod` does for each of them.
+
+        The nodes get rows instead of pods, and each column is summed up in one pass.
+        """
+        every: list[NodeInfo] = [info for some in placed for info in some.nodes]
+        if not every:
+            return
+        for some in placed:
+            entries = zip(some.nodes, some.replicas.uids, some.replicas.rows, strict=True)
+            for info, uid, entry in entries:
+                pods = info.pods if isinstance(info.pods, LateDict) else info.late_pods(some.make)
+                pods.load_one(uid, entry)
+            for port in some.like.shape.host_ports:
+                for info in some.nodes:
+                    info.used_ports[port] = None
+            self.pod_index.add_replicas([info.row for info in some.nodes], some.like)
+        self.widen()
+        self._sum_up(placed, np.array([info.row for info in every]))
+        for row, info in {info.row: info for info in every}.items():
+            info.requested = self.requested[:, row].tolist()
+            info.nonzero_cpu, info.nonzero_memory = self.nonzero[:, row].tolist()
             self.pod_count[row] = len(info.pods)
             self.pod_log.append(row)
+
+    def _sum_up(self, placed: Sequence[PlacedReplicas], rows: Ints) -> None:
+        """Add the requests of the pods `placed`, which are on the nodes in `rows`."""
+        sizes = [len(some.nodes) for some in placed]
+        shapes = [some.like.shape for some in placed]
+        loads = [dict(shape.load) for shape in shapes]
+        for column in sorted({column for load in loads for column in load}):
+            amounts = np.array([load.get(column, 0) for load in loads], np.int64)
+            np.add.at(self.requested[column], rows, amounts.repeat(sizes))
+        for column in range(len(self.nonzero)):
+            amounts = np.array([shape.nonzero_load[column] for shape in shapes], np.int64)
+            np.add.at(self.nonzero[column], rows, amounts.repeat(sizes))
 
     def remove_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
         """Remove `pod` from the node's sums; the inverse of `add_pod`."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 
@@ -64,6 +65,14 @@ class PodLocations:
         self.rows[row] = self.rows.get(row, 0) + 1
         for counter, weight in self.counters:
             counter.count(row, weight, 1)
+
+    def add_all(self, rows: Sequence[int]) -> None:
+        """Add one pod on each of `rows`, which may repeat."""
+        if self.rows or self.counters:
+            for row in rows:
+                self.add(row)
+        else:
+            self.rows.update(Counter(rows))
 
     def remove(self, row: int) -> None:
         """Remove one pod from `row`."""

@@ -20,7 +20,7 @@ from fairlead.api.objects import (
     PriorityClass,
     ReplicaSet,
 )
-from fairlead.api.pods.facts import Replicas
+from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.command import (
     Command,
     CreateObject,

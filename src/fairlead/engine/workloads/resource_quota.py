@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 from msgspec import Struct, field
 
 from fairlead.api.objects import ApiObject, Unstructured
-from fairlead.api.pods.facts import Replicas
+from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.command import Command, ObjectRef, UpdateQuotaStatus
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from fairlead.api.objects import Node, Pod
@@ -49,7 +49,7 @@ def requested_in(cluster: Cluster) -> dict[str, int]:
 
     CPU is in millicores, other resources are in units.
     """
-    shapes = Counter(pod.shape for pod in cluster.pods.values() if pod.pod.spec.node_name)
+    shapes = cluster.bound_shapes()
     total: dict[str, int] = {PODS: shapes.total()}
     for shape, count in shapes.items():
         for column, amount in shape.load:

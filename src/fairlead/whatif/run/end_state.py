@@ -32,7 +32,7 @@ class EndState:
         listed, pods = self._recorder.keep_ends()
         nodes = dict(self._recorder.outage.nodes)
         self._kept = {end.name: (nodes[end.name], end) for end in nodes_at_end(nodes, pods)}
-        self._workloads_total = count_workloads(self._recorder.existing_pods())
+        self._workloads_total = count_workloads(self._recorder.samples())
         return [listed, *pods, *(end for _, end in self._kept.values())]
 
     def nodes(self) -> tuple[NodeEnd, ...]:
@@ -63,4 +63,4 @@ class EndState:
         """Return the number of workloads of the existing pods."""
         if not self._recorder.has_changed():
             return self._workloads_total
-        return count_workloads(self._recorder.existing_pods())
+        return count_workloads(self._recorder.samples())

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.engine.core.command import Bind, ObjectRef
 from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged, ObjectsLoaded
-from fairlead.engine.state.cluster import NodeChange, PodChange
+from fairlead.engine.state.cluster import NodeChange, PodsLoaded
 from fairlead.testing.builders import make_budget, make_node, make_pod
 
 WAITING = make_pod("a", requests={"cpu": "1"})
@@ -67,7 +67,8 @@ def test_nodes_are_taken_in_before_pods(believer):
     """A snapshot may list them in any order; among pods the order stays."""
     pods = [make_pod(name, node="n1") for name in ("c", "a", "b")]
     believer.cluster.apply(ObjectsLoaded([*pods, make_node("n1")]))
-    keys = [c.new.key for c in believer.cluster.changes if isinstance(c, PodChange)]
+    loaded = [c for c in believer.cluster.changes if isinstance(c, PodsLoaded)]
+    keys = [change.new.key for one in loaded for change in one.changes()]
     assert keys == ["default/c", "default/a", "default/b"]
     assert isinstance(believer.cluster.changes[0], NodeChange)
     assert believer.on("n1") == ["default/a", "default/b", "default/c"]

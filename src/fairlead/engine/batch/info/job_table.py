@@ -30,7 +30,7 @@ from fairlead.engine.batch.info.request import RequestTable
 from fairlead.engine.batch.info.task_status import TaskStatus, status_of
 from fairlead.engine.batch.scheduler_name import SCHEDULER_NAMES
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
-from fairlead.engine.state.cluster import Cluster, PodChange
+from fairlead.engine.state.cluster import Cluster, PodChange, PodsLoaded
 from fairlead.engine.state.pod_groups import is_kubernetes_pod_group
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -91,6 +91,9 @@ class JobTable:
         for change in self._cluster.changes:
             if isinstance(change, PodChange):
                 self._pod_changed(change)
+            elif isinstance(change, PodsLoaded):
+                for each in change.changes():
+                    self._pod_changed(each)
 
     def _take_in(self, objects: Iterable[ApiObject]) -> None:
         for found in objects:

@@ -26,6 +26,7 @@ from fairlead.engine.state.cluster import (
     NodeChange,
     PodChange,
     PodGroupChange,
+    PodsLoaded,
     StorageChange,
 )
 from fairlead.engine.state.pod_info import PodInfo
@@ -53,6 +54,8 @@ class EventHandlers(Struct, frozen=True):
             match change:
                 case PodChange():  # by far the most frequent
                     self._handle_pod(change, now)
+                case PodsLoaded():
+                    self._load(change, now)
                 case NodeChange(old=old, new=new):
                     for event in node_events(old, new):
                         self.queue.wake(event, now)
@@ -64,6 +67,21 @@ class EventHandlers(Struct, frozen=True):
                     self.queue.wake(ClusterEvent(EventKind.POD_GROUP_ADD, None, group), now)
                 case PodGroupChange():
                     pass
+
+    def _load(self, loaded: PodsLoaded, now: Instant) -> None:
+        """Handle loaded pods, as `_assigned` does; if events wake no pod, one event is enough."""
+        if not self.queue.is_indifferent:
+            for change in loaded.changes():
+                self._handle_pod(change, now)
+            return
+        if len(self.queue):
+            for key in loaded.replicas.keys:
+                self.queue.remove(key)
+        if self.nominator:
+            for uid in loaded.replicas.uids:
+                self.nominator.withdraw(uid)
+        first = loaded.pods[loaded.replicas.keys[0]]
+        self.queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_ADD, None, first), now)
 
     def _handle_pod(self, change: PodChange, now: Instant) -> None:
         old, new = change.old, change.new

@@ -26,6 +26,10 @@ class InFlightEvents:
         self._start = 0
         self._since: dict[QueuedPod, int] = {}
 
+    def __bool__(self) -> bool:
+        """Return whether any pod is in flight."""
+        return bool(self._since)
+
     def begin(self, queued: QueuedPod) -> None:
         """Start keeping events for `queued`; `end` stops it."""
         self._since[queued] = self._start + len(self._events)

@@ -244,6 +244,11 @@ class SchedulingQueue:
             if queued.info.id != spare:
                 self._retry(queued, now)
 
+    @property
+    def is_indifferent(self) -> bool:
+        """Whether no pod is unschedulable or in flight, so that events wake none."""
+        return not self._unschedulable and not self._in_flight
+
     def _any_registered(self, plugins: tuple[str, ...], event: ClusterEvent) -> bool:
         """Return whether one of `plugins` is registered for `event` in any profile."""
         for framework in self._frameworks.values():

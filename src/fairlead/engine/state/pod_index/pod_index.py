@@ -16,7 +16,7 @@ counted as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from msgspec import Struct
@@ -89,6 +89,13 @@ class PodIndex:
             for placed in self.terms_of(pod):
                 placed.where.add(row)
                 self._tally(placed, 1)
+
+    def add_replicas(self, rows: Sequence[int], like: PodInfo) -> None:
+        """Add a pod on each of `rows`; all have the class and the affinity terms of `like`."""
+        self.pod_class_of(like).where.add_all(rows)
+        for placed in self.terms_of(like):
+            placed.where.add_all(rows)
+            self._tally(placed, len(rows))
 
     def remove(self, row: int, pod: PodInfo) -> None:
         """Remove `pod` from `row`."""

@@ -31,7 +31,7 @@ from msgspec import Struct, field
 
 from fairlead.api.codec import as_json
 from fairlead.api.objects import ApiObject, ObjectMeta, OwnerReference, Pod, Unstructured
-from fairlead.api.pods.facts import Replicas
+from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.command import Command, DeleteObject, LookUpOwners, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
@@ -96,7 +96,7 @@ class GarbageCollector(Struct):
     _by_uid: dict[str, _Dependent] = field(default_factory=dict)
     # loaded objects that are not indexed yet: their owner's key by their uid, and the objects by it
     _loaded: dict[str, str] = field(default_factory=dict)
-    _loaded_of: dict[str, list[ApiObject]] = field(default_factory=dict)
+    _loaded_of: dict[str, list[Sequence[ApiObject]]] = field(default_factory=dict)
     _waiting: dict[str, ApiObject] = field(default_factory=dict)  # owners in foreground deletion
     # uids of owners that were observed to be deleted
     _gone: dict[str, None] = field(default_factory=dict)
@@ -208,8 +208,8 @@ class GarbageCollector(Struct):
             if self._are_listed_only(alike):
                 key = meta.owner_references[0].uid or _owner_keys(meta)[0]
                 if key not in indexed:
-                    self._loaded |= {one.metadata.uid: key for one in alike}
-                    self._loaded_of.setdefault(key, []).extend(alike)
+                    self._loaded |= dict.fromkeys(_uids_of(alike), key)
+                    self._loaded_of.setdefault(key, []).append(alike)
                     continue
             for key in _owner_keys(meta):
                 indexed.add(key)
@@ -225,13 +225,13 @@ class GarbageCollector(Struct):
         meta = alike[0].metadata
         if len(meta.owner_references) != 1 or meta.deletion_timestamp or self.looks_up_owners:
             return False
-        uids = {one.metadata.uid for one in alike}
+        uids = {*_uids_of(alike)}
         is_new = self._loaded.keys().isdisjoint(uids) and self._by_uid.keys().isdisjoint(uids)
         return is_new and len(uids) == len(alike)
 
     def _file_loaded(self, owner: str) -> None:
         """Index the loaded dependents of the owner with the key `owner`."""
-        for one in self._loaded_of.pop(owner, ()):
+        for one in (one for alike in self._loaded_of.pop(owner, ()) for one in alike):
             meta = one.metadata
             del self._loaded[meta.uid]
             known = _Dependent(_ref(one), meta.owner_references, (owner,), meta.finalizers)
@@ -407,6 +407,10 @@ class GarbageCollector(Struct):
         if FOREGROUND in dependent.finalizers or (owner in self._waiting and has_own):
             return "Foreground"
         return "Background"
+
+
+def _uids_of(alike: Sequence[ApiObject]) -> Sequence[str]:
+    return alike.uids if isinstance(alike, Replicas) else [one.metadata.uid for one in alike]
 
 
 def _owner_keys(meta: ObjectMeta) -> tuple[str, ...]:

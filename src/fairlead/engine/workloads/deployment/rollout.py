@@ -303,7 +303,7 @@ class Rollout(Struct):
         matches = (
             key
             for key, pods in self.implied.items()
-            if any(resembles(wanted, pod) for pod in list(pods.pods.values())[:1])
+            if pods.first is not None and resembles(wanted, pods.first)
         )
         return next(matches, "")
 
@@ -326,7 +326,7 @@ def _oldest_pod(pods: PodSet) -> str:
 
 def implied_by(deployment: Deployment, pods: PodSet) -> bool:
     """Return whether `pods` belong to a ReplicaSet of `deployment` that is not in the snapshot."""
-    pod = next(iter(pods.pods.values()), None)
+    pod = pods.first
     return pod is not None and is_implied_replica_set(deployment, pods.owner, pod)
 
 

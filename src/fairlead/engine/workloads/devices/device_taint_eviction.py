@@ -28,7 +28,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.objects import ApiObject, DeviceTaintRule, Pod, ResourceClaim, ResourceSlice
-from fairlead.api.pods.facts import Replicas, is_terminating
+from fairlead.api.pods.facts import is_terminating
+from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.command import (
     Command,
     Condition,

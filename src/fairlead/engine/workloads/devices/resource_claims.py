@@ -28,7 +28,8 @@ from fairlead.api.objects import (
     ResourceClaim,
     ResourceClaimTemplate,
 )
-from fairlead.api.pods.facts import Replicas, is_terminal
+from fairlead.api.pods.facts import is_terminal
+from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.command import (
     Command,
     CreateObject,

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from msgspec import Struct, field
 
 from fairlead.api.objects import Pod, PodDisruptionBudget
-from fairlead.api.pods.facts import Replicas
+from fairlead.api.pods.replicas import Replicas
 from fairlead.api.selector import selector_matches
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.disruption.budget import DisruptionBudget, Member
@@ -75,7 +75,7 @@ class NamespaceBudgets(Struct):
 
     def load_pods(self, replicas: Replicas) -> None:
         """Store pods of this namespace, as `see_pod` does for each of them."""
-        names = [pod.metadata.name for pod in replicas]
+        names = replicas.names
         if not self._pods.keys().isdisjoint(names):
             for pod in replicas:
                 self.see_pod(pod)

@@ -23,7 +23,8 @@ from typing import ClassVar, Final
 from msgspec import Struct, field
 
 from fairlead.api.objects import ApiObject, Pod, PodDisruptionBudget
-from fairlead.api.pods.facts import Replicas, condition, is_terminal, is_terminating
+from fairlead.api.pods.facts import condition, is_terminal, is_terminating
+from fairlead.api.pods.replicas import Replicas
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import DurationNs, Instant, seconds

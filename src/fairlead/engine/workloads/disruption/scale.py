@@ -26,7 +26,8 @@ from fairlead.api.objects import (
     ReplicationController,
     StatefulSet,
 )
-from fairlead.api.pods.facts import Replicas, controller_of
+from fairlead.api.pods.facts import controller_of
+from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.workloads.deployment.rollout import is_implied_replica_set
 from fairlead.engine.workloads.disruption.budget import BudgetError
 from fairlead.engine.workloads.pod_control.pod_set import PodState, pod_state
@@ -94,10 +95,10 @@ class Scales(Struct):
         pods = self._pods.get(key)
         if pods is None:
             pods = self._pods[key] = _ControllerPods(replicas[0])
-        for pod in replicas:
-            pods.active.pop(pod.metadata.name, None)
+        for name in replicas.names if pods.active else ():
+            pods.active.pop(name, None)
         if pod_state(replicas[0]) is PodState.ACTIVE:
-            pods.active.update((pod.metadata.name, None) for pod in replicas)
+            pods.active |= dict.fromkeys(replicas.names)
             pods.peak = max(pods.peak, len(pods.active))
 
     def forget_pod(self, pod: Pod) -> None:

@@ -154,7 +154,10 @@ class Drain:
     def _load(self, loaded: ObjectsLoaded) -> list[Command]:
         """Load pods before nodes, because a drain may be requested in the snapshot."""
         for node, pods in loaded.bound_pods.items():
-            self._pods.setdefault(node, {}).update(pods)
+            if node in self._pods:
+                self._pods[node].update(pods)
+            else:
+                self._pods[node] = pods.copy()
         nodes = (one for one in loaded.others if isinstance(one, Node))
         return [command for one in nodes for command in self._see_node(one)]
 

@@ -15,8 +15,9 @@ from typing import ClassVar, Final
 
 from msgspec import Struct, field
 
+from fairlead.api.late_dict import LateDict
 from fairlead.api.objects import ApiObject, HorizontalPodAutoscaler, LabelSelector, Pod
-from fairlead.api.pods.facts import Replicas
+from fairlead.api.pods.replicas import Replicas, pod_at
 from fairlead.api.selector import selector_matches
 from fairlead.engine.core.command import Command, PatchObject, RecordEvent
 from fairlead.engine.core.instant import Instant
@@ -61,7 +62,7 @@ class _Namespace(Struct):
     """
 
     autoscalers: dict[str, Autoscaler] = field(default_factory=dict)
-    pods: dict[str, Pod] = field(default_factory=dict)
+    pods: LateDict[Pod] = field(default_factory=lambda: LateDict(pod_at))
     selecting: dict[LabelsKey, tuple[str, ...]] = field(default_factory=dict)
     by_labels: dict[LabelsKey, dict[str, Pod]] | None = None
     generation: int = 0
@@ -236,7 +237,7 @@ class HorizontalPodAutoscalers:
             for pod in replicas:
                 self._see_pod(pod, now)
             return
-        namespace.pods |= {pod.metadata.name: pod for pod in replicas}
+        namespace.pods.load(replicas.names, replicas.rows)
         namespace.by_labels = None
 
     def _forget_pod(self, pod: Pod, now: Instant) -> None:

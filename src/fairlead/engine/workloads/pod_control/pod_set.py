@@ -30,8 +30,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.late_dict import LateDict
 from fairlead.api.objects import OwnerReference, Pod
-from fairlead.api.pods.facts import Replicas, condition, differs_in_status_only, is_terminating
+from fairlead.api.pods.facts import condition, differs_in_status_only, is_terminating
+from fairlead.api.pods.replicas import Replicas, pod_at
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant
@@ -75,6 +77,11 @@ def ready_since(pod: Pod) -> Instant | None:
     if ready is None or ready.status != "True":
         return None
     return parse_timestamp(ready.last_transition_time) if ready.last_transition_time else 0
+
+
+def _ready_since(replicas: Replicas, index: int) -> Instant:
+    """Return `ready_since` of a loaded pod that is ready."""
+    return ready_since(replicas[index]) or 0
 
 
 class EndedPod(Struct, frozen=True):
@@ -122,10 +129,9 @@ class PodSet:
     key: str
     namespace: str
     owner: OwnerReference
-    pods: dict[str, Pod] = field(default_factory=dict)
-    active: dict[str, Pod] = field(default_factory=dict)
-    ready: dict[str, Instant] = field(default_factory=dict)
-    by_slot: dict[str, dict[str, None]] = field(default_factory=dict)
+    pods: LateDict[Pod] = field(default_factory=lambda: LateDict(pod_at))
+    active: LateDict[Pod] = field(default_factory=lambda: LateDict(pod_at))
+    ready: LateDict[Instant] = field(default_factory=lambda: LateDict(_ready_since))
     creations_expected: dict[str, ExpectedCreation] = field(default_factory=dict)
     expected: dict[str, str] = field(default_factory=dict)  # slot -> name of the pod being created
     deletions_expected: dict[str, str] = field(default_factory=dict)
@@ -141,6 +147,23 @@ class PodSet:
     failures: int = 0
     refusal: str = ""
     retry_at: Instant | None = None
+    _by_slot: dict[str, dict[str, None]] = field(default_factory=dict)
+    # set if `_by_slot` is not built yet
+    _slot_of: Callable[[Pod], str] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def by_slot(self) -> dict[str, dict[str, None]]:
+        """The names of the pods in each slot, built when it is first needed after a load."""
+        if self._slot_of is not None:
+            slot_of, self._slot_of, self._by_slot = self._slot_of, None, {}
+            for name, pod in self.pods.items():
+                self._by_slot.setdefault(slot_of(pod), {})[name] = None
+        return self._by_slot
+
+    @property
+    def first(self) -> Pod | None:
+        """The pod that was stored first; None if there is no pod."""
+        return next((self.pods[name] for name in self.pods), None)
 
     @property
     def ref(self) -> ObjectRef:
@@ -173,24 +196,27 @@ class PodSet:
 
     def load(self, replicas: Replicas, slot_of: Callable[[Pod], str]) -> None:
         """Store pods of a snapshot, as `put` does, but faster; `slot_of` returns their slots."""
-        by_name = {pod.metadata.name: pod for pod in replicas}
         has_expectations = self.creations_expected or self.deletions_expected
         is_usual = self.ended is None and not has_expectations
         if (
             not is_usual
             or pod_state(replicas[0]) is not PodState.ACTIVE
-            or not self.pods.keys().isdisjoint(by_name)
+            or not replicas.have_own_keys
+            or not self.pods.keys().isdisjoint(replicas.names)
         ):
             for pod in replicas:
                 self.put(pod, slot_of(pod))
             return
-        self.pods |= by_name
-        self.active |= by_name
-        for name, pod in by_name.items():
-            self.by_slot.setdefault(slot_of(pod), {})[name] = None
-            since = ready_since(pod)
-            if since is not None:
-                self.ready[name] = since
+        is_new = not self.pods or self._slot_of is not None
+        self.pods.load(replicas.names, replicas.rows)
+        self.active.load(replicas.names, replicas.rows)
+        if ready_since(replicas[0]) is not None:  # then all of them are ready
+            self.ready.load(replicas.names, replicas.rows)
+        if is_new:
+            self._slot_of = slot_of
+        else:
+            for pod in replicas:
+                self.by_slot.setdefault(slot_of(pod), {})[pod.metadata.name] = None
 
     def put(self, pod: Pod, slot: str) -> PodState | None:
         """Store the newest version of `pod`; return its previous state, None for a new pod."""
@@ -231,10 +257,8 @@ class PodSet:
         return before
 
     def reslot(self, slot_of: Callable[[Pod], str]) -> None:
-        """Recompute the slot of every pod with `slot_of`."""
-        self.by_slot = {}
-        for name, pod in self.pods.items():
-            self.by_slot.setdefault(slot_of(pod), {})[name] = None
+        """Let `slot_of` determine the slot of every pod from now on."""
+        self._slot_of = slot_of
 
     def holds(self, name: str) -> bool:
         """Return whether a pod `name` exists or is being created."""

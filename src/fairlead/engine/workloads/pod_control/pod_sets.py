@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct, field
 
 from fairlead.api.objects import OwnerReference, Pod
-from fairlead.api.pods.facts import Replicas, controller_of, is_static
+from fairlead.api.pods.facts import controller_of, is_static
+from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import FailureReason
@@ -127,7 +128,7 @@ class PodSets(Struct):
         for replicas in loaded:
             found = self._set_of(replicas[0])
             if found is not None:
-                self._set_keys |= {pod.key: found.key for pod in replicas}
+                self._set_keys |= dict.fromkeys(replicas.keys, found.key)
                 found.load(replicas, self.rules[found.key].slot_of)
 
     def see(self, pod: Pod, now: Instant) -> list[Command]:

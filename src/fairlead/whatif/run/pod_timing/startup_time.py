@@ -91,24 +91,34 @@ def _span(times: Sequence[DurationNs]) -> str:
 def startup_times(manifests: Iterable[Manifest]) -> StartupTimes:
     """Return the startup times that the pods among `manifests` show."""
     found: dict[WorkloadRef, list[DurationNs]] = defaultdict(list)
+    before: Manifest | None = None
+    times: list[DurationNs] | None = None  # of the workload of the pod `before`; None without any
     for manifest in manifests:
         if manifest.kind is not POD:
             continue
         pod = manifest.pod
-        took = _startup_time(pod)
-        if took is not None:
-            found[workload_of(pod)].append(took)
+        if before is None or not manifest.is_replica_of(before):
+            before, times = manifest, found[workload_of(pod)] if _shows_time(pod) else None
+        if times is not None and (took := _startup_time(pod)) is not None:
+            times.append(took)
+    found = {ref: times for ref, times in found.items() if times}
     return StartupTimes({ref: median_low(times) for ref, times in sorted(found.items())})
+
+
+def _shows_time(pod: Pod) -> bool:
+    """Return whether `pod` is Ready since its start; the same for all replicas."""
+    if is_terminal(pod) or is_terminating(pod) or is_static(pod):
+        return False
+    if any(one.restart_count for one in pod.status.container_statuses):
+        return False
+    ready = condition(pod, "Ready")
+    return ready is not None and ready.status == "True"
 
 
 def _startup_time(pod: Pod) -> DurationNs | None:
     """Return the time from the scheduling of `pod` until it was Ready; None if it is not known."""
-    if is_terminal(pod) or is_terminating(pod) or is_static(pod):
-        return None
-    if any(one.restart_count for one in pod.status.container_statuses):
-        return None
     ready, scheduled = condition(pod, "Ready"), condition(pod, "PodScheduled")
-    if ready is None or ready.status != "True" or not ready.last_transition_time:
+    if ready is None or not ready.last_transition_time:
         return None
     starts = (
         scheduled.last_transition_time if scheduled is not None else "",

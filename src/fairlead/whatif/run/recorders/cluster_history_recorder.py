@@ -6,7 +6,7 @@ A pod occupies a node from its binding until it completes or is deleted, as in `
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct, field
@@ -55,6 +55,14 @@ class ClusterHistoryRecorder(Struct):
             self._placements.append((at, before, uid, False))
         if node:
             self._placements.append((at, node, uid, True))
+
+    def load(self, uids: Sequence[str], nodes: Sequence[str]) -> None:
+        """Record that the pods `uids` occupy `nodes` at the start, as `place` does for each."""
+        if self._deleted or not self._node_of.keys().isdisjoint(uids):
+            for uid, node in zip(uids, nodes, strict=True):
+                self.place(uid, node, 0)
+        else:
+            self._node_of.update(zip(uids, nodes, strict=True))
 
     def update_node(self, node: Node, at: Instant, *, is_serving: bool) -> None:
         """Record the state of an existing node."""

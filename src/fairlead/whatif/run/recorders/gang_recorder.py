@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct, field
 
 from fairlead.api.objects import ApiObject, Pod, PodGroup
-from fairlead.api.pods.facts import Replicas, is_terminating
+from fairlead.api.pods.facts import is_terminating
+from fairlead.api.pods.replicas import Replicas
 from fairlead.api.pods.requests import pod_requests
 from fairlead.engine.batch.info.group import group_info, group_name
 from fairlead.engine.batch.info.queue import DEFAULT_QUEUE

@@ -16,8 +16,10 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 
 from fairlead.api.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviour
+from fairlead.api.late_dict import LateDict
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.pods.replicas import pod_at
 from fairlead.api.taint import NO_EXECUTE
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.reporter import (
@@ -73,7 +75,7 @@ class OutageRecorder(Struct):
     config: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)
     now: Instant = 0
     nodes: dict[str, Node] = field(default_factory=dict)
-    pods: dict[str, Pod] = field(default_factory=dict)  # {uid: existing pod}
+    pods: LateDict[Pod] = field(default_factory=lambda: LateDict(pod_at))  # {uid: existing pod}
     failed_nodes: dict[str, FailedNode] = field(default_factory=dict)  # by node name
     affected: dict[str, AffectedPod] = field(default_factory=dict)  # by pod key
     timers: dict[str, EvictionTimed] = field(default_factory=dict)  # by uid of the pod
@@ -165,12 +167,17 @@ class OutageRecorder(Struct):
         """Record all objects, nodes before pods."""
         for one in loaded.others:
             self._record(one)
-        for pod in loaded.pods:
-            # Pods of healthy nodes only need to be found again.
-            if self.affected or not self._is_serving.get(pod.spec.node_name, True):
-                self._record_pod(pod)
-            else:
-                self.pods[pod.metadata.uid] = pod
+        down = {node for node, is_serving in self._is_serving.items() if not is_serving}
+        for replicas in loaded.replicas:
+            if not self.affected and down.isdisjoint(replicas.nodes):
+                # Pods of healthy nodes only need to be found again.
+                self.pods.load(replicas.uids, replicas.rows)
+                continue
+            for pod in replicas:
+                if self.affected or pod.spec.node_name in down:
+                    self._record_pod(pod)
+                else:
+                    self.pods[pod.metadata.uid] = pod
         self._loaded = dict(loaded.bound_pods)
 
     def _record(self, changed: ApiObject) -> None:

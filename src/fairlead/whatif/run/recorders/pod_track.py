@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import force_setattr
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import (
@@ -87,14 +86,6 @@ class PodTrack(Struct):
             revision=facts.revision,
             belongs_to_node=facts.belongs_to_node,
         )
-
-    def end_like(self, end: PodEnd) -> PodEnd:
-        """Return the `new_end` of a loaded pod; `end` is that of one of its replicas."""
-        made: PodEnd = end.__copy__()  # type: ignore[attr-defined] # msgspec's stubs lack it
-        force_setattr(made, "name", original_name(self.pod))
-        force_setattr(made, "node", self.pod.spec.node_name)
-        force_setattr(made, "since", self.pending_since)
-        return made
 
 
 def state_of(pod: Pod) -> str:

@@ -15,15 +15,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from msgspec import Struct, field
 
+from fairlead.api.late_dict import LateDict
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, PriorityClass
 from fairlead.api.pods.facts import (
-    Replicas,
     is_daemon_pod,
     is_static,
     is_terminal,
     is_terminating,
     pod_priority,
 )
+from fairlead.api.pods.replicas import Replicas
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.batch.info.group import group_name
@@ -65,6 +66,7 @@ from fairlead.whatif.run.recorders.budget_recorder import BudgetRecorder
 from fairlead.whatif.run.recorders.cluster_history_recorder import ClusterHistoryRecorder
 from fairlead.whatif.run.recorders.drain_recorder import DrainRecorder
 from fairlead.whatif.run.recorders.kept_ends import KeptEnds, listed
+from fairlead.whatif.run.recorders.loaded_tracks import LoadedTracks
 from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
 from fairlead.whatif.run.recorders.pod_count_recorder import PENDING, RUNNING, PodCountRecorder
 from fairlead.whatif.run.recorders.pod_track import (
@@ -82,6 +84,10 @@ _COMPLAINT_REASONS = ("FailedCreate", "ReplicaSetCreateError")
 def requests_of_pod(pod: Pod) -> Mapping[str, int]:
     """Return the requests of `pod`; if it has a node, an in-place resize counts, too."""
     return pod_requests(pod, existing=bool(pod.spec.node_name))
+
+
+def _unknown(replicas: Replicas, index: int) -> PodTrack:
+    raise LookupError(replicas.keys[index])
 
 
 class Recorder(Struct):
@@ -102,8 +108,13 @@ class Recorder(Struct):
     requests_of: Callable[[Pod], Mapping[str, int]] = field(default=requests_of_pod)
     # (pod, instant from which it waited, instant of its binding)
     _bound: list[tuple[Pod, Instant, Instant]] = field(default_factory=list)
-    _tracks: dict[str, PodTrack] = field(default_factory=dict)  # {namespace/name: existing pod}
-    _known: dict[str, PodTrack] = field(default_factory=dict)  # {uid: pod}, for all pods of the run
+    _tracks: LateDict[PodTrack] = field(
+        default_factory=lambda: LateDict(_unknown)
+    )  # {key: existing pod}
+    _known: LateDict[PodTrack] = field(
+        default_factory=lambda: LateDict(_unknown)
+    )  # {uid: pod of the run}
+    _loaded: dict[int, LoadedTracks] = field(default_factory=dict)  # by id of the replicas
     _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated
     counts: PodCountRecorder = field(default_factory=PodCountRecorder)
     _kept: KeptEnds | None = None
@@ -112,6 +123,10 @@ class Recorder(Struct):
     # an order that matters.
     _changed: set[str] = field(default_factory=set)
     budgets: BudgetRecorder = field(default_factory=BudgetRecorder)
+
+    def __post_init__(self) -> None:
+        """Let the dictionaries of tracks make the tracks of loaded pods."""
+        self._tracks.make = self._known.make = self._loaded_track
 
     # --- reports ------------------------------------------------------------------
 
@@ -156,7 +171,7 @@ class Recorder(Struct):
         """Set the reason of each pending pod without a reason to the result of `why`."""
         if not self.counts.has_pending():
             return
-        for track in self._tracks.values():
+        for _, track in self._tracks.made():  # a loaded pod without a track runs
             if track.state == PENDING and not track.reason:
                 track.reason = why(track.pod)
                 self._outdate(track)
@@ -373,28 +388,35 @@ class Recorder(Struct):
             track.started_at = self.now
 
     def _load_replicas(self, replicas: Replicas) -> None:
-        """Record pods of a snapshot, as `_record_pod` does, but faster."""
-        first, added = replicas[0], len(self._known)
-        state, facts = state_of(first), OwnerFacts(first)
-        started_at = self.now if first.status.phase == "Running" else None
-        end: PodEnd | None = None
-        for pod in replicas:
-            meta = pod.metadata
-            key = f"{meta.namespace}/{meta.name}"
-            if is_terminal(first) or key in self._tracks or meta.uid in self._known:
+        """Record pods of a snapshot, as `_record_pod` does; tracks of running pods are made later.
+
+        Their owner must be known, so that they are equal but for name, node and creation.
+        """
+        first, uids = replicas[0], replicas.uids
+        facts = OwnerFacts(first)
+        is_usual = state_of(first) == RUNNING and facts.has_owner_of(first)
+        are_new = (
+            self._tracks.keys().isdisjoint(replicas.keys)
+            and self._known.keys().isdisjoint(uids)
+            and replicas.have_own_keys
+        )
+        if not is_usual or not are_new:
+            for pod in replicas:
                 self._record_pod(pod)
-                continue
-            track = PodTrack(pod, state, "", self._created(pod), started_at, is_initial=True)
-            self._tracks[key] = self._known[meta.uid] = track
-            if end is not None:
-                track.end = track.end_like(end)
-            elif facts.has_owner_of(pod):
-                end = track.end = track.new_end(requests_of_pod(pod), facts)
-            if pod.spec.node_name:
-                self.history.place(meta.uid, pod.spec.node_name, self.now)
-        if state != OVER:
-            added = len(self._known) - added
-            self.counts.shift(pod_priority(first), state, added, self.now)
+            return
+        loaded = LoadedTracks(replicas, facts, requests_of_pod(first), self.now)
+        self._loaded[id(replicas)] = loaded
+        self._tracks.load(replicas.keys, replicas.rows)
+        self._known.load(uids, replicas.rows)
+        self.history.load(uids, replicas.nodes)
+        self.counts.shift(pod_priority(first), RUNNING, len(replicas), self.now)
+
+    def _loaded_track(self, replicas: Replicas, index: int) -> PodTrack:
+        """Return the track for a row; both dictionaries of tracks refer to the same track."""
+        track, row = self._loaded[id(replicas)].track(index), replicas.rows[index]
+        self._tracks.settle(replicas.keys[index], row, track)
+        self._known.settle(replicas.uids[index], row, track)
+        return track
 
     def _forget_pod(self, pod: Pod) -> None:
         track = self._tracks.get(pod.key)
@@ -443,15 +465,25 @@ class Recorder(Struct):
         return [self._end_of(track) for track in tracks if track.pod.spec.node_name in nodes]
 
     def _end_at(self, key: str) -> PodEnd:
-        return self._end_of(self._tracks[key])
+        row = self._tracks.row(key)
+        if row is None:
+            return self._end_of(self._tracks[key])
+        return self._loaded[id(row[0])].ends[row[1]]
 
     def all_pods(self) -> list[PodEnd]:
         """Return all existing pods, including terminating and replaced pods, sorted by name."""
-        return [self._end_of(self._tracks[key]) for key in sorted(self._tracks)]
+        return [self._end_at(key) for key in sorted(self._tracks)]
 
     def existing_pods(self) -> Iterable[Pod]:
         """Return the existing pods in their current version."""
-        return (track.pod for track in self._tracks.values())
+        for one in self._tracks.raw():
+            yield one[0][one[1]] if isinstance(one, tuple) else one.pod
+
+    def samples(self) -> Iterable[Pod]:
+        """Return the existing pods, only one of unchanged replicas with the same owner."""
+        alike = {id(replicas): replicas for _, (replicas, _) in self._tracks.rows()}
+        yield from (replicas[0] for replicas in alike.values())
+        yield from (track.pod for _, track in self._tracks.made())
 
     def are_placed(self, keys: Iterable[str]) -> bool:
         """Return whether all pods in `keys` (`namespace/name`) exist and none is pending."""
@@ -465,7 +497,7 @@ class Recorder(Struct):
         """
         found: list[tuple[Pod, Instant, Instant | None]]
         found = [(pod, since, until) for pod, since, until in self._bound if until >= begin]
-        pending = sorted(key for key, one in self._tracks.items() if one.state == PENDING)
+        pending = sorted(key for key, one in self._tracks.made() if one.state == PENDING)
         found += [(self._tracks[key].pod, self._tracks[key].pending_since, None) for key in pending]
         return [
             PodWait(original_key(pod), workload_of(pod), max(since, begin), until, group_name(pod))
@@ -475,7 +507,7 @@ class Recorder(Struct):
 
     def undrained(self) -> list[Undrained]:
         """Return the pods whose eviction is still refused, sorted by name."""
-        refused = sorted(key for key, track in self._tracks.items() if track.refusal)
+        refused = sorted(key for key, track in self._tracks.made() if track.refusal)
         return [
             Undrained(pod=self._end_of(track), why=self._refusal(track))
             for track in map(self._tracks.__getitem__, refused)

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fairlead.api.objects import OwnerReference
-from fairlead.api.pods.facts import MIRROR_ANNOTATION, Replicas, neighbouring_replicas
+from fairlead.api.pods.facts import MIRROR_ANNOTATION
+from fairlead.api.pods.replicas import Replicas, neighbouring_replicas
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.environment import simulated_environment
 from fairlead.engine.workloads.pod_control.pod_sets import PodSets
@@ -55,6 +56,8 @@ def test_pods_are_loaded_as_they_are_observed(found):
     at_once.load_pods(neighbouring_replicas(found))
     for pod in found:
         one_by_one.load_pods([Replicas((pod,))])
+    for each in (*at_once.sets.values(), *one_by_one.sets.values()):
+        assert each.by_slot.keys() <= {""} | {pod.metadata.name for pod in found}
     assert at_once.sets == one_by_one.sets
     for key, pods_of in at_once.sets.items():
         plain = type(pods_of)(key=key, namespace=pods_of.namespace, owner=pods_of.owner)
@@ -62,4 +65,5 @@ def test_pods_are_loaded_as_they_are_observed(found):
             is_own = pod.metadata.owner_references and pod.metadata.owner_references[0].uid == key
             if is_own and not pod.metadata.annotations:
                 plain.put(pod, at_once.rules[key].slot_of(pod))
+        assert plain.by_slot == pods_of.by_slot
         assert pods_of == plain

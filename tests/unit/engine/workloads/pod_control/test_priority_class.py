@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import neighbouring_replicas
+from fairlead.api.pods.replicas import neighbouring_replicas
 from fairlead.engine.workloads.pod_control.pod_template import class_name, missing_classes
 
 

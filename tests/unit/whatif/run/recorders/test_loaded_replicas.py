@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fairlead.api.objects import NodeCondition, OwnerReference, Pod
-from fairlead.api.pods.facts import Replicas
+from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.workloads.annotation import REPLACES
 from fairlead.testing.builders import make_node, make_pod

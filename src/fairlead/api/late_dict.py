@@ -1,0 +1,179 @@
+"""LateDict: a dictionary whose loaded values are made when they are first read.
+
+A load gives some indexes an entry for each of 100,000 pods, of which a simulation reads a few
+hundred. Such an entry is a *row* at first: a group of similar objects and a position in it. All
+indexes share the rows of a group, so entering a group takes one call.
+
+    rows      {"a/web-1": (group, 0), "a/web-2": (group, 1)}
+    d["a/web-2"]          make(group, 1) is called, and its result replaces the row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, ValuesView
+from typing import Any, TypeVar, cast, overload
+
+Value = TypeVar("Value")
+Other = TypeVar("Other")
+Row = tuple[Any, int]
+
+_get = dict.__getitem__
+_set = dict.__setitem__
+
+
+class LateDict(dict[str, Value]):
+    """A dictionary of str; `make` returns the value for a row. No value is a tuple.
+
+    It behaves like a dictionary that contains all values. Only `rows`, `made` and `row` show the
+    difference.
+    """
+
+    __slots__ = ("make",)
+
+    def __init__(self, make: Callable[[Any, int], Value]) -> None:
+        """Start empty."""
+        super().__init__()
+        self.make = make
+
+    # --- rows ------------------------------------------------------------------------------
+
+    def load(self, keys: Iterable[str], rows: Iterable[Row]) -> None:
+        """Enter `rows` under `keys`, of which there are as many."""
+        entries: Iterable[tuple[str, Any]] = zip(keys, rows, strict=True)
+        dict.update(self, entries)
+
+    def load_one(self, key: str, row: Row) -> None:
+        """Enter `row` under `key`."""
+        value: Any = row
+        dict.__setitem__(self, key, value)
+
+    def settle(self, key: str, row: Row, value: Value) -> None:
+        """Make `value` the value of `key` if `row` is there still."""
+        if dict.get(self, key) is row:
+            _set(self, key, value)
+
+    def rows(self) -> Iterator[tuple[str, Row]]:
+        """Yield (key, row) for each value that is not made yet."""
+        for key, value in dict.items(self):
+            if type(value) is tuple:
+                yield key, cast("Row", value)
+
+    def made(self) -> Iterator[tuple[str, Value]]:
+        """Yield (key, value) for each value that is made already."""
+        for key, value in dict.items(self):
+            if type(value) is not tuple:
+                yield key, value
+
+    def raw(self) -> Iterable[Value | Row]:
+        """Return the values in order, rows for those that are not made yet."""
+        return dict.values(self)
+
+    def row(self, key: str) -> Row | None:
+        """Return the row of `key`; None if its value is made, or missing."""
+        value: Any = dict.get(self, key)
+        return value if type(value) is tuple else None
+
+    # --- a dictionary ----------------------------------------------------------------------
+
+    def __getitem__(self, key: str) -> Value:
+        """Return the value of `key`, made now if it is a row."""
+        value = _get(self, key)
+        return self._made(key, value) if type(value) is tuple else value
+
+    def _made(self, key: str, row: Any) -> Value:
+        value = self.make(row[0], row[1])
+        _set(self, key, value)
+        return value
+
+    def _make_all(self) -> None:
+        for key, value in dict.items(self):
+            if type(value) is tuple:  # replacing a value is allowed during an iteration
+                self._made(key, value)
+
+    @overload
+    def get(self, key: str, default: None = None, /) -> Value | None: ...
+
+    @overload
+    def get(self, key: str, default: Value, /) -> Value: ...
+
+    @overload
+    def get(self, key: str, default: Other, /) -> Value | Other: ...
+
+    def get(self, key: str, default: Any = None, /) -> Any:
+        """Return the value of `key`, or `default`."""
+        value = dict.get(self, key, self)
+        if value is self:
+            return default
+        return self._made(key, value) if type(value) is tuple else value
+
+    def setdefault(self, key: str, default: Any = None, /) -> Any:
+        """Return the value of `key`, which is `default` if there was none."""
+        value: Any = dict.setdefault(self, key, default)
+        return self._made(key, value) if type(value) is tuple else value
+
+    def pop(self, key: str, *default: Any) -> Any:
+        """Remove `key` and return its value, or `default`. Raises KeyError without both."""
+        if key in self:
+            value = self[key]
+            del self[key]
+            return value
+        return dict.pop(self, key, *default)
+
+    def popitem(self) -> tuple[str, Value]:
+        """Remove the last entry and return it."""
+        key, value = dict.popitem(self)
+        found: Any = value
+        return key, self.make(*found) if type(found) is tuple else value
+
+    def values(self) -> ValuesView[Value]:  # type: ignore[override] # as dict_values
+        """Return all values."""
+        self._make_all()
+        return super().values()
+
+    def items(self) -> ItemsView[str, Value]:  # type: ignore[override] # as dict_items
+        """Return all entries."""
+        self._make_all()
+        return super().items()
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the keys.
+
+        With a method of its own, no C function copies the entries without making their values.
+        """
+        return super().__iter__()
+
+    def copy(self) -> LateDict[Value]:
+        """Return a copy, in which the same rows are made when they are read."""
+        copy = LateDict(self.make)
+        copy.load(super().keys(), cast("Iterable[Row]", dict.values(self)))
+        return copy
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether `other` has equal values."""
+        self._make_all()
+        if isinstance(other, LateDict):
+            other._make_all()
+        return super().__eq__(other)
+
+    def __ne__(self, other: object) -> bool:
+        """Return whether `other` has other values."""
+        return not self == other
+
+    __hash__ = None
+
+    def __repr__(self) -> str:
+        """Return the text of a dictionary with all values."""
+        self._make_all()
+        return super().__repr__()
+
+    def __or__(self, other: Mapping[Any, Any]) -> dict[Any, Any]:
+        """Return a plain dictionary with all values."""
+        return {**self, **other}
+
+    def __ror__(self, other: Mapping[Any, Any]) -> dict[Any, Any]:
+        """Return a plain dictionary with all values."""
+        return {**other, **self}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy as a plain dictionary with all values."""
+        return dict, (list(self.items()),)

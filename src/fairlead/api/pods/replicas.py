@@ -1,0 +1,179 @@
+"""Replicas: pods that are equal in everything but the parts that identify or locate a pod.
+
+The pods of a workload are neighbours in a load. What is equal for them is examined once. Indexes of
+pods get their entries from the columns of the group: `names`, `keys`, `uids`, `nodes`, `rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import chain, count, repeat
+from operator import attrgetter
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.api.late_dict import Row
+from fairlead.api.objects import (
+    Affinity,
+    ApiObject,
+    ObjectMeta,
+    Pod,
+    PodAffinity,
+    PodCondition,
+    PodSpec,
+    PodStatus,
+    Volume,
+)
+
+
+def _parts_except(view: type[Struct], *fields: str) -> attrgetter[tuple[object, ...]]:
+    """Return a function that returns all fields of a `view` except `fields`."""
+    return attrgetter(*(one for one in view.__struct_fields__ if one not in fields))
+
+
+_own_metadata: Final = _parts_except(
+    ObjectMeta, "name", "uid", "creation_timestamp", "resource_version"
+)
+_own_spec: Final = _parts_except(PodSpec, "node_name", "affinity", "volumes")
+_own_status: Final = _parts_except(PodStatus, "start_time", "pod_ip", "conditions")
+_own_volume: Final = _parts_except(Volume, "name")
+_own_condition: Final = _parts_except(PodCondition, "last_transition_time")
+
+
+class Replicas(list[Pod]):
+    """One or more pods that are equal in everything but the parts that identify or locate a pod.
+
+    They may differ in name, uid, version, affinity, the names of their volumes, their nodes,
+    addresses and times. All or none of them have a node, and all or none a start time. The affinity
+    may differ because the pods of a DaemonSet state their nodes there.
+
+    The columns have one entry for each pod. They are computed once, so no pod may be added then.
+    """
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """The names."""
+        return [pod.metadata.name for pod in self]
+
+    @cached_property
+    def keys(self) -> Sequence[str]:
+        """The keys, `namespace/name`."""
+        prefix = f"{self[0].metadata.namespace}/"
+        return [prefix + name for name in self.names]
+
+    @cached_property
+    def uids(self) -> Sequence[str]:
+        """The uids."""
+        return [pod.metadata.uid for pod in self]
+
+    @cached_property
+    def nodes(self) -> Sequence[str]:
+        """The names of the nodes; empty strings for pods without a node."""
+        return [pod.spec.node_name for pod in self]
+
+    @cached_property
+    def created(self) -> Sequence[str]:
+        """The creationTimestamps."""
+        return [pod.metadata.creation_timestamp for pod in self]
+
+    @cached_property
+    def have_own_keys(self) -> bool:
+        """Whether all pods have a uid, and no two have the same uid or name."""
+        uids = {*self.uids}
+        return "" not in uids and len({*self.names}) == len(uids) == len(self)
+
+    @cached_property
+    def share_pod_affinity(self) -> bool:
+        """Whether the pods differ at most in the affinity to nodes."""
+        first = self[0].spec.affinity
+        others = {id(pod.spec.affinity): pod.spec.affinity for pod in self}.values()
+        return all(one is first or _to_pods(one) == _to_pods(first) for one in others)
+
+    @cached_property
+    def rows(self) -> Sequence[Row]:
+        """The row of each pod for a LateDict."""
+        return list(zip(repeat(self, len(self)), count()))
+
+
+def pod_at(replicas: Replicas, index: int) -> Pod:
+    """Return the pod for a row, for a LateDict of pods."""
+    return replicas[index]
+
+
+def _to_pods(affinity: Affinity | None) -> tuple[PodAffinity | None, PodAffinity | None]:
+    return (None, None) if affinity is None else (affinity.pod_affinity, affinity.pod_anti_affinity)
+
+
+class LoadedObjects(list[ApiObject]):
+    """All objects at the start, pods last.
+
+    `templates` has an entry for each pod. Pods whose entries are the same object are replicas,
+    provided that all or none of them have a node and a start time; an entry of None says nothing.
+    """
+
+    def __init__(
+        self, others: Iterable[ApiObject], pods: Iterable[Pod], templates: Sequence[object]
+    ) -> None:
+        """Contain `others` and then `pods`; `templates` has as many entries as `pods`."""
+        super().__init__(others)
+        self.extend(pods)
+        self.templates = templates
+
+
+def neighbouring_replicas(pods: Iterable[Pod], templates: Iterable[object] = ()) -> list[Replicas]:
+    """Return `pods` in their order, with neighbouring replicas grouped into `Replicas`.
+
+    `templates` is as in LoadedObjects, and may be shorter than `pods`.
+    """
+    found: list[Replicas] = []
+    latest: object = None
+    has_node = has_start = False
+    like: tuple[object, ...] | None = None
+    volumes: Sequence[Volume] = ()
+    conditions: Sequence[PodCondition] = ()
+    for pod, template in zip(pods, chain(templates, repeat(None)), strict=False):
+        spec, status = pod.spec, pod.status
+        if (
+            template is not None
+            and template is latest
+            and (spec.node_name != "") is has_node
+            and (status.start_time != "") is has_start
+        ):
+            found[-1].append(pod)
+            continue
+        latest, has_node, has_start = template, spec.node_name != "", status.start_time != ""
+        # Equal parts of replicas are mostly the same object, so this comparison is fast.
+        parts = (
+            _own_metadata(pod.metadata),
+            _own_spec(spec),
+            _own_status(status),
+            has_node,
+            has_start,
+        )
+        if (
+            parts == like
+            and (spec.volumes is volumes or _are_equal(spec.volumes, volumes, _own_volume))
+            and (
+                status.conditions is conditions
+                or _are_equal(status.conditions, conditions, _own_condition)
+            )
+        ):
+            found[-1].append(pod)
+        else:
+            like, volumes, conditions = parts, spec.volumes, status.conditions
+            found.append(Replicas((pod,)))
+    return found
+
+
+def _are_equal(
+    some: Sequence[object], others: Sequence[object], parts: attrgetter[tuple[object, ...]]
+) -> bool:
+    """Return whether `parts` returns the same of every item of `some` and of `others`."""
+    if len(some) != len(others):
+        return False
+    for one, other in zip(some, others, strict=True):
+        if one is not other and parts(one) != parts(other):
+            return False
+    return True

@@ -1,0 +1,63 @@
+"""LoadedTracks: the tracks and ends of loaded replicas, made when they are first read.
+
+Replicas that run at the start differ in their outcome only by name, node and creation. So their
+PodEnds are copies of one, made from columns, and a PodTrack is made only for a pod that changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from msgspec.structs import force_setattr
+
+from fairlead.api.pods.replicas import Replicas
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.workloads.annotation import original_name
+from fairlead.whatif.outcome.run_outcome import PodEnd
+from fairlead.whatif.run.recorders.pod_count_recorder import RUNNING
+from fairlead.whatif.run.recorders.pod_track import OwnerFacts, PodTrack
+
+
+class LoadedTracks:
+    """The tracks of `replicas`, which were loaded at `now` and run, and whose owner is known."""
+
+    def __init__(
+        self, replicas: Replicas, facts: OwnerFacts, requests: Mapping[str, int], now: Instant
+    ) -> None:
+        """Store the `facts` and the `requests` of one of the pods, which all of them have."""
+        self._replicas = replicas
+        self._facts = facts
+        self._requests = requests
+        self._now = now
+
+    def track(self, index: int) -> PodTrack:
+        """Return a new track of the pod at `index`; its end is the one in `ends`, if any."""
+        pod = self._replicas[index]
+        created = self._instant(pod.metadata.creation_timestamp)
+        started_at = self._now if pod.status.phase == "Running" else None
+        track = PodTrack(pod, RUNNING, "", created, started_at, is_initial=True)
+        if "ends" in self.__dict__:
+            track.end = self.ends[index]
+        return track
+
+    @cached_property
+    def ends(self) -> list[PodEnd]:
+        """The `PodTrack.new_end` of each pod, as long as it has not changed."""
+        replicas = self._replicas
+        first = self.track(0).new_end(self._requests, self._facts)
+        instants = {text: self._instant(text) for text in {*replicas.created}}
+        has_other_name = original_name(replicas[0]) != replicas[0].metadata.name
+        names = map(original_name, replicas) if has_other_name else replicas.names
+        ends = []
+        for name, node, created in zip(names, replicas.nodes, replicas.created, strict=True):
+            end: PodEnd = first.__copy__()  # type: ignore[attr-defined] # msgspec's stubs lack it
+            force_setattr(end, "name", name)
+            force_setattr(end, "node", node)
+            force_setattr(end, "since", instants[created])
+            ends.append(end)
+        return ends
+
+    def _instant(self, created: str) -> Instant:
+        return min(parse_timestamp(created), self._now) if created else self._now

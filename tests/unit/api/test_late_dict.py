@@ -1,0 +1,123 @@
+"""A LateDict behaves as a dictionary with the values that its rows stand for."""
+
+import copy
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.api.late_dict import LateDict
+
+KEYS = ("a", "b", "c", "d")
+GROUPS = ((10, 11, 12, 13), (20, 21, 22, 23))
+
+
+def value_at(group, index):
+    return group[index]
+
+
+def late(rows):
+    made = LateDict(value_at)
+    made.load([key for key, _ in rows], [(GROUPS[group], index) for _, (group, index) in rows])
+    return made
+
+
+rows = st.lists(
+    st.tuples(st.sampled_from(KEYS), st.tuples(st.sampled_from((0, 1)), st.integers(0, 3)))
+)
+keys = st.sampled_from((*KEYS, "absent"))
+
+
+def _set(one, key):
+    one[key] = 7
+
+
+def _del(one, key):
+    del one[key]
+
+
+def _load(one, key):
+    if isinstance(one, LateDict):
+        one.load_one(key, (GROUPS[0], 2))
+    else:
+        one[key] = GROUPS[0][2]
+
+
+OPERATIONS = {
+    "[]": lambda one, key: one[key],
+    "get": lambda one, key: one.get(key),
+    "get or": lambda one, key: one.get(key, 5),
+    "in": lambda one, key: key in one,
+    "set": _set,
+    "del": _del,
+    "load": _load,
+    "pop": lambda one, key: one.pop(key),
+    "pop or": lambda one, key: one.pop(key, 5),
+    "popitem": lambda one, key: one.popitem(),
+    "setdefault": lambda one, key: one.setdefault(key, 5),
+    "update": lambda one, key: one.update({key: 6}),
+    "|=": lambda one, key: one.__ior__({key: 6}) is one,
+    "values": lambda one, key: list(one.values()),
+    "items": lambda one, key: list(one.items()),
+    "keys": lambda one, key: list(one.keys()),
+    "iter": lambda one, key: list(one),
+    "reversed": lambda one, key: list(reversed(one)),
+    "len": lambda one, key: len(one),
+    "bool": lambda one, key: bool(one),
+    "dict": lambda one, key: dict(one),
+    "**": lambda one, key: {"first": 0, **one},
+    "|": lambda one, key: one | {key: 6},
+    "r|": lambda one, key: {key: 6} | one,
+    "into": lambda one, key: {}.__ior__(one),
+    "copy": lambda one, key: one.copy(),
+    "copy.copy": lambda one, key: copy.copy(one),
+    "deepcopy": lambda one, key: copy.deepcopy(one),
+    "pickle": lambda one, key: pickle.loads(pickle.dumps(one)),
+    "repr": lambda one, key: repr(one),
+    "==": lambda one, key: one == {"a": 10},
+    "!=": lambda one, key: one != {"a": 10},
+}
+
+
+def outcome(operation, one, key):
+    try:
+        return OPERATIONS[operation](one, key)
+    except KeyError:
+        return KeyError
+
+
+@given(rows, st.lists(st.tuples(st.sampled_from([*OPERATIONS]), keys)))
+def test_it_behaves_as_a_dictionary(loaded, operations):
+    tested, plain = late(loaded), {key: GROUPS[group][at] for key, (group, at) in loaded}
+    for operation, key in operations:
+        assert outcome(operation, tested, key) == outcome(operation, plain, key), operation
+    assert list(tested.items()) == list(plain.items())
+
+
+def test_a_value_is_made_when_it_is_first_read():
+    asked = []
+    tested = LateDict(lambda group, index: asked.append(index) or group[index])
+    tested.load(KEYS, [(GROUPS[0], index) for index in range(4)])
+    assert tested.copy().keys() == {*KEYS}
+    assert asked == []
+    assert (tested["b"], tested["b"], asked) == (11, 11, [1])
+    assert [key for key, _ in tested.rows()] == ["a", "c", "d"]
+    assert [*tested.made()] == [("b", 11)]
+    assert (tested.row("a"), tested.row("b"), tested.row("x")) == ((GROUPS[0], 0), None, None)
+    assert [*tested.raw()] == [(GROUPS[0], 0), 11, (GROUPS[0], 2), (GROUPS[0], 3)]
+
+
+def test_a_value_settles_only_in_place_of_its_row():
+    row = (GROUPS[0], 0)
+    tested = LateDict(value_at)
+    tested.load_one("a", row)
+    tested.settle("a", (GROUPS[0], 0), 1)
+    assert tested.row("a") is row
+    tested.settle("a", row, 2)
+    assert tested["a"] == 2
+
+
+def test_keys_and_rows_must_be_equally_many():
+    with pytest.raises(ValueError, match="shorter"):
+        LateDict(value_at).load(KEYS, [(GROUPS[0], 0)])
