@@ -46,7 +46,7 @@ QUERIES = st.lists(
 def check(answer):
     """The answer is no failure of the server's own, and a refusal is a Status."""
     if isinstance(answer, Watch):
-        assert all(line.endswith(b"\n") for line in answer.take())
+        assert all(line.endswith(b"\n") for line in answer.pop_lines())
         answer.close()
         return
     text = b"".join(answer.body)

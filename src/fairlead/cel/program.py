@@ -81,7 +81,7 @@ class Program(Struct, frozen=True):
         if problem == CALL_LIMIT:
             # If the strain or the stack ended the evaluation, a whole call is charged, too.
             run.cost = CALL_COST_MAX
-        budget.take(run.cost)
+        budget.spend(run.cost)
         return EvaluationResult(value, problem, run.cost)
 
 

@@ -46,7 +46,7 @@ class BodyLimit:
         """Allow `bytes_max` bytes."""
         self.bytes_max = self.left = bytes_max
 
-    def take(self, size: int) -> None:
+    def count(self, size: int) -> None:
         """Count `size` bytes of a body. Raises TooLongAnswerError."""
         self.left -= size
         if self.left < 0:
@@ -215,7 +215,7 @@ class HttpConnection(asyncio.Protocol):
         """Store a part of the body; fail the request if the body is too long."""
         self._chunks.append(body)
         try:
-            self._limit.take(len(body))
+            self._limit.count(len(body))
         except TooLongAnswerError as cause:
             self._chunks = []
             self.fail(cause)
@@ -261,7 +261,7 @@ def decompressed(body: bytes, encoding: bytes, limit: BodyLimit) -> bytes:
                 part = stream.decompress(body, min(_STEP_BYTES, limit.left + 1))
             except zlib.error as cause:
                 raise ValueError(f"the answer is not gzip ({cause})") from None
-            limit.take(len(part))
+            limit.count(len(part))
             parts.append(part)
             body = stream.unconsumed_tail
             if not part and not body and not stream.eof:

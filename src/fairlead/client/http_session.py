@@ -113,7 +113,7 @@ class HttpSession:
     async def _body(self, response: aiohttp.ClientResponse) -> bytes:
         chunks, limit = [], self._new_limit()
         async for chunk in response.content.iter_any():
-            limit.take(len(chunk))
+            limit.count(len(chunk))
             chunks.append(chunk)
         return b"".join(chunks)
 

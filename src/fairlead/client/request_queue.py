@@ -5,8 +5,8 @@
     rate        on average at most `qps` a second, in bursts of `burst` (a token bucket)
     in flight   at most `in_flight_max` simultaneously
 
-The queue does no I/O: `take` returns the requests to send, and `finish` records that a request was
-answered.
+The queue does no I/O: `pop_ready` returns the requests to send, and `finish` records that a request
+was answered.
 
 upstream: client-go/util/flowcontrol/throttle.go
 """
@@ -67,7 +67,7 @@ class RequestQueue(Generic[Item]):
         self._behind[target] = deque()
         self._ready[priority].append(waiting)
 
-    def take(self, now: int) -> list[tuple[Item, str]]:
+    def pop_ready(self, now: int) -> list[tuple[Item, str]]:
         """Return (request, target) for each request to send at `now`; `finish` needs the target."""
         self._fill(now)
         taken: list[tuple[Item, str]] = []

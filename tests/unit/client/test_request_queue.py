@@ -19,7 +19,7 @@ def test_urgent_requests_go_first():
     queue = make()
     for name, priority in (("event", 2), ("patch", 1), ("bind", 0)):
         queue.add(name, priority, name)
-    assert items(queue.take(0)) == ["bind", "patch", "event"]
+    assert items(queue.pop_ready(0)) == ["bind", "patch", "event"]
 
 
 def test_requests_about_one_object_go_one_after_another():
@@ -27,9 +27,9 @@ def test_requests_about_one_object_go_one_after_another():
     queue.add("patch", 1, "pod a")
     queue.add("delete", 0, "pod a")
     queue.add("other", 1, "pod b")
-    assert items(queue.take(0)) == ["patch", "other"]
+    assert items(queue.pop_ready(0)) == ["patch", "other"]
     queue.finish("pod a")
-    assert items(queue.take(0)) == ["delete"]
+    assert items(queue.pop_ready(0)) == ["delete"]
     queue.finish("pod a")
     queue.finish("pod b")
     assert len(queue) == 0
@@ -39,24 +39,24 @@ def test_the_rate_is_limited_after_a_burst():
     queue = make(qps=10, burst=2)
     for number in range(5):
         queue.add(number, 0, str(number))
-    assert items(queue.take(0)) == [0, 1]
+    assert items(queue.pop_ready(0)) == [0, 1]
     assert queue.next_due() == SECOND // 10 + 1
-    assert items(queue.take(SECOND // 10 + 1)) == [2]
-    assert items(queue.take(SECOND)) == [3, 4]
+    assert items(queue.pop_ready(SECOND // 10 + 1)) == [2]
+    assert items(queue.pop_ready(SECOND)) == [3, 4]
 
 
 def test_no_more_than_so_many_are_in_flight():
     queue = make(in_flight_max=2)
     for number in range(3):
         queue.add(number, 0, str(number))
-    assert items(queue.take(0)) == [0, 1]
+    assert items(queue.pop_ready(0)) == [0, 1]
     assert queue.next_due() is None
     queue.finish("0")
     assert queue.next_due() == 0
-    assert items(queue.take(0)) == [2]
+    assert items(queue.pop_ready(0)) == [2]
 
 
 def test_a_clock_that_goes_back_takes_no_token_away():
     queue = make(qps=1, burst=1)
     queue.add("a", 0, "a")
-    assert items(queue.take(-SECOND)) == ["a"]
+    assert items(queue.pop_ready(-SECOND)) == ["a"]

@@ -121,7 +121,7 @@ class _Stream:
         self._woken.clear()
         is_over = self._watch.is_over
         while not self._disconnect.done():
-            text = b"".join(self._watch.take(CHUNK_BYTES_MAX))
+            text = b"".join(self._watch.pop_lines(CHUNK_BYTES_MAX))
             if not text:
                 return not is_over
             if not await self._is_durable():

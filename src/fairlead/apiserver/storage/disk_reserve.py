@@ -24,7 +24,7 @@ class DiskReserve:
         self._path = path
         self._is_held = self._is_whole()
 
-    def take(self) -> None:
+    def allocate(self) -> None:
         """Reserve the space, unless it is already reserved or the disk has too little space."""
         if self._is_held:
             return
@@ -42,7 +42,7 @@ class DiskReserve:
     def _is_whole(self) -> bool:
         """Return whether the file has its full size.
 
-        It gets its size in the last step of `take`.
+        It gets its size in the last step of `allocate`.
         """
         try:
             return self._path.lstat().st_size >= RESERVE_BYTES

@@ -286,8 +286,8 @@ class WriteAheadLog:
         if free_bytes < DELETION_BYTES_MIN and self._deletion_reserve.release():
             free_bytes += RESERVE_BYTES
         elif free_bytes >= ROOM_BYTES_MIN + 3 * RESERVE_BYTES:
-            self._deletion_reserve.take()
-            self._start_reserve.take()
+            self._deletion_reserve.allocate()
+            self._start_reserve.allocate()
         was_short, self._is_short = self._is_short, free_bytes < ROOM_BYTES_MIN
         if self._is_short and not was_short:
             self._shrink()  # This runs while there is enough space to shrink the file.

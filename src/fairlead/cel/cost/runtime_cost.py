@@ -53,7 +53,7 @@ class CostBudget:
         """Start with `units` to spend."""
         self.left = units
 
-    def take(self, units: int) -> None:
+    def spend(self, units: int) -> None:
         """Spend `units`. Raises OutOfBudgetError if fewer units are left."""
         self.left -= units
         if self.left < 0:

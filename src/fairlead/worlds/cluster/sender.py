@@ -155,7 +155,7 @@ class Sender:
         """Send the queued requests that the limits allow now."""
         self._timer = None
         now = self._options.clock()
-        for item, target in self._queue.take(now):
+        for item, target in self._queue.pop_ready(now):
             steps = self._event_steps(item) if isinstance(item, EventRequest) else self._steps(item)
             self._resume(_Running(steps, target), None)
         due = self._queue.next_due()

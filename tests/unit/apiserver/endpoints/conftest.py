@@ -133,7 +133,7 @@ def make_api():
 
 def events_of(watch):
     """What a watch has told: type, name and version of each."""
-    lines = [json.loads(line) for line in b"".join(watch.take()).splitlines()]
+    lines = [json.loads(line) for line in b"".join(watch.pop_lines()).splitlines()]
     return [
         (line["type"], line["object"]["metadata"].get("name", ""), line["object"]) for line in lines
     ]

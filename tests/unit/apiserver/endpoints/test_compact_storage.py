@@ -91,10 +91,10 @@ def test_a_watch_that_begins_with_much_is_taken_in_pieces(make_cold):
     long = {"annotations": {"a": "x" * 1_000}}
     cold = make_cold(CompactStorage(hot_max=1), [pod(number, **long) for number in range(3)])
     watch = cold.get(f"{PODS}?watch=true")
-    first = watch.take(2_000)
+    first = watch.pop_lines(2_000)
     assert (len(first), watch.is_drained) == (2, False)
     cold.store.storage.put(POD, pod(9))
-    names = [json.loads(line)["object"]["metadata"]["name"] for line in first + watch.take()]
+    names = [json.loads(line)["object"]["metadata"]["name"] for line in first + watch.pop_lines()]
     assert names == ["p0", "p1", "p2", "p9"]
     assert watch.is_drained
 

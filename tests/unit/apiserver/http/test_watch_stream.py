@@ -86,7 +86,7 @@ def test_events_wait_in_the_watch_until_the_client_reads(monkeypatch):
         task = asyncio.ensure_future(stream(watch, server.watches, asyncio.Queue().get, send))
         for _ in range(10):
             await asyncio.sleep(0)
-        waiting = len(watch.take())
+        waiting = len(watch.pop_lines())
         task.cancel()
         return waiting
 

@@ -7,7 +7,7 @@ from fairlead.apiserver.storage.disk_reserve import RESERVE_BYTES, DiskReserve
 
 def test_the_space_is_taken_once_and_freed_once(tmp_path):
     reserve = DiskReserve(tmp_path / "reserve")
-    reserve.take()
+    reserve.allocate()
     assert (tmp_path / "reserve").stat().st_size == RESERVE_BYTES
     assert reserve.release()
     assert not reserve.release()
@@ -18,14 +18,14 @@ def test_a_part_of_the_space_counts_as_none_and_is_completed(tmp_path):
     (tmp_path / "reserve").write_bytes(b"part")
     reserve = DiskReserve(tmp_path / "reserve")
     assert not reserve.release()
-    reserve.take()
+    reserve.allocate()
     assert (tmp_path / "reserve").stat().st_size == RESERVE_BYTES
 
 
 def test_what_cannot_be_taken_is_tried_again(tmp_path):
     reserve = DiskReserve(tmp_path / "folder" / "reserve")
-    reserve.take()
+    reserve.allocate()
     assert not reserve.release()
     (tmp_path / "folder").mkdir()
-    reserve.take()
+    reserve.allocate()
     assert reserve.release()

@@ -150,14 +150,14 @@ def test_a_budget_ends():
     """For all evaluations about an object together."""
     program = LANGUAGE.program(USUAL["names of a form"][0])
     budget = CostBudget()
-    budget.take(BUDGET)
+    budget.spend(BUDGET)
     with pytest.raises(OutOfBudgetError):
         program.evaluate({"self": ROWS}, budget)
 
 
 def test_a_call_that_is_ended_counts_as_used_up():
     program, budget = LANGUAGE.program("self.exists(x, x.matches('((a?){100}){9}b'))"), CostBudget()
-    budget.take(BUDGET - 1_500_000)
+    budget.spend(BUDGET - 1_500_000)
     assert program.evaluate({"self": ["aaaa"] * 20_000}, budget).problem == CALL_LIMIT
     with pytest.raises(OutOfBudgetError):
         program.evaluate({"self": ["aaaa"] * 20_000}, budget)

@@ -42,7 +42,7 @@ class ExpressionLengthBudget:
     def spend(self, field: str, expression: str) -> Iterator[Cause]:
         """Yield an error if `expression` exceeds the length limit. Upstream has no such limit."""
         try:
-            self._budget.take(len(expression) + _CHARACTERS_EACH)
+            self._budget.spend(len(expression) + _CHARACTERS_EACH)
         except OutOfBudgetError:
             yield forbidden(field, f"all rules may have {CHARACTERS_MAX} characters altogether")
 

@@ -128,7 +128,7 @@ def defaulted(schema: Structural, value: Any) -> Any:
 def _charge(budget: CostBudget, length: int) -> None:
     """Subtract the length of a default from the budget. Raises ApiError 413 if it is exceeded."""
     try:
-        budget.take(length)
+        budget.spend(length)
     except OutOfBudgetError:
         raise ApiError("RequestEntityTooLarge", 413, _TOO_LARGE) from None
 

@@ -111,7 +111,7 @@ def value_causes(
     costs more than `budget`.
     """
     budget = budget or CostBudget(VALIDATION_COST_MAX)
-    budget.take(len(path) // _PATH_CHARACTERS_PER_UNIT)
+    budget.spend(len(path) // _PATH_CHARACTERS_PER_UNIT)
     # upstream: pkg/apiserver/validation/ratcheting.go:ratchetingValueValidator
     if (value is None and schema.is_nullable) or is_same(value, old):
         return
@@ -214,7 +214,7 @@ def _matches(budget: CostBudget, pattern: str, value: str) -> bool:
         program = compiled_pattern(pattern)
     except ValueError:
         return False
-    budget.take(program.programsize * len(value))
+    budget.spend(program.programsize * len(value))
     return program.search(value) is not None
 
 
@@ -263,7 +263,7 @@ def _junction_causes(
 ) -> Iterator[Cause]:
     """Yield an error for each of allOf, anyOf, oneOf and not that `value` violates."""
     for alternative in schema.all_of:
-        budget.take(ALTERNATIVE_COST)
+        budget.spend(ALTERNATIVE_COST)
         yield from value_causes(alternative, value, path, ABSENT, budget)
     if (
         schema.any_of
@@ -284,7 +284,7 @@ def _matching_count(
     schemas: tuple[Structural, ...], value: Any, path: str, budget: CostBudget
 ) -> int:
     """Return the number of `schemas` under which `value` is valid."""
-    budget.take(ALTERNATIVE_COST * len(schemas))
+    budget.spend(ALTERNATIVE_COST * len(schemas))
     return sum(
         not any(value_causes(alternative, value, path, ABSENT, budget)) for alternative in schemas
     )

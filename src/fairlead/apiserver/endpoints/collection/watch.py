@@ -5,10 +5,10 @@ the watch receives each change as it is stored. If the watch has a selector, an 
 to match is ADDED, and an object that no longer matches is DELETED. Each change is encoded once per
 encoder; all watches with an equal encoder share the encoded event.
 
-The HTTP layer sets `on_data`, a callback that signals that `take` has events. The HTTP layer must
-close the watch when the client disconnects, and stop sending when `is_over` is True.
+The HTTP layer sets `on_data`, a callback that signals that `pop_lines` has events. The HTTP layer
+must close the watch when the client disconnects, and stop sending when `is_over` is True.
 
-    opened --take--> events ... --take--> events ... --(error, overrun or close)--> over
+    opened --pop_lines--> events ... --pop_lines--> events ... --(error, overrun or close)--> over
 
 upstream: apiserver/pkg/storage/cacher/cache_watcher.go, endpoints/handlers/watch.go
 """
@@ -84,7 +84,7 @@ class Watch:
 
     `timeout_s` is the duration of the watch. `bookmark_s` is the time of the last bookmark in
     seconds after the start (None: the client requested no bookmarks). `is_drained` is True if the
-    last `take` returned all queued events.
+    last `pop_lines` returned all queued events.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Watch:
         for number, kept in enumerate(existing):
             yield self.scope.encoder.event("ADDED", kept, is_first=number == 0)
 
-    def take(self, bytes_max: int = BACKLOG_BYTES_MAX) -> list[bytes]:
+    def pop_lines(self, bytes_max: int = BACKLOG_BYTES_MAX) -> list[bytes]:
         """Remove and return queued events, oldest first, until their size exceeds `bytes_max`."""
         taken, size, self.is_drained = [], 0, False
         for line in self._first:

@@ -105,7 +105,7 @@ class InProcessWatch(Struct):
     def end(self) -> None:
         """End the watch."""
         if isinstance(self.answer, Watch) and not self.is_over:
-            self._lines += self.answer.take()
+            self._lines += self.answer.pop_lines()
             self.answer.close()
         self.is_over = True
 

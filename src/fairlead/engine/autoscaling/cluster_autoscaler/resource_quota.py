@@ -136,7 +136,7 @@ class QuotaTracker:
             if name in self._left and amount > 0 and amount * wanted > self._left[name]
         )
 
-    def take(self, group: str, template: Node, count: int) -> None:
+    def subtract(self, group: str, template: Node, count: int) -> None:
         """Subtract the resources of `count` new nodes of `group` from the resources left."""
         for name, amount in self._resources.of(template, group).items():
             if name in self._left:

@@ -250,9 +250,9 @@ class DeviceSearch:
             return False
         self._results[at].append((request, one, consumption if _is_shared(one) else None))
         if not has_share:
-            self._counters.take(one)
+            self._counters.consume(one)
         if _is_shared(one):
-            self._capacity.take(one, consumption)
+            self._capacity.consume(one, consumption)
         else:
             self._taking.setdefault(one.id, []).append(at)
         return True
@@ -263,9 +263,9 @@ class DeviceSearch:
         if consumption is None:
             self._taking[one.id].remove(at)
         else:
-            self._capacity.give_back(one, consumption)
+            self._capacity.release(one, consumption)
         if not (_is_shared(one) and self._capacity.is_in_use(one)):
-            self._counters.give_back(one)
+            self._counters.release(one)
 
     def _add_to_constraints(self, at: int, request: ResolvedRequest, one: PoolDevice) -> bool:
         """Add the device to every constraint of the claim; return False if one refuses it.
@@ -441,12 +441,12 @@ class SharedCapacity:
         allocated, allocating = self._ledger.consumed(one.id), self._allocating.get(one.id)
         return found if is_left(found, one.device, allocated, allocating) else None
 
-    def take(self, one: PoolDevice, consumption: Consumption) -> None:
-        """Add a share of the device to the path; `give_back` reverts it."""
+    def consume(self, one: PoolDevice, consumption: Consumption) -> None:
+        """Add a share of the device to the path; `release` reverts this."""
         self._shares[one.id] = self._shares.get(one.id, 0) + 1
         self._add(one, consumption, 1)
 
-    def give_back(self, one: PoolDevice, consumption: Consumption) -> None:
+    def release(self, one: PoolDevice, consumption: Consumption) -> None:
         """Remove a share of the device from the path."""
         self._shares[one.id] -= 1
         self._add(one, consumption, -1)

@@ -42,12 +42,12 @@ class SharedCounters:
         available = self._of(one.id[:2])
         return all(available.get(counter, -1) >= amount for counter, amount in _consumed(one))
 
-    def take(self, one: PoolDevice) -> None:
+    def consume(self, one: PoolDevice) -> None:
         """Consume the device's counters."""
         self._add(one, -1)
 
-    def give_back(self, one: PoolDevice) -> None:
-        """Release the device's counters; reverts `take`."""
+    def release(self, one: PoolDevice) -> None:
+        """Release the device's counters; reverts `consume`."""
         self._add(one, 1)
 
     def _add(self, one: PoolDevice, sign: int) -> None:

@@ -252,7 +252,7 @@ class CachedCodes:
             self._codes = self._codes.copy()
             for row in rows:
                 self._codes[row] = state.code(row)
-        self._seen = [counts.seen() for _, counts in self._counted]
+        self._seen = [counts.log_position() for _, counts in self._counted]
         return self._codes
 
     def _changed_rows(self) -> dict[int, None] | None:

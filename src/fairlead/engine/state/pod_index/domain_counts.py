@@ -104,7 +104,7 @@ class DomainCounts:
             self._read = self._epoch.value
         return self
 
-    def seen(self) -> tuple[int, int]:
+    def log_position(self) -> tuple[int, int]:
         """Return the current position in the log, for a later call of `sign_changes_since`."""
         return self._additions, self._sign_changes.position
 

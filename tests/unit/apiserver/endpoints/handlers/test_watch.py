@@ -11,7 +11,7 @@ def test_a_watch_whose_time_is_over_tells_nothing(api, config_maps, seconds):
     api.config_map("a")
     opened = api.get(f"{config_maps}?watch=1&timeoutSeconds={seconds}")
     assert opened.is_over
-    assert opened.take() == []
+    assert opened.pop_lines() == []
 
 
 @pytest.mark.parametrize(("seconds", "lasts_s"), [(0, 3_600), (5, 5)])

@@ -178,6 +178,6 @@ def test_a_watch_of_what_there_is_in_the_future(filled):
     """It begins with why it ends."""
     query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
     watch = filled.ask("GET", f"{MAPS}?{query}&resourceVersion=99000000")
-    (line,) = watch.take()
+    (line,) = watch.pop_lines()
     assert b'"type":"ERROR"' in line
     assert b"Too large resource version: 99000000" in line

@@ -119,14 +119,14 @@ def test_options_that_make_no_sense_are_refused(logged, query, why):
 
 def test_who_follows_is_told_until_it_ends(logged, api):
     followed = logged("follow=true")
-    assert b"".join(followed.take()).decode() == START
+    assert b"".join(followed.pop_lines()).decode() == START
     ended = {"name": "c", "state": TERMINATED, "lastState": {}}
     api.patch(
         "/api/v1/namespaces/default/pods/a", {"metadata": {"labels": {"a": "b"}}}
     )  # nothing that a log tells
-    assert (followed.take(), followed.is_over) == ([], False)
+    assert (followed.pop_lines(), followed.is_over) == ([], False)
     api.report("a", {"phase": "Failed", "containerStatuses": [ended]})
-    assert (b"".join(followed.take()).decode(), followed.is_over) == (END, True)
+    assert (b"".join(followed.pop_lines()).decode(), followed.is_over) == (END, True)
     assert api.server.watches.count() == 0
 
 
@@ -134,5 +134,5 @@ def test_who_follows_a_pod_that_goes_is_told_so(logged, api, pods):
     followed = logged("follow=true")
     api.delete(f"{pods}/a", {"gracePeriodSeconds": 30})
     api.delete(f"{pods}/a", {"gracePeriodSeconds": 0})
-    text = b"".join(followed.take()).decode()
+    text = b"".join(followed.pop_lines()).decode()
     assert (text, followed.is_over) == (f"{START}c is asked to stop within 30 s\n", True)

@@ -12,7 +12,7 @@ from fairlead.api.selector import selector_matches
 
 
 class RemainingBudgets:
-    """The allowed disruptions of each budget. `take` lowers them, also below 0."""
+    """The allowed disruptions of each budget. `subtract` lowers them, also below 0."""
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget] = ()) -> None:
         """Start with the allowed disruptions in the status of `budgets`."""
@@ -44,7 +44,7 @@ class RemainingBudgets:
                 counts[index] = counts.get(index, 0) + 1
         return any(count > self._allowed[index] for index, count in counts.items())
 
-    def take(self, pods: Iterable[Pod]) -> None:
+    def subtract(self, pods: Iterable[Pod]) -> None:
         """Subtract the disruption of `pods` from their budgets."""
         for pod in pods:
             for index in self.matching(pod):

@@ -123,7 +123,7 @@ class ScaleDownPlanner:
                 self.unremovable.remember(name, now + timeout)
                 continue
             destinations.discard(name)
-            budgets.take(removal.pods)
+            budgets.subtract(removal.pods)
             found.append(removal)
             group = context.group_options(context.group_of(removal.node))
             counted += not group.zero_or_max_node_scaling

@@ -316,7 +316,7 @@ class _Attempt:
         for info in balance(targets, nodes):
             node = self._templates[info.group].node
             allowed = self._quota.allowed(info.group, node, info.new - info.current)
-            self._quota.take(info.group, node, allowed)
+            self._quota.subtract(info.group, node, allowed)
             if allowed > 0:
                 new = info.current + allowed
                 infos.append(ScaleUpInfo(info.group, info.current, new, info.maximum))
