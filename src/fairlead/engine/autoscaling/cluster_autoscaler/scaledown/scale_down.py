@@ -129,6 +129,7 @@ class ScaleDown:
     ) -> Sequence[str]:
         """Start the deletions that are possible now; return the names of the tainted nodes."""
         status.to_delete = self._planner.nodes_to_delete(deletions, now)
+        self._actuator.forget_failures()
         chosen = crop_nodes(self._context, status.to_delete, deletions)
         status.deleting = self._described(chosen)
         if not status.deleting:

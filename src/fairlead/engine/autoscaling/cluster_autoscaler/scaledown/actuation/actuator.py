@@ -5,11 +5,17 @@
     drain        evict pods, wait until they are gone ┴─▶ ready ──▶ batch ──▶ the provider deletes
     any failure  remove the taint and the cordon
 
+A node whose annotations delay its deletion becomes ready when they are gone, or after a timeout.
 In a group that scales only from zero to all nodes, nodes wait until all of them are ready. With a
 batch interval, the first ready node of a group opens a batch. The batch is deleted at the end of
 the interval.
 
-upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go
+A failed node of such a group frees the nodes that wait for it, and the nodes that become ready
+later. As in upstream, the next scale-down forgets the failure. A node that becomes ready after that
+waits for nodes that never follow, until another deletion in the group starts or fails.
+
+upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go,
+core/scaledown/actuation/wait_for_delay_deletion.go
 """
 
 from __future__ import annotations
@@ -45,9 +51,11 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.disruption_budget 
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.drainability import DrainRules
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.parallelism import Cropped
 from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.timer_queue import TimerQueue
 
+_DELAYING: Final = "delay-deletion.cluster-autoscaler.kubernetes.io/"
+_CHECK_INTERVAL: Final[DurationNs] = seconds(5)
 _OTHERS_FAILED: Final = "couldn't scale down other nodes in this node group"
 Task = Callable[[Instant], None]
 
@@ -70,7 +78,10 @@ class _Deletion(Struct, frozen=True):
 
 
 class DeletionOutcome(Struct, frozen=True):
-    """The result of deleting a node of `group`; used for the scale-down delays of each group."""
+    """The result of a call to the provider that deletes nodes of `group`.
+
+    It is used for the scale-down delays of each group, which ignore deletions given up before.
+    """
 
     group: str
     at: Instant
@@ -131,6 +142,13 @@ class Actuator:
 
     # --- start -----------------------------------------------------------------------------
 
+    def forget_failures(self) -> None:
+        """Forget which groups failed; called before each choice of nodes to delete.
+
+        upstream: group_deletion_scheduler.go: ResetAndReportMetrics
+        """
+        self._failed_groups.clear()
+
     def start_deletion(self, chosen: Cropped, now: Instant) -> list[str]:
         """Taint the chosen nodes and begin their deletion; return the names of these nodes.
 
@@ -149,8 +167,6 @@ class Actuator:
                 self._context.events.on_node(one.node, NORMAL, "ScaleDown", message)
                 self.tracker.start(one.group, one.name, drain=drain)
                 started.append(one.name)
-            for one in deletions:
-                self._failed_groups.discard(one.group)
             if deletions:
                 self._begin(deletions, now)
         return started
@@ -165,29 +181,32 @@ class Actuator:
         self.at(now + delay, recheck)
 
     def pods_on(self, name: str) -> list[Pod]:
-        """Return the pods bound to node `name`, oldest first, without expendable pods."""
+        """Return the pods bound to node `name`, oldest first, without expendable pods.
+
+        The Node may be gone already.
+        """
         listers, cutoff = (
             self._context.listers,
             self._context.options.expendable_pods_priority_cutoff,
         )
         info = self._context.snapshot.node(name)
         if info is None:
-            return []
-        found = (listers.pods.get(pod.key) for pod in info.pods.values())
-        bound = (pod for pod in found if pod is not None and pod.spec.node_name == name)
+            known = iter(listers.pods.values())
+        else:
+            known = (
+                found
+                for pod in info.pods.values()
+                if (found := listers.pods.get(pod.key)) is not None
+            )
+        bound = (pod for pod in known if pod.spec.node_name == name)
         return listers.in_order(pod for pod in bound if not is_expendable(pod, cutoff))
 
     def _recheck(self, one: _Deletion, now: Instant) -> None:
-        """Drain the node; abort if it is gone, a pod blocks, or an empty node has new pods."""
+        """Drain the node; abort if a pod blocks or an empty node has new pods.
+
+        A Node that is gone is deleted from its group all the same.
+        """
         context = self._context
-        if one.name not in context.listers.nodes:
-            self._abort(
-                one,
-                DeleteResult.INTERNAL,
-                f'nodeInfos.Get for "{one.name}" returned error: node not found',
-                now,
-            )
-            return
         pods = self.pods_on(one.name)
         if one.drain:
             budgets = RemainingBudgets(context.listers.all_of(PodDisruptionBudget))
@@ -218,7 +237,26 @@ class Actuator:
             self._abort(one, DeleteResult.FAILED_TO_EVICT_PODS, drain.failure, now)
         elif drain.is_done:
             del self._drains[name]
-            self._node_ready(one, now)
+            timeout = self._context.options.node_deletion_delay_timeout
+            if timeout and _is_delayed(one.node):
+                self._check_later(one, now, now + timeout)
+            else:
+                self._node_ready(one, now)
+
+    def _check_later(self, one: _Deletion, now: Instant, deadline: Instant) -> None:
+        """Check every 5 s, and at `deadline`, whether annotations still delay the deletion."""
+
+        def check(then: Instant) -> None:
+            node = self._context.listers.nodes.get(one.name)
+            if node is None:
+                text = f'failed to get node {one.name}: node "{one.name}" not found'
+                self._abort(one, DeleteResult.FAILED_TO_DELETE, text, then)
+            elif _is_delayed(node) and then < deadline:
+                self._check_later(one, then, deadline)
+            else:
+                self._node_ready(one, then)
+
+        self.at(min(now + _CHECK_INTERVAL, deadline), check)
 
     # --- groups ----------------------------------------------------------------------------
 
@@ -248,7 +286,6 @@ class Actuator:
         self._context.events.on_node(one.node, WARNING, "ScaleDownFailed", f"{what}: {text}")
         self.writer.clean_to_be_deleted(one.name)
         self.tracker.end(one.name, NodeDeleteResult(result, text), now)
-        self.outcomes.append(DeletionOutcome(one.group, now, is_success=False))
 
     # --- deletion --------------------------------------------------------------------------
 
@@ -274,6 +311,7 @@ class Actuator:
             group.delete_nodes([one.node.spec.provider_id for one in nodes], now)
         except ProviderError as failure:
             text = f"failed to delete nodes from group {name}: {failure}"
+            self.outcomes.append(DeletionOutcome(name, now, is_success=False))
             for one in nodes:
                 self._clean_up(one, DeleteResult.FAILED_TO_DELETE, text, now)
             return
@@ -290,3 +328,7 @@ class Actuator:
                 )
             self.tracker.end(one.name, NodeDeleteResult(DeleteResult.OK), now)
             self.outcomes.append(DeletionOutcome(name, now, is_success=True))
+
+
+def _is_delayed(node: Node) -> bool:
+    return any(key.startswith(_DELAYING) for key in node.metadata.annotations)
