@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +14,7 @@ from fairlead.apiserver.kind import NODE
 from fairlead.cli.commands.watch import inquiry as inquiry_module
 from fairlead.cli.commands.watch.inquiry import Inquiry
 from fairlead.cli.commands.watch.question_file import Question, read_questions
+from fairlead.cli.commands.watch.run import _token
 from fairlead.cli.own_command import Completed
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.live import LiveObjects
@@ -114,3 +116,26 @@ def test_a_question_that_has_no_answer_is_reported_once(tmp_path, capsys, monkey
         "fairlead: question help: fairlead whatif printed no answer",
         "fairlead: question help: no such node",
     ]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"\xff" * 20, "cannot be read: is not text"),
+        ("\u00e9".encode() * 20, "is not ASCII"),
+        (b"short", "must hold at least 16 characters"),
+    ],
+)
+def test_a_file_without_a_token_is_refused(tmp_path, content, problem):
+    file = tmp_path / "token"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(InputError) as refusal:
+        _token(file)
+    assert str(refusal.value) == f"--token-file: {file}: {problem}"
+
+
+def test_an_endless_token_file_is_refused():
+    with pytest.raises(InputError, match="/dev/zero: cannot be read: longer than 8 MiB"):
+        _token(Path("/dev/zero"))

@@ -20,6 +20,8 @@ from fairlead.cli.commands.watch.inquiry import Inquiry
 from fairlead.cli.commands.watch.question_file import read_questions
 from fairlead.cli.options.connection import ConnectionOptions, connection_of
 from fairlead.cli.options.listen import listen_address, open_listener
+from fairlead.client.connection import read_text
+from fairlead.client.error import ConnectionConfigError
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.snapshot.live import read_live
@@ -77,10 +79,11 @@ async def _serve(inquiry: Inquiry, page: AnswerPage, listening: socket) -> None:
 
 def _token(path: Path) -> str:
     try:
-        token = path.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError) as cause:
-        problem = getattr(cause, "strerror", None) or "is not text"
-        raise InputError("--token-file", problem, object_name=str(path)) from None
+        token = read_text(str(path), "", str(path)).strip()
+    except ConnectionConfigError as cause:
+        raise InputError("--token-file", cause.problem, object_name=str(path)) from None
+    if not token.isascii():
+        raise InputError("--token-file", "is not ASCII", object_name=str(path))
     if len(token) < TOKEN_CHARACTERS_MIN:
         problem = f"must hold at least {TOKEN_CHARACTERS_MIN} characters"
         raise InputError("--token-file", problem, object_name=str(path))
