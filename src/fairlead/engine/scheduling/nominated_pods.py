@@ -27,6 +27,7 @@ import numpy.typing as npt
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.feasibility import run_pre_filters
+from fairlead.engine.framework.plan.highest_totals import HighestTotals
 from fairlead.engine.framework.plan.plan_cache import PlanCache, looks_beyond_the_node
 from fairlead.engine.framework.plan.shape_plan import ShapePlan
 from fairlead.engine.framework.preemption.nominator import Nominator
@@ -56,6 +57,7 @@ class NominatedVerdicts:
         self.plan = plan
         self.codes = _no_codes(plan)
         self._dirty: dict[str, None] = {}
+        self._best: HighestTotals | None = None
         self._nominations = self._pods = self._nodes = -1
 
     def refresh(self, plans: PlanCache, pod: PodInfo, state: CycleState) -> None:
@@ -70,6 +72,8 @@ class NominatedVerdicts:
             return
         own = plans.framework.nominator.node_of(pod.uid)
         names = [name for name in self._dirty if name != own]
+        if names:
+            self._best = None
         for name in names:
             del self._dirty[name]
         _evaluate_all(plans, pod, self.plan, state, names, self.codes)
@@ -82,10 +86,16 @@ class NominatedVerdicts:
         self._nominations = nominator.log.position
         self._pods, self._nodes = table.pod_log.position, table.node_log.position
         if named is None or pods is None or nodes is None or nodes:
-            self.codes = _no_codes(self.plan)
+            self.codes, self._best = _no_codes(self.plan), None
             return nominator.nodes()
         touched = [self._name_at(row) for row in pods if self._has_nomination(row)]
         return (*named, *touched)
+
+    def best(self) -> HighestTotals:
+        """Return the best of the nodes that are not rejected; the plan must have all rows."""
+        if self._best is None:
+            self._best = HighestTotals(self.plan.table.pod_log, self.codes <= 0)
+        return self._best
 
     def _has_nomination(self, row: int) -> bool:
         at = self.plan.position(row)
@@ -173,6 +183,19 @@ def with_nominated_verdicts(
     if not np.logical_or.reduce(is_nominated):
         return codes
     return np.where(is_nominated, nominated, codes)
+
+
+def best_beside_nominated(
+    plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState
+) -> HighestTotals:
+    """Return the best of the nodes that accept `pod` with and without the nominated pods.
+
+    No Filter that runs in `state` may depend on more than the node, `plan` must have all rows, and
+    `pod` itself must not be nominated.
+    """
+    verdicts = _kept(plans, plan, (pod.shape.id, pod.priority))
+    verdicts.refresh(plans, pod, state)
+    return verdicts.best()
 
 
 def _no_codes(plan: ShapePlan) -> Codes:

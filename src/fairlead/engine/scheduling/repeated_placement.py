@@ -12,9 +12,10 @@ An entry is valid until something changes that one of these plugins reads: a nod
 a DeviceClass, or the affinity terms of placed pods. Placed pods without such terms change nothing.
 If terms of placed pods repel the equal pods, the nodes that InterPodAffinity accepts are kept, too.
 
-While any pod is nominated, and for pods that have a nomination or belong to a PodGroup, all plugins
-run. Upstream reuses the results of a cycle as well, but only while each pod fills its node
-(framework/runtime/batch.go: GetNodeHint).
+Beside nominated pods, the nodes that have no room for both are left out (`nominated_pods`). All
+plugins run for pods that have a nomination themselves or belong to a PodGroup. Upstream reuses the
+results of a cycle as well, but only while each pod fills its node (framework/runtime/batch.go:
+GetNodeHint).
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.engine.plugins.volume_binding.plugin import VolumeBinding
 from fairlead.engine.scheduling.decision import Placement
+from fairlead.engine.scheduling.nominated_pods import best_beside_nominated
 from fairlead.engine.state.pod_index.affinity_term import has_pod_affinity
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -50,18 +52,14 @@ _KEPT_MAX: Final = 1_024
 _State = tuple[int, int, int, int]
 
 
-class _Accepted(Struct, frozen=True, eq=False):
-    """The nodes that InterPodAffinity accepts, as a mask over plan positions, and the best."""
-
-    mask: Mask
-    highest: HighestTotals
-
-
 class _Kept(Struct, frozen=True, eq=False):
-    """The common part of the cycles of equal pods; `accepted` is None if it is all nodes."""
+    """The common part of the cycles of equal pods.
+
+    `accepted` are the best of the nodes that InterPodAffinity accepts, None if it does not run.
+    """
 
     state: CycleState
-    accepted: _Accepted | None
+    accepted: HighestTotals | None
 
 
 class RepeatedPlacements:
@@ -84,7 +82,7 @@ class RepeatedPlacements:
 
         Also returns None, without a choice by `tie_break`, if no node fits or a plugin fails.
         """
-        if not self._kept or self._nominator or _is_special(pod):
+        if not self._kept or self._is_special(pod):
             return None
         if self._state != self._current():
             self._kept.clear()
@@ -95,28 +93,39 @@ class RepeatedPlacements:
         plan = self._plans.plan_for(pod)
         if plan.rejected or plan.has_errors or plan.score_error or plan.first_broken(plan.codes):
             return None
-        return self._choose(kept, plan, tie_break)
-
-    def _choose(self, kept: _Kept, plan: ShapePlan, tie_break: TieBreak) -> Placement | None:
         accepted = kept.accepted
-        if accepted is None:
+        if self._nominator:
+            if accepted is not None or plan.node_names is not None:
+                return None
+            accepted = best_beside_nominated(self._plans, pod, plan, kept.state)
+        return self._choose(kept.state, plan, accepted, tie_break)
+
+    def _choose(
+        self,
+        state: CycleState,
+        plan: ShapePlan,
+        accepted: HighestTotals | None,
+        tie_break: TieBreak,
+    ) -> Placement | None:
+        """Choose one of the best nodes, if given one of those `accepted`."""
+        mask = None if accepted is None else accepted.mask
+        if mask is None:
             feasible = plan.count_feasible()
         else:
-            feasible = int(np.count_nonzero(accepted.mask & (plan.codes == 0)))
+            feasible = int(np.count_nonzero(mask & (plan.codes == 0)))
         if not feasible:
             return None
-        best = plan.best_positions() if accepted is None else accepted.highest.find(plan.total)
-        chosen = int(best[tie_break.pick(len(best))])
-        state = kept.state if self._shares_state else kept.state.clone()
-        via = "single" if feasible == 1 else "score"
-        return Placement(self._table.at(plan.row(chosen)), state, via, feasible, len(best))
+        best = plan.best_positions() if accepted is None else accepted.find(plan.total)
+        node = self._table.at(plan.row(int(best[tie_break.pick(len(best))])))
+        state = state if self._shares_state else state.clone()
+        return Placement(node, state, "single" if feasible == 1 else "score", feasible, len(best))
 
     def keep(self, pod: PodInfo, found: Feasibility) -> None:
         """Keep what the cycle of `pod` has in common with those of equal pods, if it is known.
 
         `found` are the verdicts of the cycle, which has found at least one node.
         """
-        if self._nominator or _is_special(pod) or has_pod_affinity(pod.shape.spec):
+        if self._is_special(pod) or has_pod_affinity(pod.shape.spec):
             return
         plan, skipped = found.plan, found.state.skipped_filters
         split = plan.split
@@ -133,7 +142,7 @@ class RepeatedPlacements:
                 return
             # The cycle has asked about the feasible nodes only.
             mask: Mask = plan.ask(running[0], found.state, pod, plan.rows) == 0
-            accepted = _Accepted(mask, HighestTotals(self._table.pod_log, mask))
+            accepted = HighestTotals(self._table.pod_log, mask)
         state = self._current()
         if self._state != state or len(self._kept) >= _KEPT_MAX:
             self._kept.clear()
@@ -155,7 +164,8 @@ class RepeatedPlacements:
         pods = self._table.pod_index.pod_class_of(pod)
         return pod.shape.id, pods, controller_of(meta) if meta.owner_references else None
 
-
-def _is_special(pod: PodInfo) -> bool:
-    """Return whether `pod` has a nomination or belongs to a PodGroup."""
-    return bool(pod.pod.status.nominated_node_name) or pod.pod.spec.scheduling_group is not None
+    def _is_special(self, pod: PodInfo) -> bool:
+        """Return whether `pod` has a nomination or belongs to a PodGroup."""
+        if pod.pod.status.nominated_node_name or pod.pod.spec.scheduling_group is not None:
+            return True
+        return bool(self._nominator.node_of(pod.uid))

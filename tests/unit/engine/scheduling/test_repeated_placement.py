@@ -80,7 +80,7 @@ class Changes:
     def change(self):
         chance, scene = self.chance, self.scene
         self.number += 1
-        match chance.below(12):
+        match chance.below(15):
             case 0 | 1 | 2 | 3 | 4:
                 one = make_pod(f"p{self.number}", node=chance.of(NODES), **random_kind(chance))
                 self.put(one)
@@ -91,6 +91,12 @@ class Changes:
             case 10:
                 labels = chance.of([{}, {"team": "x"}])
                 scene.add(Namespace(metadata=ObjectMeta(name="default", labels=labels)))
+            case 11 | 12 | 13:
+                pod = make_pod(f"nominated-{chance.below(4)}", priority=5, **random_kind(chance))
+                if chance.below(2):
+                    scene.nominate(pod, chance.of(NODES))
+                else:
+                    scene.nominator.withdraw(scene.info(pod).uid)
             case _:
                 selector = chance.of([{"app": "a"}, {"app": "c"}])
                 meta = ObjectMeta(name="web", namespace="default")
@@ -111,25 +117,31 @@ def chosen(served, pod, seed):
 
 
 def run(seed):
-    """Compare cycles with and without repetition; return the number of (repeated, masked) ones."""
+    """Compare cycles with and without repetition.
+
+    Returns how often cycles were repeated, how often while pods were nominated, and how often
+    nodes were kept that repel pods.
+    """
     chance = Chance(seed)
     scene = PluginScene(nodes=[node(chance, name) for name in NODES])
     plain = replace(scene.served, placements=None, failures=None)
-    changes, repeated, masked = Changes(scene, chance), 0, 0
+    changes, repeated, beside, masked = Changes(scene, chance), 0, 0, 0
     kinds = [random_kind(chance) for _ in range(5)]
     for step in range(60):
         changes.change()
         for number in range(6):
             kind = chance.of(kinds)
             pod = scene.info(make_pod(f"new-{step}-{number}", **kind))
-            repeated += scene.served.placements.find(pod, TieBreak(0)) is not None
+            is_repeated = scene.served.placements.find(pod, TieBreak(0)) is not None
+            repeated += is_repeated
+            beside += is_repeated and bool(scene.nominator)
             kept = scene.served.placements._kept.values()
             masked += any(one.accepted is not None for one in kept)
             decided = chosen(scene.served, pod, number)
             assert decided == chosen(plain, pod, number)
             if decided[1] and chance.below(3) == 0:
                 changes.put(make_pod(f"new-{step}-{number}", node=decided[0][0], **kind))
-    return repeated, masked
+    return repeated, beside, masked
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -139,10 +151,11 @@ def test_placements_are_those_of_new_cycles(seed):
 
 
 def test_the_runs_repeat_often():
-    """Repeated cycles occur often in the random runs, also with nodes that repel the pods."""
-    counts = [run(seed) for seed in range(4)]
-    assert sum(repeated for repeated, _ in counts) > 200
-    assert sum(masked for _, masked in counts) > 40
+    """Repeated cycles occur often, also beside nominated pods and with nodes that repel pods."""
+    repeated, beside, masked = map(sum, zip(*map(run, range(5)), strict=True))
+    assert repeated > 200
+    assert beside > 50
+    assert masked > 20
 
 
 def scene_of_equal_nodes(count=3):
@@ -172,11 +185,21 @@ def test_pods_with_constraints_are_evaluated(spec):
     assert not repeats(scene, make_pod("second", labels=labels, spec=spec))
 
 
-def test_nothing_is_repeated_beside_nominated_pods():
-    """Given a placed pod, when any pod is nominated, then equal pods are evaluated."""
+def test_nodes_without_room_beside_nominated_pods_are_left_out():
+    """Given a pod that is nominated to a node and fills it, then equal pods go to other nodes."""
+    scene = scene_of_equal_nodes()
+    scene.schedule(make_pod("first", requests={"cpu": 1}))
+    scene.nominate(make_pod("nominated", requests={"cpu": 4}), "n1")
+    pods = [make_pod(f"next-{number}", requests={"cpu": 1}) for number in range(6)]
+    assert repeats(scene, pods[0])
+    assert {scene.schedule(pod) for pod in pods} == {"n0", "n2"}
+
+
+def test_a_pod_with_a_nomination_is_evaluated():
+    """Given a placed pod, when an equal pod has a nomination, then it is evaluated."""
     scene = scene_of_equal_nodes()
     scene.schedule(make_pod("first"))
-    scene.nominate(make_pod("nominated"), "n0")
+    scene.nominate(make_pod("second"), "n0")
     assert not repeats(scene, make_pod("second"))
 
 

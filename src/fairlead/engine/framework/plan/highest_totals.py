@@ -38,10 +38,10 @@ class HighestTotals:
     def __init__(self, log: ChangeLog[int], mask: Mask | None = None) -> None:
         """Use `log` to find rows whose pods changed; other changes of totals need a `reset`.
 
-        If `mask` is given, only positions where it is True count.
+        If `mask` is given, only positions where it is True count; it must not change.
         """
         self._log = log
-        self._mask = mask
+        self.mask = mask
         self._read = 0
         self._highest = 0
         self._positions = _nowhere()
@@ -72,8 +72,8 @@ class HighestTotals:
         return self._positions if self._searched is None else self._searched
 
     def _search(self, totals: Scores) -> Rows:
-        if self._mask is not None:
-            totals = np.where(self._mask, totals, NOT_FEASIBLE)
+        if self.mask is not None:
+            totals = np.where(self.mask, totals, NOT_FEASIBLE)
         # `reduce` and `nonzero` have less overhead than `max` and `flatnonzero`.
         highest = np.maximum.reduce(totals)
         self._highest = int(highest)
@@ -87,7 +87,7 @@ class HighestTotals:
             self._searched = None
         elif not self._positions:
             return
-        mask = self._mask
+        mask = self.mask
         for row in rows:
             if mask is None or mask[row]:
                 self._enter(row, int(totals[row]))
