@@ -21,7 +21,7 @@ from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import is_leaving, moves_with_drain
-from fairlead.whatif.planner.node_drain.drain_plan import flag_findings
+from fairlead.whatif.planner.node_drain.drain_plan import flag_findings, order_findings
 from fairlead.whatif.planner.node_drain.drain_planner import Blocker, DrainPlanner, PlannedDrain
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -80,6 +80,7 @@ def explain_node(planner: DrainPlanner, name: str, source: str) -> TabularAnswer
         findings=(
             *_state(info.node),
             _usage(info.node, pods),
+            *order_findings([emptied] if isinstance(emptied, PlannedDrain) else []),
             *flag_findings(needed_flags(pod.pod for pod in pods)),
         ),
         tables=(

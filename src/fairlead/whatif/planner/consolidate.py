@@ -33,6 +33,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     blocker_tables,
     moves_table,
+    order_findings,
     pace_table,
     plan_drains,
 )
@@ -271,6 +272,7 @@ def _findings(found: ConsolidationPlan) -> list[str]:
             f"Cordon them all, then drain {best.pace.at_once} at a time in this order: "
             f"{for_readers(best.took or 0)}."
         )
+    sentences += order_findings(found.plan.drains)
     blocked = len({one.node for one in found.blockers})
     others = "Of the others" if found.going else "Of these"
     parts = [f"{blocked:,} {'is' if blocked == 1 else 'are'} blocked"] if blocked else []

@@ -23,7 +23,7 @@ from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change.kubectl_drain import FORCE, DrainFlag, needed_flags
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.planner.node_drain.drain_planner import (
-    BlockCause,
+    UNPLACED,
     Blocker,
     DrainPlanner,
     PlannedDrain,
@@ -172,7 +172,11 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
         _order(plan),
         _moves(plan),
     )
-    findings = (*_pace_findings(plan), *flag_findings(plan.flags))
+    findings = (
+        *_pace_findings(plan),
+        *order_findings(plan.drains),
+        *flag_findings(plan.flags),
+    )
     return TabularAnswer("DrainPlan", source, _verdict(plan), findings, tables, facts, notes)
 
 
@@ -205,6 +209,15 @@ def _pace_findings(plan: DrainPlan) -> list[str]:
     if len(plan.drains) > 1 and all(run.pace.away is None for run in plan.runs):
         found.append("Cordon all of them first, so that no pod moves twice.")
     return found
+
+
+def order_findings(drains: Sequence[PlannedDrain]) -> Iterator[str]:
+    """Yield a sentence about the pods to evict before the other pods of their node, if any."""
+    picky = [drain for drain in drains if drain.first]
+    if picky:
+        owners = listed(sorted({owner for drain in picky for owner in drain.first}), 2)
+        nodes = listed([drain.node for drain in picky], 2)
+        yield f"On {nodes}, evict the pods of {owners} first: other pods could take their room."
 
 
 def flag_findings(flags: Sequence[DrainFlag]) -> Iterator[str]:
@@ -278,7 +291,7 @@ def _edit_of(blockers: Sequence[Blocker]) -> Json:
     first = next((one for one in blockers if one.edit), None)
     if first is None:
         return {"edit": "", "helps": []}
-    if first.cause is BlockCause.NO_PLACE:
+    if first.cause in UNPLACED:
         return {"edit": first.edit, "helps": [first.node]}
     return {"edit": first.edit, "helps": sorted({one.node for one in blockers})}
 
@@ -300,7 +313,7 @@ def _merged(rows: Iterable[Json]) -> list[tuple[str, list[str]]]:
             names = owners.setdefault(form, [])
             if owner not in names:
                 names.append(owner)
-            if form not in helps or row["cause"] != BlockCause.NO_PLACE:
+            if form not in helps or row["cause"] not in UNPLACED:
                 helps.setdefault(form, set()).update(row["helps"])
     return [
         (form.replace(_OWNER, listed(names, 2)), sorted(helps[form]))

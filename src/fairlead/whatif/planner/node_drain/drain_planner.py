@@ -6,11 +6,14 @@ that it chooses itself. A node is checked in up to three steps (`budget_blockers
 
     1  rules      does a budget refuse an eviction, now or always?
     2  room       sums over columns: is there room for the node's requests at all?
-    3  placement  the scheduler places a replacement of each pod, in the order of its queue
+    3  placement  the scheduler places a replacement of each pod, in the order of its queue. If a
+                  replacement fits no node, the pods of its workload are placed first in another try
 
-Step 2 can only exclude a node; a node can be emptied if and only if step 3 finds a node for every
-pod. Moved pods stay on their new nodes, so all nodes emptied one after another can be empty at the
-same time.
+Step 2 can only exclude a node; a node can be emptied if step 3 finds a node for every pod. Moved
+pods stay on their new nodes, so all nodes emptied one after another can be empty at the same time.
+
+The order matters because pods with few possible nodes lose them to others. In a real drain, it
+depends on when budgets allow the evictions, and on how fast controllers replace the pods.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ from fairlead.whatif.planner.cluster_model import (
 from fairlead.whatif.planner.node.node_copy import copy_node
 
 _REMEDY_NODES_MAX: Final = 12  # number of nodes; each search for a remedy takes milliseconds
+_ORDERS_MAX: Final = 4  # number of orders in which the pods of a node are placed
 
 
 class BlockCause(StrEnum):
@@ -51,11 +55,15 @@ class BlockCause(StrEnum):
     BUDGET_NEVER = "its budget never allows an eviction"
     BUDGET_NOW = "its budget allows no eviction now"
     NO_PLACE = "no other node takes the pod"
+    NO_ROOM = "the pods of the node do not all fit elsewhere"
     ANNOTATION = "an annotation forbids it"
     LOCAL_STORAGE = "the pod has local storage"
     NOT_REPLICATED = "no controller would replace the pod"
     SYSTEM_POD = "a pod of kube-system without a budget"
     OTHER_RULE = "a rule of the autoscaler"
+
+
+UNPLACED: Final = (BlockCause.NO_PLACE, BlockCause.NO_ROOM)
 
 
 class Blocker(Struct, frozen=True):
@@ -87,13 +95,23 @@ class PlannedDrain(Struct, frozen=True):
     """A node that can be emptied, with the moves of its pods.
 
     `lost` are pods without a controller, which nothing replaces. `charged` is the number of
-    evictions that count against each budget.
+    evictions that count against each budget. `first` are the workloads whose pods must be placed
+    before the other pods, because these would take their room.
     """
 
     node: str
     moves: tuple[PodMove, ...]
     lost: tuple[str, ...] = ()
     charged: dict[str, int] = field(default_factory=dict)
+    first: tuple[str, ...] = ()
+
+
+class _Unplaced(Struct, frozen=True):
+    """A replacement of `workload` that fits no node, with the scheduler's `message`."""
+
+    pod: PodInfo
+    workload: str
+    message: str
 
 
 class DrainPlanner:
@@ -120,32 +138,47 @@ class DrainPlanner:
     def empty(self, node: str, *, with_remedy: bool = False) -> PlannedDrain | Blocker:
         """Cordon `node` and move its pods to other nodes; budgets are not checked.
 
-        If a pod fits no other node, change nothing and return a Blocker for the first such pod;
-        with `with_remedy`, it contains a change that would help.
+        If the pods do not all fit on other nodes, change nothing and return a Blocker for a pod
+        that does not fit; with `with_remedy`, it contains a change that would help.
         """
-        model = self.model
-        pods = self.evicted(node)
-        with model.hypothesis() as supposed:
-            model.cordon(node)
-            for pod in pods:
-                model.remove(pod)
-            moves: list[PodMove] = []
-            lost: list[str] = []
-            for pod in pods:
-                if is_leaving(pod):
-                    continue
-                if controller_of(pod.pod.metadata) is None:
-                    lost.append(pod.key)
-                    continue
-                new = model.replacement(pod)
-                decision = model.schedule(new)
-                if not isinstance(decision, Placement):
-                    edit = self._remedy(node, new) if with_remedy else ""
-                    return _no_place(node, new, decision.message, edit)
-                workload = str(workload_of(pod.pod))
-                moves.append(PodMove(pod.key, workload, node, decision.node.name))
-            supposed.commit()
-        return PlannedDrain(node, tuple(moves), tuple(lost), self._charged(pods))
+        model, pods, first = self.model, self.evicted(node), list[str]()
+        while True:
+            with model.hypothesis() as supposed:
+                model.cordon(node)
+                for pod in pods:
+                    model.remove(pod)
+                found = self._move(node, pods, first)
+                if isinstance(found, PlannedDrain):
+                    supposed.commit()
+                    return found
+                if found.workload in first or len(first) + 1 == _ORDERS_MAX:
+                    edit = self._remedy(node, found.pod) if with_remedy else ""
+                    return _no_place(node, found, edit, is_first=found.workload == first[0])
+            first.insert(0, found.workload)
+
+    def _move(
+        self, node: str, pods: Sequence[PodInfo], first: Sequence[str]
+    ) -> PlannedDrain | _Unplaced:
+        """Place replacements of `pods`, those of the workloads `first` before the others.
+
+        Stops at the first replacement that fits no node.
+        """
+        ranks = {workload: rank for rank, workload in enumerate(first)}
+        moves: list[PodMove] = []
+        lost: list[str] = []
+        for pod in sorted(pods, key=lambda pod: ranks.get(str(workload_of(pod.pod)), len(first))):
+            if is_leaving(pod):
+                continue
+            if controller_of(pod.pod.metadata) is None:
+                lost.append(pod.key)
+                continue
+            new, workload = self.model.replacement(pod), str(workload_of(pod.pod))
+            decision = self.model.schedule(new)
+            if not isinstance(decision, Placement):
+                return _Unplaced(new, workload, decision.message)
+            moves.append(PodMove(pod.key, workload, node, decision.node.name))
+        charged = self._charged(pods)
+        return PlannedDrain(node, tuple(moves), tuple(lost), charged, tuple(first))
 
     def has_room_elsewhere(self, node: str) -> bool:
         """Return whether the other open nodes have enough free resources in total for the pods.
@@ -224,9 +257,10 @@ def _edit(remedy: Remedy, pod: PodInfo, node: str) -> str:
     return f"{remedy.what} (then {node} takes {workload if is_pod else f'a pod of {workload}'})"
 
 
-def _no_place(node: str, pod: PodInfo, message: str, edit: str) -> Blocker:
-    owner = str(workload_of(pod.pod))
-    return Blocker(node, pod.key, BlockCause.NO_PLACE, owner, short_reason(message), edit)
+def _no_place(node: str, found: _Unplaced, edit: str, *, is_first: bool) -> Blocker:
+    """Return the blocker for a pod that fits no node; `is_first` is set if it was placed first."""
+    cause = BlockCause.NO_PLACE if is_first else BlockCause.NO_ROOM
+    return Blocker(node, found.pod.key, cause, found.workload, short_reason(found.message), edit)
 
 
 def _several(node: str, pod: PodInfo, limits: Sequence[BudgetLimit]) -> Blocker:

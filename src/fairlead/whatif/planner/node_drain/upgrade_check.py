@@ -25,10 +25,11 @@ from fairlead.whatif.planner.node.node_copy import NodeCopy, copy_node, node_to_
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     blocker_tables,
+    order_findings,
     pace_table,
     unsafe_because,
 )
-from fairlead.whatif.planner.node_drain.drain_planner import BlockCause, DrainPlanner, PlannedDrain
+from fairlead.whatif.planner.node_drain.drain_planner import UNPLACED, DrainPlanner, PlannedDrain
 from fairlead.whatif.planner.node_drain.drain_run import DrainRun, pace_seconds
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -185,16 +186,16 @@ def _surge_words(surge: int) -> str:
 
 
 def _findings(plan: DrainPlan, run: DrainRun | None, never: Sequence[BudgetLimit]) -> Iterable[str]:
-    causes = {one.cause for one in plan.blockers}
     if never:
         names = listed([one.key for one in never])
         yield f"{counted(len(never), 'budget')} can never be met by an eviction: {names}."
-    if BlockCause.NO_PLACE in causes:
-        stuck = {one.owner for one in plan.blockers if one.cause is BlockCause.NO_PLACE}
+    stuck = {one.owner for one in plan.blockers if one.cause in UNPLACED}
+    if stuck:
         yield f"{counted(len(stuck), 'workload')} cannot be placed elsewhere, even with surge."
     if run is not None and plan.blocked:
         took = "never ends" if run.took is None else f"takes {for_readers(run.took)}"
         yield f"Draining the other {len(plan.drains):,} {took}."
+    yield from order_findings(plan.drains)
     single = [] if run is None else [one for one in run.stopped if one.wanted == 1]
     if single:
         yield f"{counted(len(single), 'single replica')} will stop while its pod moves."

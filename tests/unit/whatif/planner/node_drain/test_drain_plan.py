@@ -104,6 +104,34 @@ def test_a_pod_that_fits_nowhere_else_blocks_with_a_remedy(planner, make):
     assert edit == "label node b pool=db (then b takes a pod of deploy/default/db)"
 
 
+def test_pods_with_few_possible_nodes_are_placed_first_if_necessary(planner, make):
+    """Placed in queue order, app takes the room on b, the only node for the pod of db."""
+    made = planner(
+        *(make.node("a", pool="db"), make.node("b", pool="db"), make.node("c")),
+        *deployment(make, "app", ["a"], cpu="2"),
+        *deployment(make, "db", ["a"], cpu="3", nodeSelector={"pool": "db"}),
+        *deployment(make, "web", ["c"], cpu="1"),
+    )
+    plan = plan_of(made, ["a"])
+    [drain] = plan.drains
+    assert {move.pod: move.target for move in drain.moves} == {
+        "default/app-1-0": "c",
+        "default/db-1-0": "b",
+    }
+    found = drain_answer(plan, "dump.yaml", ()).findings
+    first = "evict the pods of deploy/default/db first"
+    assert f"On a, {first}: other pods could take their room." in found
+
+
+def test_pods_that_fit_one_by_one_but_not_together_block(planner, make):
+    """Either pod fits on b, the only other node, but not both."""
+    pods = [*deployment(make, "app", ["a"], cpu="2"), *deployment(make, "db", ["a"], cpu="3")]
+    found = blocked(planner(make.node("a", cpu="8"), make.node("b"), *pods), "a")
+    assert [(cause, owner) for cause, owner, _ in found] == [
+        (BlockCause.NO_ROOM, "deploy/default/db")
+    ]
+
+
 def test_an_edit_says_which_nodes_it_helps(planner, make):
     """The room for a pod without a place helps one node; a changed budget helps all its nodes."""
     labelled = [make.node(name, pool="db") for name in ("a", "b")]
