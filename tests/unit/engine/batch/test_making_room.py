@@ -231,7 +231,7 @@ def test_with_one_task_at_a_time_a_failure_ends_the_turns_of_a_queue(yards, firs
     for jobs, evicted in (((), {"a-2": "reclaim"}), ([make_gang("b", 1, queue="q2", **first)], {})):
         yard = yards(RECLAIM_FIRST, defects=BatchDefects(FIXED.present | ONE_TASK | set(more)))
         two_queues(yard).put(make_node("n1", cpu="4", memory="8400Mi"))
-        spare = make_gang("a", 3, min_member=0, queue="q1", node="n1", cpu="666m", memory="2100Mi")
+        spare = make_gang("a", 3, min_member=0, queue="q1", node="n1", cpu="667m", memory="2100Mi")
         yard.put(spare, make_gang("held", 1, queue="q2", node="n1", cpu=2, memory="2000Mi"), jobs)
         yard.put(make_gang("c", 1, queue="q2", cpu="0", memory="2100Mi"))
         yard.put(make_gang("z", 1, queue="q2", cpu="0", memory="9Gi"))
