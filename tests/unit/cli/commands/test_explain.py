@@ -44,6 +44,41 @@ def test_the_best_of_many_nodes_are_listed(tmp_path, capsys, monkeypatch, form, 
     assert len(lines) <= (40 if form == "text" else 60)
 
 
+@pytest.mark.parametrize(
+    ("nodes", "sentence"),
+    [
+        (1, "Preempts 1 pod on node-00: default/old-00."),
+        (2, "Preempts pods on one of 2 equal nodes: node-00, node-01"),
+    ],
+)
+def test_a_preemptor_names_its_victims_first(tmp_path, capsys, nodes, sentence):
+    dump, pod = tmp_path / "dump.json", tmp_path / "pod.json"
+    spec = {"containers": [{**POD["spec"]["containers"][0]}]}
+    spec["containers"][0]["resources"] = {"requests": {"cpu": "4"}}
+    old = [
+        {
+            **POD,
+            "metadata": {"name": f"old-{at:02}", "namespace": "default"},
+            "spec": {**spec, "nodeName": f"node-{at:02}"},
+            "status": {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"},
+        }
+        for at in range(nodes)
+    ]
+    high = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "high"},
+        "value": 9,
+    }
+    items = [*NODES[:nodes], *old, high]
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    pod.write_text(json.dumps({**POD, "spec": {**spec, "priorityClassName": "high"}}))
+    main.run(["explain", str(dump), "--apply", str(pod)])
+    refused, preempts = capsys.readouterr().out.splitlines()[1:3]
+    assert refused.endswith("Insufficient cpu.")
+    assert preempts == sentence
+
+
 GANG = {
     "apiVersion": "scheduling.volcano.sh/v1beta1",
     "kind": "PodGroup",

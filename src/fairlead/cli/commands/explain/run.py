@@ -55,6 +55,8 @@ from fairlead.whatif.result.tabular_answer import (
     ResultColumn,
     ResultTable,
     TabularAnswer,
+    counted,
+    listed,
 )
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot
@@ -301,6 +303,8 @@ def print_explanation(explanation: Explanation, console: Console, *, all_nodes: 
     )
     print_line(console, f"{explanation.pod}: priority {explanation.priority}, {where}", "bold")
     print_line(console, _decision(found))
+    if found.preemption is not None and found.preemption.nominated:
+        print_line(console, _preempts(found.preemption))
     _print_feasible(console, found, rows_max)
     _print_infeasible(console, explanation, rows_max)
     if found.preemption is not None:
@@ -332,6 +336,19 @@ def _decision(found: Evaluation) -> str:
         case _:
             more = " ..." if len(found.choices) > NAMES_MAX else ""
             return f"Random choice among {len(found.choices)} equal nodes: {chosen}{more}"
+
+
+def _preempts(found: PreemptionEvaluation) -> str:
+    """Return the pods that are preempted and their node as one sentence."""
+    nodes = found.nominated
+    if len(nodes) > 1:
+        more = " ..." if len(nodes) > NAMES_MAX else ""
+        return (
+            f"Preempts pods on one of {len(nodes):,} equal nodes: "
+            f"{', '.join(nodes[:NAMES_MAX])}{more}"
+        )
+    victims = [victim.key for victim in found.candidates[nodes[0]].victims]
+    return f"Preempts {counted(len(victims), 'pod')} on {nodes[0]}: {listed(victims)}."
 
 
 def _is_cut(found: Evaluation, rows_max: int | None) -> bool:
