@@ -10,6 +10,7 @@ from fairlead.api.json import Json
 
 NAMESPACE: Final = "default"
 PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
+RUNNING: Final = f"{PODS}?watch=true&fieldSelector=status.phase%3DRunning"
 CONFIG_MAPS: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 MERGE: Final = "application/merge-patch+json"

@@ -11,13 +11,12 @@ import uvloop
 
 from api_cost.clients import Address, answer_delays, ask_all, watch
 from api_cost.figure import Figure, Figures
-from api_cost.manifest import NAMESPACE, PODS
+from api_cost.manifest import NAMESPACE, RUNNING
 from api_cost.process import Server
 
 NODES: Final = 1_000
 REPLICAS: Final = 5_000
 DEPLOYMENTS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
-RUNNING: Final = f"{PODS}?watch=true&fieldSelector=status.phase%3DRunning"
 GET_EVERY_S: Final = 0.02
 SETTLED_S: Final = 3  # the new cluster's own work is done after this time
 
