@@ -25,6 +25,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.options import (
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.cluster_snapshot import ClusterSnapshot
 from fairlead.engine.core.command import Command
+from fairlead.engine.core.instant import Instant
 
 
 def _first(_count: int) -> int:
@@ -37,7 +38,7 @@ class AutoscalingContext(Struct):
     Each part appends its commands to `commands`. `pick` chooses among equal expansion options.
     `priorities` returns the text of the priority expander's ConfigMap. `placeholders` contains the
     nodes of this loop's snapshot that do not exist yet, and maps the name of each to its node
-    group.
+    group. `grown` maps node groups to the time of their last increase.
     """
 
     options: AutoscalingOptions
@@ -50,6 +51,7 @@ class AutoscalingContext(Struct):
     pick: Callable[[int], int] = _first
     priorities: Callable[[], str | None] = lambda: None
     placeholders: dict[str, str] = field(default_factory=dict)
+    grown: dict[str, Instant] = field(default_factory=dict)
 
     def group_of(self, node: Node) -> NodeGroup | None:
         """Return the node group of `node`; None if `node` is in no node group."""

@@ -289,8 +289,6 @@ class StaticAutoscaler:
             if status.result is not ScaleUpResult.SUCCESSFUL:
                 return
             self.scale_down.last_scale_up = now
-            for info in status.infos:
-                self.scale_down.note_scale_up(info.group, now)
             if not self.context.options.salvo_scale_up:
                 return
             pods = self._settle(pods, status, templates)

@@ -57,14 +57,9 @@ class ScaleDown:
         self._actuator = actuator
         self.last_scale_up: Instant = _LONG_AGO
         self.last_deletion: Instant = _LONG_AGO
-        self._grown: dict[str, Instant] = {}
         self._shrunk: dict[str, Instant] = {}
         self._failed: dict[str, Instant] = {}
         self.took: DurationNs = 0
-
-    def note_scale_up(self, group: str, now: Instant) -> None:
-        """Record the time at which a group grew, for --scale-down-delay-type-local."""
-        self._grown[group] = now
 
     def run(
         self,
@@ -112,7 +107,7 @@ class ScaleDown:
         if not options.scale_down_delay_type_local:
             return list(nodes)
         delays = (
-            (self._grown, options.scale_down_delay_after_add),
+            (context.grown, options.scale_down_delay_after_add),
             (self._shrunk, options.scale_down_delay_after_delete),
             (self._failed, options.scale_down_delay_after_failure),
         )

@@ -1,4 +1,4 @@
-"""The deletion of nodes after it has started."""
+"""The deletion of nodes after it has started, and the delays of groups."""
 
 from __future__ import annotations
 
@@ -149,3 +149,23 @@ def test_a_node_that_vanishes_is_still_deleted_from_its_group():
     assert times(found, "taint", "a-0", TAINT) == [40]
     (deletion,) = [one for one in found if one["op"] == "delete_nodes"]
     assert (deletion["t_ms"], deletion["unknown"]) == (45_000, ["fleet://a/a-0"])
+
+
+def test_growth_to_the_minimum_size_starts_the_delay_of_its_group():
+    # upstream: executor.go: executeScaleUp calls RegisterScaleUp for every increase
+    found = actions(
+        duration_ms=300_000,
+        nodeGroups=[group("a", 2)],
+        nodes=[node("a-0")],
+        script=[{"t_ms": 65_000, "op": "set_min", "key": "a", "value": 0}],
+        options={
+            "enforce-node-group-min-size": True,
+            "scale-down-delay-type-local": True,
+            "scale-down-delay-after-add": "150s",
+        },
+    )
+    assert [(one["t_ms"], one["target"]) for one in found if one["op"] == "increase"] == [
+        (10_000, 2)
+    ]
+    deletions = [one for one in found if one.get("key") == TAINT and one["op"] == "taint"]
+    assert min(one["t_ms"] for one in deletions) == 190_000
