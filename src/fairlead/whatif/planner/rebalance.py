@@ -8,7 +8,10 @@ Each step takes the move with the highest gain:
     2  the load of the nodes becomes more even: of the pods on the fullest node whose move helps,
        the pod whose move lowers the sum of squared loads most is moved
 
-The load of a node is the requested share of its cpu or memory, whichever is larger. A pod moves
+The load of a node is the requested share of its cpu or memory, whichever is larger. In sums and
+averages, a node counts by its size, as otherwise moves from small nodes to large nodes would seem
+to help even if the large nodes are fuller. No move of step 2 makes its target fuller than its
+origin was. A pod moves
 only if its budget allows an eviction, at most one budget selects it, and no rule of the autoscalers
 forbids it. Moves are made one at a time, each after the replacement of the previous move is ready.
 
@@ -55,6 +58,7 @@ class NodeBalance(Struct, frozen=True):
     """Counts `waiting` pods and describes the loads of the schedulable nodes.
 
     `fullest` is the largest load, `deviation` the standard deviation, `squares` the sum of squares.
+    Nodes count by their size in the latter two; a node of average size counts once.
     """
 
     waiting: int
@@ -141,9 +145,23 @@ class Rebalancer:
     def _balance(self) -> NodeBalance:
         table, loads = self._model.table, self._loads()
         open_at = table.alive & ~table.unschedulable
-        seen = loads[open_at] if open_at.any() else np.zeros(1)
-        squares = float((seen**2).sum())
-        return NodeBalance(len(self._waiting), float(seen.max()), float(seen.std()), squares)
+        if not open_at.any():
+            return NodeBalance(len(self._waiting), 0.0, 0.0, 0.0)
+        seen, sizes = loads[open_at], self._sizes(open_at)
+        average = float(sizes @ seen) / len(seen)
+        deviation = (float(sizes @ (seen - average) ** 2) / len(seen)) ** 0.5
+        squares = float(sizes @ seen**2)
+        return NodeBalance(len(self._waiting), float(seen.max()), deviation, squares)
+
+    def _sizes(self, open_at: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+        """Return the sizes of the nodes in `open_at`; their average is 1.
+
+        A node's size is the mean of its shares of all cpu and all memory.
+        """
+        offered = self._model.table.allocatable[[CPU, MEMORY]][:, open_at]
+        shares = offered / np.maximum(offered.sum(axis=1, keepdims=True), 1)
+        total = shares.sum()
+        return shares.sum(axis=0) * (shares.shape[1] / total) if total else np.ones(shares.shape[1])
 
     # --- moves -----------------------------------------------------------------------------
 
@@ -179,13 +197,17 @@ class Rebalancer:
             best: tuple[float, PodInfo] | None = None
             for _, pod in self._movable([info]):
                 with self._model.hypothesis():
-                    if self._moved(info, pod, None) is not None:
+                    move = self._moved(info, pod, None)
+                    if move is not None and self._load_of(move.target) <= loads[row]:
                         squares = self._balance().squares
                         if before - squares > _GAIN_MIN and (best is None or squares < best[0]):
                             best = squares, pod
             if best is not None:
                 return self._commit(info, best[1], None)
         return None
+
+    def _load_of(self, node: str) -> float:
+        return float(self._loads()[self._model.node(node).row])
 
     def _movable(self, infos: list[NodeInfo]) -> Iterator[tuple[NodeInfo, PodInfo]]:
         """Yield (node, pod) for pods that may move; equal pods of a node are yielded only once."""
@@ -237,10 +259,15 @@ class Rebalancer:
         Return None if the move now fails or no longer evens out the nodes, because a tie-break
         chose another node.
         """
-        before = self._balance()
+        before, load = self._balance(), self._load_of(info.name)
         with self._model.hypothesis() as supposed:
             move = self._moved(info, pod, waiting)
-            if move is None or (waiting is None and self._balance().squares >= before.squares):
+            if move is None:
+                return None
+            is_worse = (
+                self._balance().squares >= before.squares or self._load_of(move.target) > load
+            )
+            if waiting is None and is_worse:
                 return None
             supposed.commit()
         if waiting is not None:

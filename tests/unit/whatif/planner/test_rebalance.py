@@ -34,6 +34,25 @@ def test_one_move_evens_out_two_nodes(planner, make):
     assert plan.moves[0].gain == pytest.approx(0.75**2 + 0.25**2 - 2 * 0.5**2)
 
 
+def test_a_large_node_does_not_become_the_fullest(planner, make):
+    """The large node is fuller than the small one, so a pod of the small node does not move."""
+    made = planner(
+        *(make.node("large", cpu="20"), make.node("small", cpu="4")),
+        *deployment(make, "big", ["large"], cpu="15"),
+        *deployment(make, "web", ["small", "small"]),
+    )
+    assert rebalanced(made).moves == []
+
+
+def test_no_move_makes_its_target_fuller_than_its_origin_was(planner, make):
+    """The pod is a tenth of the large node, but over half of the small one."""
+    made = planner(
+        *(make.node("large", cpu="20"), make.node("small", cpu="4")),
+        *deployment(make, "web", ["large"] * 5, cpu="2300m"),
+    )
+    assert rebalanced(made).moves == []
+
+
 def test_even_nodes_need_no_move(planner, make):
     made = planner(*map(make.node, ("a", "b")), *deployment(make, "web", ["a", "b"]))
     assert rebalanced(made).moves == []
@@ -82,6 +101,8 @@ def test_every_move_gains_and_leaves_the_model_consistent(planner, make, seed):
     before = sum(len(info.pods) for info in made.model.table.nodes())
     plan = rebalanced(made)
     assert all(one.gain > 0 for one in plan.moves)
+    assert plan.after.fullest <= plan.before.fullest
+    assert plan.after.deviation <= plan.before.deviation
     assert plan.after.squares <= plan.before.squares
     assert sum(len(info.pods) for info in made.model.table.nodes()) == before
     made.model.table.validate()
