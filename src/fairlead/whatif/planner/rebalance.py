@@ -49,8 +49,9 @@ from fairlead.whatif.result.tabular_answer import (
 from fairlead.whatif.run.progress import Progress
 
 MOVES_MAX: Final = 10_000
-# A smaller decrease of the sum of squared loads is not worth an eviction.
-_GAIN_MIN: Final = 1e-3
+# A smaller decrease of the sum of squared loads is not worth an eviction. A pod of 5% of its node
+# that moves to an equal node with a load 10 points lower has this gain.
+_GAIN_MIN: Final = 5e-3
 _NODES_TRIED_MAX: Final = 8  # number of the fullest nodes that are tried before the search ends
 
 
@@ -331,12 +332,15 @@ def _verdict(plan: RebalancePlan) -> str:
         return "No move of one pod gives a waiting pod a place or makes the nodes more even."
     placed = plan.before.waiting - plan.after.waiting
     several = len(plan.moves) > 1
-    give, take = ("give", "take") if several else ("gives", "takes")
+    give, take, make = ("give", "take", "make") if several else ("gives", "takes", "makes")
     room = f" {give} {counted(placed, 'waiting pod')} a place and" if placed else ""
-    return (
-        f"{counted(len(plan.moves), 'move')}{room} {take} the fullest node from "
-        f"{plan.before.fullest:.0%} to {plan.after.fullest:.0%}."
-    )
+    before, after = f"{plan.before.fullest:.0%}", f"{plan.after.fullest:.0%}"
+    effect = f"{take} the fullest node from {before} to {after}"
+    if before == after:
+        effect = f"{make} the nodes more even; the fullest stays at {after}"
+        if placed:
+            effect = f"{'leave' if several else 'leaves'} the fullest node at {after}"
+    return f"{counted(len(plan.moves), 'move')}{room} {effect}."
 
 
 def _findings(plan: RebalancePlan) -> Iterator[str]:
