@@ -123,8 +123,9 @@ def test_victims_among_pods_of_one_size(seed):
     served, node = scene.served, scene.cluster.table.find("n")
     found = find_nodes_that_fit(served.plans, pod)
     fit = only_fit(served.framework, found.plan, found.state)
-    one_by_one = select_victims_on_node(served.framework, found.state, pod, node, ())
-    assert select_victims_by_resources(fit, pod, node, (), ()) == one_by_one
+    for policy in PreemptionPolicy(), PreemptionPolicy(order=lambda victim: victim.key):
+        one_by_one = select_victims_on_node(served.framework, found.state, pod, node, (), policy)
+        assert select_victims_by_resources(fit, pod, node, (), (), policy) == one_by_one
 
 
 @pytest.mark.parametrize(("seed", "log_length"), [(0, 1 << 16), (1, 8), (2, 64)])
