@@ -21,6 +21,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.text.text_cache import text_cache
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_duration
 
 KUBELET: Final = "fairlead.dev/kubelet"
@@ -66,6 +67,7 @@ _WORDS: Final = ", ".join(
 )
 
 
+@text_cache(256)
 def parse_kubelet_behaviour(text: str) -> KubeletBehaviour:
     """Parse the annotation; an empty text means `running`. Raises ValueError if it is invalid."""
     modes: list[KubeletBehaviour] = []

@@ -91,8 +91,8 @@ class OutageRecorder(Struct):
     _is_serving: dict[str, bool] = field(default_factory=dict)
     _zone_of: dict[str, str] = field(default_factory=dict)
     _counts: dict[str, dict[NodeState, int]] = field(default_factory=dict)
-    # {node: uids of the pods on it}; without the pods of nodes in `_loaded`, see `_uids_on`
-    _on_node: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    # {node: {uid: pod key}} of the pods on it; without those of nodes in `_loaded`, see `_keys_on`
+    _on_node: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     _loaded: dict[str, Mapping[str, Pod]] = field(default_factory=dict)
     _gone: dict[str, str] = field(default_factory=dict)  # {uid of a deleted pod: pod key}
     # {pod key: uids}, of existing pods; None until a node fails, because most runs never need it
@@ -102,6 +102,7 @@ class OutageRecorder(Struct):
     )
     _evicted: int = 0
     _is_sample_due: bool = False
+    _has_lost_nodes: bool = False  # whether a node was deleted
 
     # --- reports ------------------------------------------------------------------
 
@@ -190,6 +191,7 @@ class OutageRecorder(Struct):
     def _forget(self, gone: ApiObject) -> None:
         match gone:
             case Node():
+                self._has_lost_nodes = True
                 self.nodes.pop(gone.metadata.name, None)
                 self._is_serving.pop(gone.metadata.name, None)
                 self._move(gone.metadata.name, "", None)
@@ -206,14 +208,16 @@ class OutageRecorder(Struct):
         before = self._states.get(name)
         was_serving, self._is_serving[name] = self._is_serving.get(name), _is_serving_node(node)
         self._move(name, zone_key(node, self.config), state)
-        if state is before and was_serving == self._is_serving[name]:
+        serves_as_before = was_serving == self._is_serving[name]
+        if state is before and serves_as_before:
             return
-        there = [(original_key(pod), pod) for pod in self.pods_on(name)]
+        there = [(key, self.pods[uid]) for uid, key in self._keys_on(name).items()]
+        concerned = dict.fromkeys(key for key, _ in there)
         if not state.is_in_service:
-            self._record_failure(name, state, there)
+            concerned = self._record_failure(name, state, there, serves_as_before=serves_as_before)
         elif before is not None and not before.is_in_service:
             self.failed_nodes[name].back_at = self.now
-        for key in dict(there):
+        for key in concerned:
             self._update(key)
         self._sample_pods()
 
@@ -230,14 +234,14 @@ class OutageRecorder(Struct):
 
     def pods_on(self, node: str) -> list[Pod]:
         """Return the existing pods on `node`, in the order of their binding."""
-        return [self.pods[uid] for uid in self._uids_on(node)]
+        return [self.pods[uid] for uid in self._keys_on(node)]
 
-    def _uids_on(self, node: str) -> dict[str, None]:
-        """Return the uids of the pods on `node`, which are indexed now if they were loaded."""
+    def _keys_on(self, node: str) -> dict[str, str]:
+        """Return {uid: pod key} of the pods on `node`, indexed now if they were loaded."""
         loaded = self._loaded.pop(node, None)
         if loaded is not None:
-            uids = {pod.metadata.uid: None for pod in loaded.values()}
-            self._on_node[node] = uids | self._on_node.get(node, {})
+            keys = {pod.metadata.uid: original_key(pod) for pod in loaded.values()}
+            self._on_node[node] = keys | self._on_node.get(node, {})
         return self._on_node.get(node, {})
 
     def zone(self, node: str) -> str:
@@ -257,17 +261,38 @@ class OutageRecorder(Struct):
         return self._by_key.get(key, ())
 
     def _record_failure(
-        self, name: str, state: NodeState, there: Iterable[tuple[str, Pod]]
-    ) -> None:
-        """Record that the node `name` is out of service; `there` are (key, pod) of its pods."""
+        self,
+        name: str,
+        state: NodeState,
+        there: Iterable[tuple[str, Pod]],
+        *,
+        serves_as_before: bool,
+    ) -> dict[str, None]:
+        """Record that the node `name` is out of service; `there` are (key, pod) of its pods.
+
+        `serves_as_before` is False if the node has started or stopped to serve. Return the keys of
+        the pods whose state must be determined again.
+        """
         failed = self.failed_nodes.setdefault(name, FailedNode(self.now))
         failed.back_at = None
         if state in (NodeState.UNREADY, NodeState.TAINTED) and failed.unready_at is None:
             failed.unready_at = self.now
         if state is NodeState.TAINTED and failed.tainted_at is None:
             failed.tainted_at = self.now
+        # The state of an affected pod is kept up to date, and depends only on pods and on the nodes
+        # that serve. The deletion of a node does not update it.
+        is_current = serves_as_before and not self._has_lost_nodes
+        concerned: dict[str, None] = {}
         for key, pod in there:
-            self._mark_affected(key, pod)
+            affected = self.affected.get(key)
+            if not is_current or affected is None or affected.state is AffectedPodState.UP:
+                concerned[key] = None
+                self._mark_affected(key, pod)
+            elif not is_terminal(pod):
+                failed.pods[key] = None
+                affected.pod, affected.node = pod, name
+                self._is_sample_due = True
+        return concerned
 
     def _move(self, name: str, zone: str, state: NodeState | None) -> None:
         """Update the counts for the node `name`, which is now in `zone` with `state`.
@@ -308,7 +333,7 @@ class OutageRecorder(Struct):
             if self._by_key is not None:
                 self._by_key.setdefault(key, {})[uid] = None
             if node:
-                self._on_node[node][uid] = None
+                self._on_node[node][uid] = key
         self.pods[uid] = pod
         if before is not None and _relevant_fields(before) == _relevant_fields(pod):
             return
@@ -328,7 +353,7 @@ class OutageRecorder(Struct):
         uid = pod.metadata.uid
         self.pods.pop(uid, None)
         self._gone[uid] = original_key(pod)
-        self._uids_on(pod.spec.node_name).pop(uid, None)
+        self._keys_on(pod.spec.node_name).pop(uid, None)
         if self._by_key is None:
             return
         incarnations = self._by_key.get(original_key(pod), {})
