@@ -9,8 +9,16 @@ from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.compose import build_engine, build_scheduler_engine
 from fairlead.engine.config import EngineConfig
-from fairlead.engine.core.command import DeleteObject, Issued, ObjectRef
-from fairlead.engine.core.interest import Interest
+from fairlead.engine.core.command import (
+    Bind,
+    CreateObject,
+    DeleteObject,
+    Issued,
+    ObjectRef,
+    PatchObject,
+    PatchStatus,
+)
+from fairlead.engine.core.interest import Interest, WritesTo
 from fairlead.engine.core.issuer import controller_account
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import (
@@ -103,6 +111,27 @@ def test_a_controller_gets_what_its_interest_includes(diary, stimulus, concerned
     a, b = Spy("a", diary), Spy("b", diary)
     b.interest = Interest(changed=(Node,), deleted=(), succeeded=(), failed=(DeleteObject,))
     engine_of(a, b).handle(stimulus, 1)
+    assert [name for name, *_ in diary] == concerned
+
+
+@pytest.mark.parametrize(
+    ("written", "concerned"),
+    [
+        pytest.param(PatchStatus(ObjectRef("Pod", "ns", "p")), ["a", "b"], id="a pod's status"),
+        pytest.param(PatchStatus(ObjectRef("Node", "", "n")), ["a"], id="a node's status"),
+        pytest.param(PatchObject(ObjectRef("Pod", "ns", "p"), {}), ["a"], id="a pod's labels"),
+        pytest.param(CreateObject({"kind": "Job"}), ["a", "b"], id="a new Job"),
+        pytest.param(CreateObject({"kind": "Pod"}), ["a"], id="a new pod"),
+        pytest.param(Bind(ObjectRef("Pod", "ns", "p"), "n"), ["a", "b"], id="a whole class"),
+    ],
+)
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_interest_may_name_the_kinds_that_a_command_writes(diary, written, concerned, fails):
+    a, b = Spy("a", diary), Spy("b", diary)
+    needed = (WritesTo(PatchStatus, ("Pod",)), WritesTo(CreateObject, ("Job",)), Bind)
+    b.interest = Interest(succeeded=needed, failed=needed)
+    failed = CommandFailed(written, FailureReason.CONFLICT, "")
+    engine_of(a, b).handle(failed if fails else CommandSucceeded(written), 1)
     assert [name for name, *_ in diary] == concerned
 
 

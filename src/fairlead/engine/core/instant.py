@@ -22,6 +22,15 @@ def to_seconds(duration: DurationNs) -> float:
     return duration / NANOSECONDS_PER_SECOND
 
 
+def earliest(*instants: Instant | None) -> Instant | None:
+    """Return the earliest of `instants`, ignoring None; None if there is no other."""
+    found: Instant | None = None
+    for one in instants:
+        if one is not None and (found is None or one < found):
+            found = one
+    return found
+
+
 def floor_second(instant: Instant) -> Instant:
     """Return the last whole second at or before `instant`."""
     return instant - instant % NANOSECONDS_PER_SECOND

@@ -6,6 +6,11 @@ classes of objects and of commands:
 
     interest = Interest(changed=(Pod, Node), deleted=(Pod,), succeeded=(), failed=(PatchStatus,))
 
+Most writes concern only the controller that sent them, and each controller writes few kinds. So a
+class of commands may be limited to some kinds of objects:
+
+    interest = Interest(succeeded=(WritesTo(PatchStatus, ("PodDisruptionBudget",)),))
+
 The engine skips the controllers whose `handle` would ignore a stimulus. The order of the remaining
 controllers stays the same, and so do all commands.
 """
@@ -16,7 +21,7 @@ from typing import Final, get_args
 
 from msgspec import Struct
 
-from fairlead.engine.core.command import Command, RecordEvent
+from fairlead.engine.core.command import Command, CreateObject, RecordEvent
 from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
@@ -25,9 +30,20 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 
+# The class of a stimulus, the class of its object or command (NoneType if it has none), and the
+# kind of the object that its command writes, "" if it has none.
+Topic = tuple[type, type, str]
+
+
+class WritesTo(Struct, frozen=True):
+    """The commands of the class `command` that write objects of `kinds`, as in `ObjectRef`."""
+
+    command: type
+    kinds: tuple[str, ...]
+
+
 Classes = tuple[type, ...]
-# The class of a stimulus and the class of its object or command, which is NoneType if it has none.
-Topic = tuple[type, type]
+Commands = tuple[type | WritesTo, ...]
 
 
 class Interest(Struct, frozen=True, kw_only=True):
@@ -40,8 +56,8 @@ class Interest(Struct, frozen=True, kw_only=True):
 
     changed: Classes | None = None
     deleted: Classes | None = None
-    succeeded: Classes | None = None
-    failed: Classes | None = None
+    succeeded: Commands | None = None
+    failed: Commands | None = None
     keeps_deadline: bool = True
 
     @property
@@ -51,8 +67,8 @@ class Interest(Struct, frozen=True, kw_only=True):
 
     def includes(self, topic: Topic) -> bool:
         """Return whether the controller needs stimuli of `topic`."""
-        stimulus, subject = topic
-        classes: Classes | None = None
+        stimulus, subject, kind = topic
+        classes: Commands | None = None
         if stimulus is ObjectChanged:
             classes = self.changed
         elif stimulus is ObjectDeleted:
@@ -61,7 +77,13 @@ class Interest(Struct, frozen=True, kw_only=True):
             classes = self.succeeded
         elif stimulus is CommandFailed:
             classes = self.failed
-        return classes is None or issubclass(subject, classes)
+        return classes is None or any(_includes(one, subject, kind) for one in classes)
+
+
+def _includes(one: type | WritesTo, subject: type, kind: str) -> bool:
+    if isinstance(one, WritesTo):
+        return issubclass(subject, one.command) and kind in one.kinds
+    return issubclass(subject, one)
 
 
 # All commands but events, whose outcomes concern nobody.
@@ -70,13 +92,22 @@ EVERYTHING: Final = Interest(keeps_deadline=False)
 
 
 def topic_of(stimulus: Stimulus) -> Topic:
-    """Return the class of `stimulus` and the class of its object or command (NoneType if none)."""
-    if isinstance(stimulus, ObjectChanged):
-        return ObjectChanged, type(stimulus.object)
+    """Return the topic of `stimulus`, which determines the controllers that receive it."""
+    if isinstance(stimulus, ObjectChanged):  # the most frequent first
+        return ObjectChanged, type(stimulus.object), ""
     if isinstance(stimulus, CommandSucceeded):
-        return CommandSucceeded, type(stimulus.command)
+        command = stimulus.command
+        return CommandSucceeded, type(command), _kind_written_by(command)
     if isinstance(stimulus, ObjectDeleted):
-        return ObjectDeleted, type(stimulus.object)
+        return ObjectDeleted, type(stimulus.object), ""
     if isinstance(stimulus, CommandFailed):
-        return CommandFailed, type(stimulus.command)
-    return type(stimulus), type(None)
+        command = stimulus.command
+        return CommandFailed, type(command), _kind_written_by(command)
+    return type(stimulus), type(None), ""
+
+
+def _kind_written_by(command: Command) -> str:
+    if isinstance(command, CreateObject):
+        return str(command.manifest.get("kind", ""))
+    target = getattr(command, "target", None)
+    return "" if target is None else str(target.kind)

@@ -14,13 +14,13 @@ concurrently, so their order within an instant is not defined; here nodes are or
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from fairlead.api.lease import NODE_LEASES, renewals_of
 from fairlead.api.objects import ApiObject, Lease, Node, Pod
-from fairlead.engine.core.command import Command
+from fairlead.engine.core.command import Command, PatchObject, PatchStatus
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.interest import REQUESTS, Interest
+from fairlead.engine.core.interest import Interest, WritesTo
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.reporter import NodeTainted, Reporter
 from fairlead.engine.core.stimulus import (
@@ -56,12 +56,16 @@ from fairlead.engine.nodelifecycle.period import Period
 from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
 from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState, zone_key
 
+_WRITES: Final = (WritesTo(PatchStatus, ("Pod", "Node")), WritesTo(PatchObject, ("Node",)))
+
 
 class NodeLifecycle:
     """Maintains node health, NoSchedule taints and labels; starts evictions at limited rates."""
 
     issuer: ClassVar[Issuer] = controller_account("node-controller")
-    interest: ClassVar[Interest] = Interest(changed=(Pod, Node, Lease), succeeded=REQUESTS)
+    interest: ClassVar[Interest] = Interest(
+        changed=(Pod, Node, Lease), succeeded=_WRITES, failed=_WRITES
+    )
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
         """Start without objects. The first monitor pass runs `pass_cost` after `start`."""

@@ -29,8 +29,8 @@ from fairlead.engine.core.command import (
     PatchObject,
     PatchStatus,
 )
-from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.interest import Interest
+from fairlead.engine.core.instant import Instant, earliest
+from fairlead.engine.core.interest import Interest, WritesTo
 from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -49,6 +49,7 @@ from fairlead.engine.workloads.follow_up_pace import FollowUpPace
 from fairlead.engine.workloads.identity import owner_key
 from fairlead.engine.workloads.job.tracking_finalizer import RETRY_AFTER
 from fairlead.engine.workloads.owner import (
+    API_VERSIONS,
     Owner,
     OwnerRules,
     is_owner,
@@ -65,6 +66,8 @@ from fairlead.engine.workloads.status_writer import StatusWriter
 AT_ONCE: Final[Instant] = 0
 # An owner with as many pods is large (see `FollowUpPace`).
 LARGE: Final = 100
+# the kinds whose status is written
+_WITH_STATUS: Final = ("Deployment", *(owner.__name__ for owner in API_VERSIONS))
 
 
 class Workloads:
@@ -74,7 +77,13 @@ class Workloads:
     """
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
-    interest: ClassVar[Interest] = Interest(succeeded=(CreateObject, PatchStatus, PatchObject))
+    interest: ClassVar[Interest] = Interest(
+        succeeded=(
+            WritesTo(CreateObject, ("Pod", "ReplicaSet")),
+            WritesTo(PatchStatus, _WITH_STATUS),
+            WritesTo(PatchObject, ("ReplicaSet",)),
+        )
+    )
 
     def __init__(
         self,
@@ -137,12 +146,9 @@ class Workloads:
         """Return the time of the next retry, or 0 (immediately) if changes are unprocessed."""
         if self._pod_sets.changed or self._rollouts.changed:
             return AT_ONCE
-        waits = (
-            self._pod_sets.next_retry(),
-            self._rollouts.next_retry(),
-            self._pace.next_due(),
+        return earliest(
+            self._pod_sets.next_retry(), self._rollouts.next_retry(), self._pace.next_due()
         )
-        return min((wait for wait in waits if wait is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Process recorded changes, or else retry owners whose backoff has expired."""

@@ -36,7 +36,7 @@ from fairlead.engine.core.command import (
     PatchStatus,
     RecordEvent,
 )
-from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.instant import DurationNs, Instant, earliest, seconds
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.reporter import EvictionCancelled, EvictionTimed, PodEvicted, Reporter
@@ -132,8 +132,7 @@ class TaintEviction:
 
     def next_deadline(self) -> Instant | None:
         """Return the time at which the next toleration expires or the next deletion is retried."""
-        dues = (self._due.next_due(), self._retries.next_due())
-        return min((due for due in dues if due is not None), default=None)
+        return earliest(self._due.next_due(), self._retries.next_due())
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Evict the pods whose tolerations have expired, and retry failed deletions."""

@@ -27,8 +27,8 @@ from fairlead.api.pods.facts import condition, is_terminal, is_terminating
 from fairlead.api.pods.replicas import Replicas
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus
-from fairlead.engine.core.instant import DurationNs, Instant, seconds
-from fairlead.engine.core.interest import Interest
+from fairlead.engine.core.instant import DurationNs, Instant, earliest, seconds
+from fairlead.engine.core.interest import Interest, WritesTo
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -70,7 +70,9 @@ class Disruption:
     """The disruption controller: keeps the status of PodDisruptionBudgets current."""
 
     issuer: ClassVar[Issuer] = controller_account("disruption-controller")
-    interest: ClassVar[Interest] = Interest(succeeded=(PatchStatus,), failed=(PatchStatus,))
+    interest: ClassVar[Interest] = Interest(
+        succeeded=(WritesTo(PatchStatus, (KIND,)),), failed=(WritesTo(PatchStatus, (KIND,)),)
+    )
 
     def __init__(
         self, events: EventSink | None = None, form: ConditionForm = short_conditions
@@ -103,8 +105,7 @@ class Disruption:
 
     def next_deadline(self) -> Instant | None:
         """Return the time of the next expiry of an eviction or condition, or retry of a write."""
-        dues = (self._rechecks.next_due(), self._stale.next_due())
-        return min((due for due in dues if due is not None), default=None)
+        return earliest(self._rechecks.next_due(), self._stale.next_due())
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Recount budgets with expired evictions or refused writes; reset stale conditions."""

@@ -27,7 +27,7 @@ from fairlead.api.objects import ApiObject, Node, Pod, Taint
 from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
 from fairlead.api.taint import NO_SCHEDULE, is_tolerated
 from fairlead.engine.core.command import Command, EvictPod, ObjectRef, PatchObject
-from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.instant import DurationNs, Instant, earliest, seconds
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.reporter import PodEvicted, Reporter
@@ -118,8 +118,7 @@ class Drain:
 
     def next_deadline(self) -> Instant | None:
         """Return the time at which a refused eviction or node change is retried next."""
-        dues = (self._retries.next_due(), self._patches.next_due())
-        return min((due for due in dues if due is not None), default=None)
+        return earliest(self._retries.next_due(), self._patches.next_due())
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Retry refused evictions and refused changes of nodes."""

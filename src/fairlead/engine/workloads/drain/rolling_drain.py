@@ -25,7 +25,7 @@ from msgspec import Struct, field
 from fairlead.api.objects import ApiObject, Node
 from fairlead.api.timestamp import parse_duration
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
-from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.instant import DurationNs, Instant, earliest, seconds
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
@@ -120,8 +120,7 @@ class RollingDrains:
 
     def next_deadline(self) -> Instant | None:
         """Return the time at which a node returns to service, or a refused change is retried."""
-        dues = (self._back.next_due(), self._retries.next_due())
-        return min((due for due in dues if due is not None), default=None)
+        return earliest(self._back.next_due(), self._retries.next_due())
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Return nodes to service that were down for long enough; retry refused changes."""

@@ -17,7 +17,7 @@ from fairlead.api.objects import OwnerReference, Pod
 from fairlead.api.pods.facts import controller_of, is_static
 from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import Instant, earliest
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.config import WorkloadsConfig
@@ -313,8 +313,7 @@ class PodSets(Struct):
 
     def next_retry(self) -> Instant | None:
         """Return the time of the next retry of an owner or scheduled run of a rule."""
-        dues = (self._retries.next_due(), self._wakes.next_due())
-        return min((due for due in dues if due is not None), default=None)
+        return earliest(self._retries.next_due(), self._wakes.next_due())
 
     def retry(self, now: Instant) -> list[Command]:
         """Run the scheduled rules, and retry the owners whose backoff has expired."""

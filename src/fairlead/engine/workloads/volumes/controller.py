@@ -35,8 +35,8 @@ from fairlead.engine.core.command import (
     PatchObject,
     PatchStatus,
 )
-from fairlead.engine.core.instant import DurationNs, Instant
-from fairlead.engine.core.interest import Interest
+from fairlead.engine.core.instant import DurationNs, Instant, earliest
+from fairlead.engine.core.interest import Interest, WritesTo
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -66,13 +66,15 @@ from fairlead.engine.workloads.volumes.volume_index import (
 )
 
 _WRITES: Final = (CreateObject, PatchObject, PatchStatus, DeleteObject)
+_KINDS: Final = ("PersistentVolume", "PersistentVolumeClaim")
+_OWN_WRITES: Final = tuple(WritesTo(command, _KINDS) for command in _WRITES)
 
 
 class Volumes:
     """The persistent volume controller: binds claims to volumes, and provisions volumes."""
 
     issuer: ClassVar[Issuer] = controller_account("persistent-volume-binder")
-    interest: ClassVar[Interest] = Interest(succeeded=_WRITES, failed=_WRITES)
+    interest: ClassVar[Interest] = Interest(succeeded=_OWN_WRITES, failed=_OWN_WRITES)
 
     def __init__(
         self,
@@ -134,9 +136,9 @@ class Volumes:
 
     def next_deadline(self) -> Instant | None:
         """Return the time at which the next step or retry is due."""
-        queues = (self._timers, self._volume_timers, self._claim_timers)
-        dues = [queue.next_due() for queue in queues]
-        return min((due for due in dues if due is not None), default=None)
+        return earliest(
+            self._timers.next_due(), self._volume_timers.next_due(), self._claim_timers.next_due()
+        )
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Return the commands of the steps and retries that are due."""
