@@ -162,6 +162,14 @@ def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
         return True
 
 
+def wakes_alike(plugin: object) -> bool:
+    """Return whether `wakes` gives equal answers about pods that differ in name, claims or status.
+
+    A plugin whose QueueingHint reads nothing else of a pod sets the attribute `wakes_alike`.
+    """
+    return getattr(plugin, "is_woken_by", None) is None or getattr(plugin, "wakes_alike", False)
+
+
 def node_events(old: Node | None, new: Node | None) -> Iterator[ClusterEvent]:
     """Yield the events for a change of a node; a heartbeat without other changes yields none."""
     if old is None or new is None:

@@ -96,6 +96,7 @@ class NodeAffinity:
     name = "NodeAffinity"
     locality = Locality.NODE
     events = frozenset({EventKind.NODE_ADD, EventKind.NODE_LABEL})
+    wakes_alike = True
     normalization = Normalization.SCALED
 
     def __init__(self, args: NodeAffinityArgs | None = None) -> None:

@@ -35,6 +35,7 @@ class NodeDeclaredFeatures:
     name = "NodeDeclaredFeatures"
     locality = Locality.NODE
     events = frozenset({EventKind.NODE_ADD, EventKind.NODE_DECLARED_FEATURES})
+    wakes_alike = True
 
     def concerns(self, shape: Shape) -> bool:
         """Return True if pods of `shape` need a feature."""

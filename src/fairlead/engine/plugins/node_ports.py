@@ -23,6 +23,7 @@ class NodePorts:
     name = "NodePorts"
     locality = Locality.ROW
     events = frozenset({EventKind.NODE_ADD, EventKind.ASSIGNED_POD_DELETE})
+    wakes_alike = True
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
         """Return SKIP for pods without host ports."""

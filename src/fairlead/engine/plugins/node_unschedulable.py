@@ -29,6 +29,7 @@ class NodeUnschedulable:
     name = "NodeUnschedulable"
     locality = Locality.NODE
     events = frozenset({EventKind.NODE_ADD, EventKind.NODE_TAINT, EventKind.POD_TOLERATION})
+    wakes_alike = True
 
     def shape_key(self, shape: Shape) -> Hashable:
         """Return the tolerations, which is all that this plugin reads of a shape."""

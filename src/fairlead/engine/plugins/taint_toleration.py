@@ -32,6 +32,7 @@ class TaintToleration:
     name = "TaintToleration"
     locality = Locality.NODE
     events = frozenset({EventKind.NODE_ADD, EventKind.NODE_TAINT, EventKind.POD_TOLERATION})
+    wakes_alike = True
     normalization = Normalization.REVERSED
 
     def shape_key(self, shape: Shape) -> Hashable:

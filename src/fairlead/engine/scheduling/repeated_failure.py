@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
-from fairlead.api.pods.facts import controller_of
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import Locality
 from fairlead.engine.framework.runtime import Framework
@@ -27,6 +26,7 @@ from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.engine.scheduling.decision import Failure
+from fairlead.engine.scheduling.likeness import likeness
 from fairlead.engine.scheduling.preemption.default_preemption import DefaultPreemption
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -55,7 +55,7 @@ class RepeatedFailures:
         if self._state != self._current():
             self._kept.clear()
             return None
-        return None if self._is_special(pod) else self._kept.get(_key(pod))
+        return None if self._is_special(pod) else self._kept.get(likeness(pod))
 
     def keep(self, pod: PodInfo, found: Feasibility, failure: Failure) -> None:
         """Keep `failure`, the result of the cycle of `pod`, if equal pods would fail equally."""
@@ -67,7 +67,7 @@ class RepeatedFailures:
         if self._state != state or len(self._kept) >= _KEPT_MAX:
             self._kept.clear()
             self._state = state
-        self._kept[_key(pod)] = failure
+        self._kept[likeness(pod)] = failure
 
     def _current(self) -> _State:
         cluster, nominator = self._framework.cluster, self._framework.nominator
@@ -110,16 +110,3 @@ class RepeatedFailures:
                 for plugin in self._framework.post_filters
             )
         )
-
-
-def _key(pod: PodInfo) -> Hashable:
-    """Return a key that is equal for pods that fail equally in one state."""
-    meta = pod.pod.metadata
-    return (
-        pod.shape.id,
-        pod.priority,
-        pod.pod.spec.preemption_policy,
-        pod.namespace,
-        frozenset(pod.labels.items()),
-        controller_of(meta) if meta.owner_references else None,
-    )

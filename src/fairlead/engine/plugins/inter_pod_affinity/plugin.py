@@ -84,6 +84,7 @@ class InterPodAffinity:
     name = NAME
     locality = Locality.CLUSTER
     events = EVENTS
+    wakes_alike = True
 
     def __init__(self, handle: Handle, args: InterPodAffinityArgs = _NO_ARGS) -> None:
         """Use the pod index of the cluster to count pods."""

@@ -59,6 +59,7 @@ class NodeResourcesFit:
             EventKind.DEVICE_CLASS_UPDATE,
         }
     )
+    wakes_alike = True
 
     def __init__(self, handle: Handle, args: FitArgs | None = None) -> None:
         """Set up the scoring strategy in `args`, the plugin's NodeResourcesFitArgs."""

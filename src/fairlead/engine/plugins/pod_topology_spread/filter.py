@@ -7,7 +7,7 @@ A node without the topology key never fits (podtopologyspread/filtering.go: Filt
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import numpy as np
@@ -116,6 +116,13 @@ class SpreadState:
     def concerns(self, pods: PodClass) -> bool:
         """Return whether moving a pod of `pods` may change the counts."""
         return pods.namespace == self._namespace and any(self._selecting(pods))
+
+    def concerned(self, classes: Iterable[PodClass]) -> list[PodClass]:
+        """Return those of `classes` whose pods may change the counts when they move."""
+        namespace = self._namespace
+        return [
+            pods for pods in classes if pods.namespace == namespace and any(self._selecting(pods))
+        ]
 
     def _selecting(self, pods: PodClass) -> tuple[bool, ...]:
         """Return, for each constraint, whether it selects the pods of `pods`."""

@@ -72,6 +72,7 @@ class PodTopologySpread:
     name = NAME
     locality = Locality.CLUSTER
     events = EVENTS
+    wakes_alike = True
 
     def __init__(self, handle: Handle, args: PodTopologySpreadArgs = _NO_ARGS) -> None:
         """Use the pod index of the cluster to count pods."""
@@ -179,7 +180,7 @@ class PodTopologySpread:
         maxSkew is at least 1.
         """
         found, index = state.read(SpreadState), self._table.pod_index
-        locations = [pods.where for pods in index.classes() if found.concerns(pods)]
+        locations = [pods.where for pods in found.concerned(index.classes())]
         return RemovalEffect(lambda pod: found.concerns(index.pod_class_of(pod)), locations)
 
     # --- queueing hint ---------------------------------------------------------------------

@@ -27,6 +27,7 @@ class QueuedPod(Struct, eq=False):
     `timestamp` is the time at which the pod last entered the queue: its arrival, or the end of its
     last attempt. `stamp` orders pods that entered at the same time. `plugins` are the plugins that
     rejected it in its last attempt, and `gated_by` is the PreEnqueue plugin that rejects it now.
+    `likeness` is the number of its likeness, as long as `info` is the version it was found for.
     `window` is the truncated expiry of its backoff. `activations` is the number of its activations
     at the time `activated_at`. A heap entry for this pod is valid only if it has the current
     `token`.
@@ -45,6 +46,7 @@ class QueuedPod(Struct, eq=False):
     activations: int = 0
     activated_at: Instant = 0
     token: int = 0
+    likeness: tuple[PodInfo, int] | None = None
 
     @property
     def backoff_count(self) -> int:

@@ -19,7 +19,7 @@ upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_que
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from typing import Final
 
 from fairlead.engine.core.instant import Instant, seconds
@@ -30,8 +30,10 @@ from fairlead.engine.framework.cluster_event import (
     assigned_pod_events,
     is_registered_for,
     wakes,
+    wakes_alike,
 )
 from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.scheduling.likeness import likeness
 from fairlead.engine.scheduling.queue.backoff import BackoffConfig, backoff_clock
 from fairlead.engine.scheduling.queue.entry_queue import EntryQueue
 from fairlead.engine.scheduling.queue.in_flight_events import InFlightEvents
@@ -40,6 +42,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 _LEFTOVER_FLUSH_PERIOD: Final = seconds(30)
 _ACTIVATIONS_PER_INSTANT_MAX: Final = 10
+_LIKENESSES_MAX: Final = 4_096
 AT_ONCE: Final[Instant] = 0
 
 
@@ -72,6 +75,8 @@ class SchedulingQueue:
         self._unschedulable: dict[tuple[str, ...], dict[str, QueuedPod]] = {}
         self._waiting_since: list[tuple[Instant, int, QueuedPod]] = []
         self._sequence = 0
+        self._wakes_alike: dict[tuple[str, ...], bool] = {}  # by plugins
+        self._likenesses: dict[Hashable, int] = {}
 
     # --- in and out ------------------------------------------------------------------------
 
@@ -238,7 +243,7 @@ class SchedulingQueue:
         woken: list[QueuedPod] = []
         for plugins, pods in self._unschedulable.items():
             if self._any_registered(plugins, event):
-                woken.extend(pod for pod in pods.values() if self._is_woken(pod, event))
+                woken += self._woken_among(plugins, pods.values(), event)
         woken.sort(key=lambda queued: queued.stamp)
         for queued in woken:
             if queued.info.id != spare:
@@ -248,6 +253,51 @@ class SchedulingQueue:
     def is_indifferent(self) -> bool:
         """Whether no pod is unschedulable or in flight, so that events wake none."""
         return not self._unschedulable and not self._in_flight
+
+    def _woken_among(
+        self, plugins: tuple[str, ...], pods: Collection[QueuedPod], event: ClusterEvent
+    ) -> list[QueuedPod]:
+        """Return those of `pods`, which `plugins` rejected, that `event` may make schedulable.
+
+        If the plugins wake alike pods alike, they are asked about one pod of each likeness.
+        """
+        if len(pods) == 1 or not self._wake_alike(plugins):
+            return [queued for queued in pods if self._is_woken(queued, event)]
+        answers: dict[int, bool] = {}
+        woken: list[QueuedPod] = []
+        for queued in pods:
+            likeness = self._likeness(queued)
+            answer = answers.get(likeness)
+            if answer is None:
+                answer = answers[likeness] = self._is_woken(queued, event)
+            if answer:
+                woken.append(queued)
+        return woken
+
+    def _wake_alike(self, plugins: tuple[str, ...]) -> bool:
+        """Return whether all `plugins` wake alike pods alike, in every profile."""
+        found = self._wakes_alike.get(plugins)
+        if found is None:
+            found = self._wakes_alike[plugins] = all(
+                wakes_alike(framework.find(name))
+                for framework in self._frameworks.values()
+                for name in plugins
+            )
+        return found
+
+    def _likeness(self, queued: QueuedPod) -> int:
+        """Return a number that is equal for alike pods of one profile."""
+        known = queued.likeness
+        if known is not None and known[0] is queued.info:
+            return known[1]
+        key = queued.info.pod.spec.scheduler_name, likeness(queued.info)
+        number = self._likenesses.get(key)
+        if number is None:
+            if len(self._likenesses) >= _LIKENESSES_MAX:
+                self._likenesses.clear()
+            number = self._likenesses[key] = self._next()
+        queued.likeness = queued.info, number
+        return number
 
     def _any_registered(self, plugins: tuple[str, ...], event: ClusterEvent) -> bool:
         """Return whether one of `plugins` is registered for `event` in any profile."""
