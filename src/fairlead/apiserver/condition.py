@@ -23,7 +23,9 @@ def with_conditions(
     for change in changes:
         place = _place(merged, change["type"])
         before = merged[place] if place < len(merged) else {}
-        after = {key: value for key, value in before.items() if key not in _OF_ITS_TIME}
+        after = dict(before)
+        for key in _OF_ITS_TIME:
+            after.pop(key, None)
         after |= {key: value for key, value in change.items() if value}
         if before.get("status") != change["status"]:
             after["lastTransitionTime"] = timestamp

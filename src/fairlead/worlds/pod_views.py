@@ -107,9 +107,10 @@ def _next_status(before: PodStatus, old: Json, new: Json) -> PodStatus:
 
 def _differs_only_in(members: frozenset[str], old: Json, new: Json) -> bool:
     """Return whether `old` and `new` share all values except those of `members`."""
-    return old.keys() - members == new.keys() - members and all(
-        value is old.get(key) for key, value in new.items() if key not in members
-    )
+    for key, value in new.items():
+        if value is not old.get(key) and key not in members:
+            return False
+    return old.keys() == new.keys() or old.keys() - members == new.keys() - members
 
 
 def _decoded(view: type[View], part: Json) -> View:

@@ -33,7 +33,8 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.storage.storage import Storage
 
 ROUNDS_MAX: Final = 2  # upstream: apiserver/pkg/admission/reinvocation.go
-_CONFIGURATIONS: Final = (
+# The kinds of objects that `judges_users` depends on.
+JUDGING: Final = (
     MUTATING_ADMISSION_POLICY_BINDING,
     MUTATING_WEBHOOK_CONFIGURATION,
     VALIDATING_ADMISSION_POLICY_BINDING,
@@ -135,4 +136,4 @@ class AdmissionControl:
 
 def judges_users(storage: Storage) -> bool:
     """Return whether any webhook or policy binding exists; both can read the requesting user."""
-    return any(map(storage.count, _CONFIGURATIONS))
+    return any(map(storage.count, JUDGING))

@@ -14,15 +14,21 @@ from typing import Any
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.storage.storage import Deferred, Key, Storage, StoredObject
+from fairlead.apiserver.storage.storage import (
+    LOG_CAPACITY,
+    Deferred,
+    Key,
+    Storage,
+    StoredObject,
+)
 
 
 class DeferredStorage(Storage):
     """Storage that keeps restored objects undecoded until they are read."""
 
-    def __init__(self) -> None:
-        """Start empty at version 0."""
-        super().__init__()
+    def __init__(self, log_capacity: int = LOG_CAPACITY) -> None:
+        """Start empty at version 0; the log keeps the newest `log_capacity` changes."""
+        super().__init__(log_capacity)
         self._resources: set[str] = set()  # kinds that may have deferred objects
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:

@@ -134,7 +134,10 @@ class Storage:
     """All objects in memory; it supports only one writer."""
 
     def __init__(self, log_capacity: int = LOG_CAPACITY) -> None:
-        """Start empty at version 0; the log keeps the newest `log_capacity` changes."""
+        """Start empty at version 0.
+
+        The log keeps the newest `log_capacity` changes; 0 if no client watches.
+        """
         self._objects: dict[str, dict[tuple[str, str], Json]] = {}
         self._kinds: dict[str, Kind] = {}
         self._log: deque[StoredChange] = deque(maxlen=log_capacity)
@@ -358,9 +361,12 @@ class Storage:
         """
 
     def _record(self, change: StoredChange) -> None:
-        if len(self._log) == self._log.maxlen:
-            self._forget_oldest()
-        self._log.append(change)
+        if not self._log.maxlen:
+            self._oldest = change.version
+        else:
+            if len(self._log) == self._log.maxlen:
+                self._forget_oldest()
+            self._log.append(change)
         if self._list_keys and change.type is not ChangeType.MODIFIED:
             for place in [one for one in self._list_keys if one[0] == change.kind.resource]:
                 del self._list_keys[place]

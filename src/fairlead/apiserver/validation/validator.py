@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from fairlead.api.codec import DecodeError, decode, decode_stored
 from fairlead.api.json import Json
@@ -36,6 +36,16 @@ from fairlead.apiserver.validation.meta.object_meta import (
 )
 
 Decoder = Callable[[Json], ApiObject]
+
+# The members of metadata that `_stored_metadata` checks.
+_METADATA_CHECKED: Final = (
+    "name",
+    "namespace",
+    "labels",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "ownerReferences",
+)
 
 
 class Validator(Protocol):
@@ -150,7 +160,8 @@ class SimulationValidator:
         Raises ApiError.
         """
         view = _decoded(kind, new, decode)
-        meta = list(_stored_metadata(rules, view))
+        checked = _shares(_METADATA_CHECKED, old["metadata"], new["metadata"])
+        meta = [] if checked else list(_stored_metadata(rules, view))
         causes = [*bounded(simulation.check_stored(new, view)), *_custom(kind, new, old)]
         lacking = list(_lacking(view))
         if lacking:
@@ -242,6 +253,11 @@ def _changes(kind: Kind, rules: KindRules, old: Json, new: Json) -> Iterator[Cau
 def _stored_metadata(rules: KindRules, view: ApiObject) -> Iterator[Cause]:
     yield from check_metadata(rules, view.metadata)
     yield from check_owner_ids(view.metadata)
+
+
+def _shares(members: Iterable[str], old: Json, new: Json) -> bool:
+    """Return whether `new` has the same objects as `old` in all of `members`."""
+    return all(new.get(member) is old.get(member) for member in members)
 
 
 def _lacking(view: ApiObject) -> Iterator[Cause]:

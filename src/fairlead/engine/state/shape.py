@@ -211,7 +211,10 @@ def _have_one_resize(one: Pod, other: Pod) -> bool:
 
 
 def _resizes(status: PodStatus) -> bool:
-    return any(one.type == _RESIZE_PENDING for one in status.conditions)
+    for one in status.conditions:  # noqa: SIM110, because it is called for each change of a pod
+        if one.type == _RESIZE_PENDING:
+            return True
+    return False
 
 
 def is_same_shape(before: Pod, after: Pod) -> bool:

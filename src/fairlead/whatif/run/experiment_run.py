@@ -135,7 +135,8 @@ class _RecordedEngine(Struct):
         return self._recorded(self.engine.handle_deadline(now))
 
     def _recorded(self, issued: list[Issued]) -> list[Issued]:
-        self.recorder.observe_commands([one.command for one in issued])
+        if issued:
+            self.recorder.observe_commands([one.command for one in issued])
         return issued
 
 

@@ -27,7 +27,7 @@ from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.admission.write import PLAIN, Write
 from fairlead.apiserver.kind import CONFIG_MAP, NODE, Kind
 from fairlead.apiserver.registry import api_server
-from fairlead.apiserver.registry.admission_control import judges_users
+from fairlead.apiserver.registry.admission_control import JUDGING, judges_users
 from fairlead.apiserver.registry.snapshot_load import DumpedObject
 from fairlead.apiserver.registry.store import PodCopying, Store
 from fairlead.apiserver.request import ADMIN
@@ -65,6 +65,7 @@ from fairlead.worlds.simulation.event_list import EventList
 
 Act = Callable[[Store, Instant], None]
 _ENCODER = msgspec.json.Encoder(order="deterministic")
+_JUDGING: Final = frozenset(kind.resource for kind in JUDGING)
 _COPYING: Final = PodCopying(after=20, own_annotation=REPLACES)
 
 
@@ -119,10 +120,9 @@ class SimulatedWorld:
             preemption_policies=preemption_policies,
             group_priorities=group_priorities,
         )
-        # No containers run, and dumps may lack images.
-        self.store = Store(
-            ids, admission=self.admission.plugins, storage=DeferredStorage(), copying=_COPYING
-        )
+        # No containers run, and dumps may lack images. No client watches, so no change is logged.
+        storage = DeferredStorage(log_capacity=0)
+        self.store = Store(ids, admission=self.admission.plugins, storage=storage, copying=_COPYING)
         self.events = EventList(events_max)
         self.last_change = start
         self.extenders: ExtenderCaller = NoExtenders()
@@ -135,6 +135,7 @@ class SimulatedWorld:
         self._changes: list[StoredChange] = []
         self._pod_views = PodViews()
         self._pending_stimuli: list[Stimulus] = []
+        self._judges_users: bool | None = None  # None if it must be determined
         self.store.subscribe(self._changes.append)
 
     @property
@@ -146,6 +147,7 @@ class SimulatedWorld:
         """Load the initial objects as one stimulus. Raises ApiError that names the object."""
         views = self.store.load(manifests, self.now)
         self._pod_views.load(views)
+        self._judges_users = None
         self._pending_stimuli.append(ObjectsLoaded(views))
 
     def at(self, due: Instant, act: Act) -> None:
@@ -214,7 +216,9 @@ class SimulatedWorld:
         return bool(self._due)
 
     def _apply(self, issued: Issued, now: Instant) -> None:
-        user = sender_of(issued, self.store) if judges_users(self.store.storage) else None
+        if self._judges_users is None:
+            self._judges_users = judges_users(self.store.storage)
+        user = sender_of(issued, self.store) if self._judges_users else None
         write = PLAIN if user is None else Write(user=user)
         outcome = perform(self.store, issued.command, now, lambda *_: write, self._quotas)
         self._queue_changes(now)
@@ -242,6 +246,8 @@ class SimulatedWorld:
         if self._changes:
             if not all(map(_is_heartbeat, self._changes)):
                 self.last_change = now
+            if not _JUDGING.isdisjoint(change.kind.resource for change in self._changes):
+                self._judges_users = None
             self._pending_stimuli.extend(map(self._stimulus_of, net_changes(self._changes)))
             self._changes.clear()
 

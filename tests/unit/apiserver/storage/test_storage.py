@@ -84,6 +84,17 @@ def test_a_forgotten_version_is_refused_by_name():
     assert refusal.value.message == "too old resource version: 1 (2)"
 
 
+def test_a_storage_without_a_log_forgets_every_version():
+    storage, heard = Storage(log_capacity=0), []
+    storage.subscribe(heard.append)
+    for name in "ab":
+        storage.put(POD, pod(name))
+    assert [change.version for change in heard] == [1, 2]
+    assert storage.changes_since(2) == []
+    with pytest.raises(ApiError):
+        storage.changes_since(1)
+
+
 def test_what_was_restored_is_not_in_the_log():
     storage = Storage()
     storage.restore([(POD, {"metadata": {"name": "a", "resourceVersion": "40"}})], 41)

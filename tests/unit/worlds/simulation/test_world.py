@@ -265,6 +265,39 @@ def test_a_refusal_is_an_outcome(world, listener, pod):
     assert outcome.message == 'pods "nobody" not found'
 
 
+def test_a_policy_that_is_created_during_the_run_judges_later_status_writes(pod):
+    """The first pod is bound and started without a policy."""
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "still"},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {
+                "resourceRules": [
+                    {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"],
+                     "resources": ["pods/status"]}
+                ]
+            },
+            "validations": [{"expression": "false"}],
+        },
+    }  # fmt: skip
+    binding = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "still"},
+        "spec": {"policyName": "still", "validationActions": ["Deny"]},
+    }
+    controller = Lifecycle(stages=("bind", "start"))
+    world = SimulatedWorld(Engine(Cluster(), [controller]), start=START)
+    created = (pod("a"), policy, binding, pod("b"))
+    for second, one in enumerate(created):
+        world.at(START + seconds(second), lambda store, now, one=one: store.create(one, now))
+    run(world)
+    outcomes = [told for told in names(controller.told) if "PatchStatus" in told[1]]
+    assert outcomes == [(0, "PatchStatus succeeded"), (3, "PatchStatus failed: Invalid")]
+
+
 def test_an_eviction_is_delivered_as_one_change(world, listener, pod):
     world.load([pod(node="n1", uid="u")])
     world.perform(Issued(EvictPod(ObjectRef("Pod", "ns", "a", "u")), SCHEDULER), START)
