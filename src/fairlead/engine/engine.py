@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
+from fairlead.api.objects import Pod
 from fairlead.engine.core.command import Issued
-from fairlead.engine.core.controller import Controller
+from fairlead.engine.core.controller import Controller, PodHandler
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import EVERYTHING, Interest, Topic, topic_of
-from fairlead.engine.core.stimulus import Stimulus
+from fairlead.engine.core.stimulus import ObjectChanged, Stimulus
 from fairlead.engine.state.cluster import Cluster
 
 Found = TypeVar("Found")
@@ -25,11 +26,20 @@ Found = TypeVar("Found")
 class _Member:
     """A controller of an engine, with the next deadline that it last returned."""
 
-    __slots__ = ("controller", "due", "interest", "is_outdated", "issuer", "keeps_deadline")
+    __slots__ = (
+        "controller",
+        "due",
+        "handle_pod",
+        "interest",
+        "is_outdated",
+        "issuer",
+        "keeps_deadline",
+    )
 
     def __init__(self, controller: Controller) -> None:
         self.controller = controller
         self.issuer = controller.issuer
+        self.handle_pod = controller.handle_pod if isinstance(controller, PodHandler) else None
         self.interest: Interest = getattr(controller, "interest", EVERYTHING)
         self.keeps_deadline = self.interest.keeps_deadline
         self.due: Instant | None = None
@@ -82,10 +92,26 @@ class Engine:
         """
         self.cluster.now = now
         self.cluster.apply(stimulus)
+        if type(stimulus) is ObjectChanged and type(stimulus.object) is Pod:
+            return self._handle_pod(stimulus, stimulus.object, now)
         issued: list[Issued] = []
         for member in self._concerned_by(stimulus) if self._is_selective else self._members:
             member.is_outdated = True
             commands = member.controller.handle(stimulus, now)
+            if commands:
+                issuer = member.issuer
+                issued += [Issued(command, issuer) for command in commands]
+        return issued
+
+    def _handle_pod(self, changed: ObjectChanged, pod: Pod, now: Instant) -> list[Issued]:
+        """Return the commands of all controllers in response to the changed `pod`."""
+        issued: list[Issued] = []
+        for member in self._concerned_by(changed) if self._is_selective else self._members:
+            member.is_outdated = True
+            handle = member.handle_pod
+            commands = (
+                member.controller.handle(changed, now) if handle is None else handle(pod, now)
+            )
             if commands:
                 issuer = member.issuer
                 issued += [Issued(command, issuer) for command in commands]

@@ -114,6 +114,26 @@ def test_a_controller_gets_what_its_interest_includes(diary, stimulus, concerned
     assert [name for name, *_ in diary] == concerned
 
 
+class PodSpy(Spy):
+    """A PodHandler."""
+
+    def handle_pod(self, pod, now):
+        self.diary.append((self.name, pod.metadata.name, now))
+        return ()
+
+
+def test_a_pod_handler_gets_changed_pods_and_all_other_stimuli(diary):
+    engine = engine_of(Spy("a", diary), PodSpy("b", diary))
+    assert engine.handle(ObjectChanged(make_pod("p")), 1) == [issued("a")]
+    engine.handle(ObjectDeleted(make_pod("p")), 2)
+    engine.handle(ObjectChanged(make_node("n")), 3)
+    assert [entry[:2] for entry in diary if entry[0] == "b"] == [
+        ("b", "p"),
+        ("b", "ObjectDeleted"),
+        ("b", "ObjectChanged"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("written", "concerned"),
     [

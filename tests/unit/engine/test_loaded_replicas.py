@@ -14,8 +14,10 @@ from fairlead.api.pods.replicas import Replicas, neighbouring_replicas
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.interest import EVERYTHING
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
+from fairlead.engine.engine import Engine
 from fairlead.testing.builders import make_budget, make_node, make_pod
 
 START = seconds(1_767_225_600)
@@ -133,9 +135,22 @@ def each_alone(objects):
     return loaded
 
 
-def decisions(loaded, then):
+class ByStimulus:
+    """A controller that gets changed pods as stimuli only."""
+
+    def __init__(self, controller):
+        self.issuer = controller.issuer
+        self.interest = getattr(controller, "interest", EVERYTHING)
+        self.handle = controller.handle
+        self.next_deadline = controller.next_deadline
+        self.handle_deadline = controller.handle_deadline
+
+
+def decisions(loaded, then, *, by_stimulus=False):
     """The commands after the load, after each stimulus of `then` and at the next deadlines."""
     engine = build_engine(EngineConfig(start=START), SilentReporter())
+    if by_stimulus:
+        engine = Engine(engine.cluster, [ByStimulus(one) for one in engine.controllers])
     found = [engine.handle(loaded, START)]
     for stimulus in then:
         found.append(engine.handle(stimulus, START))
@@ -153,6 +168,13 @@ def test_controllers_decide_as_if_every_pod_were_loaded_alone(before, together, 
     after = [one for one in after if one not in before]
     objects = [*before, *together, *after]
     assert decisions(ObjectsLoaded(objects), then) == decisions(each_alone(objects), then)
+
+
+@settings(max_examples=150, suppress_health_check=(HealthCheck.too_slow,))
+@given(others, loaded_pods(), stimuli)
+def test_controllers_handle_a_changed_pod_as_they_handle_its_stimulus(before, together, then):
+    loaded = ObjectsLoaded([*before, *together])
+    assert decisions(loaded, then) == decisions(loaded, then, by_stimulus=True)
 
 
 def without_own(one):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
+from fairlead.api.objects import Pod
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Issuer
@@ -17,6 +19,8 @@ class Controller(Protocol):
     Interest), `handle` receives only the stimuli that the interest includes. `next_deadline` is the
     time at which to call `handle_deadline`. A time in the past means immediately; None means that
     the controller has no work until the next stimulus.
+
+    A class that also is a `PodHandler` gets changed pods by `handle_pod`.
     """
 
     @property
@@ -37,4 +41,16 @@ class Controller(Protocol):
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Return the commands of one unit of work that is due, for example one scheduling cycle."""
+        ...
+
+
+@runtime_checkable
+class PodHandler(Protocol):
+    """A Controller that does not need to find out that a stimulus is a changed pod.
+
+    Changed pods are the most frequent stimuli, and concern most controllers.
+    """
+
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Do what `handle(ObjectChanged(pod), now)` does, and return the same commands."""
         ...

@@ -11,6 +11,7 @@ deletions and resumed kubelets. So the work depends on the number of changes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from fairlead.api.objects import ApiObject, Lease, Node, Pod
@@ -91,6 +92,10 @@ class Kubelets:
             case _:
                 pass
         return []
+
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        return self._see_pod(pod, now, now)
 
     def next_deadline(self) -> Instant | None:
         """Return the time of the next pod transition, heartbeat change or pressure check."""

@@ -14,6 +14,7 @@ concurrently, so their order within an instant is not defined; here nodes are or
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from fairlead.api.lease import NODE_LEASES, renewals_of
@@ -100,6 +101,10 @@ class NodeLifecycle:
             case _:
                 pass
         return []
+
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        return self._see_pod(pod, now)
 
     def next_deadline(self) -> Instant | None:
         """Return the time of the next pass, queue processing or retry that may find something."""

@@ -15,7 +15,7 @@ upstream: pkg/controller/podgc/gc_controller.go
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Node, Pod
@@ -84,6 +84,11 @@ class PodGarbageCollector:
             case _:
                 pass
         return []
+
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        self._see_pod(pod, now)
+        return ()
 
     def next_deadline(self) -> Instant | None:
         """Return the time of the next pass that may find something."""

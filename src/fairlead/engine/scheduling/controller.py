@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct, structs
 
-from fairlead.api.objects import PodGroup
+from fairlead.api.objects import Pod, PodGroup
 from fairlead.api.pods.facts import workload
 from fairlead.engine.core.command import Bind, CallExtender, Command, ExtenderVerb, PatchStatus
 from fairlead.engine.core.instant import Instant
@@ -164,6 +164,11 @@ class Scheduler:
             case _:
                 self._event_handlers.handle(self._cluster.changes, now)
                 return []
+
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        self._event_handlers.handle(self._cluster.changes, now)
+        return ()
 
     def _bound(self, bind: Bind) -> list[Command]:
         binding = self._bindings.bound(bind)

@@ -142,6 +142,10 @@ class Workloads:
             case _:
                 return []
 
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        return self._pod_sets.see(pod, now)
+
     def next_deadline(self) -> Instant | None:
         """Return the time of the next retry, or 0 (immediately) if changes are unprocessed."""
         if self._pod_sets.changed or self._rollouts.changed:

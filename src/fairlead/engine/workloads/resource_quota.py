@@ -10,11 +10,12 @@ upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResource
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from msgspec import Struct, field
 
-from fairlead.api.objects import ApiObject, Unstructured
+from fairlead.api.objects import ApiObject, Pod, Unstructured
 from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.command import Command, ObjectRef, UpdateQuotaStatus
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -62,6 +63,13 @@ class ResourceQuotas(Struct):
             case _:
                 pass
         return []
+
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        namespace = pod.metadata.namespace
+        if namespace in self._quotas:
+            self._changed[namespace] = None
+        return ()
 
     def next_deadline(self) -> Instant | None:
         """Return 0 (immediately) if usage may have changed, else the time of the next retry."""

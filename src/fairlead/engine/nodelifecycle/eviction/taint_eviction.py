@@ -19,7 +19,7 @@ pkg/apis/core/v1/helper/helpers.go:GetMatchingTolerations
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Final
 
 from msgspec import Struct
@@ -129,6 +129,10 @@ class TaintEviction:
             case _:
                 pass
         return []
+
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        return self._see_pod(pod, now)
 
     def next_deadline(self) -> Instant | None:
         """Return the time at which the next toleration expires or the next deletion is retried."""

@@ -122,6 +122,14 @@ class GarbageCollector(Struct):
         self._postponed += commands
         return []
 
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        commands = self._see(pod)
+        if not self.looks_up_owners:
+            return self._noted(commands) if commands else ()
+        self._postponed += commands
+        return ()
+
     def next_deadline(self) -> Instant | None:
         """Return 0 (immediately) if commands or look-ups wait, else the time of the next retry."""
         return AT_ONCE if self._postponed or self._unconfirmed else self._retries.next_due()

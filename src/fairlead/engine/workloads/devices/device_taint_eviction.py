@@ -21,7 +21,7 @@ upstream: pkg/controller/devicetainteviction/device_taint_eviction.go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Final
 
 from msgspec import Struct
@@ -128,6 +128,12 @@ class DeviceTaintEviction:
             case _:
                 pass
         return []
+
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        if not pod.spec.resource_claims and not self._status_at:
+            return ()
+        return self._evaluate(self._see(pod, now), now)
 
     def next_deadline(self) -> Instant | None:
         """Return the time of the next eviction or of the next status update of a rule."""

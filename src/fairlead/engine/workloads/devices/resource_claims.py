@@ -97,6 +97,10 @@ class ResourceClaims:
             case _:
                 return []
 
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        return self._react(pod) if self._see(pod) else ()
+
     def next_deadline(self) -> Instant | None:
         """Return None, because the controller has no deadlines."""
         return None

@@ -17,7 +17,7 @@ upstream: pkg/controller/disruption/disruption.go (nonTerminatingPodHasStaleDisr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
 from msgspec import Struct, field
@@ -102,6 +102,13 @@ class Disruption:
             case CommandFailed(PatchStatus(target), reason, _) if target.kind == KIND:
                 self._see_failure(target, reason, now)
         return []
+
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        self._stale.see(pod)
+        self._scales.see_pod(pod)
+        changed = self._namespace(pod.metadata.namespace).see_pod(pod)
+        return self._sync_all(changed, now) if changed else ()
 
     def next_deadline(self) -> Instant | None:
         """Return the time of the next expiry of an eviction or condition, or retry of a write."""

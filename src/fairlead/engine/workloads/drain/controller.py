@@ -19,6 +19,7 @@ upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go:evictPods, filters.go, c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from msgspec import Struct, field
@@ -115,6 +116,10 @@ class Drain:
             case _:
                 pass
         return []
+
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        return self._see_pod(pod) if pod.spec.node_name else ()
 
     def next_deadline(self) -> Instant | None:
         """Return the time at which a refused eviction or node change is retried next."""

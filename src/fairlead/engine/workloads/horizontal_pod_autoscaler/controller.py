@@ -9,7 +9,7 @@ upstream: pkg/controller/podautoscaler/horizontal.go, rate_limiters.go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Final
 
@@ -170,6 +170,11 @@ class HorizontalPodAutoscalers:
             case _:
                 pass
         return []
+
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        self._see_pod(pod, now)
+        return ()
 
     def next_deadline(self) -> Instant | None:
         """Return the time at which the next sync is due."""

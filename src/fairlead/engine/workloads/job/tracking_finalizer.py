@@ -15,7 +15,7 @@ flushUncountedAndRemoveFinalizers, syncJobBatchPeriod, syncOrphanPod
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from msgspec import Struct, field
@@ -192,6 +192,10 @@ class EndedJobPods(Struct, frozen=True):
                 return [released(pod) for pods in ended for pod in pods]
             case _:
                 return []
+
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        return [released(pod)] if _is_held_after_end(pod) else ()
 
     def next_deadline(self) -> Instant | None:
         """Return None, because the controller has no deadlines."""

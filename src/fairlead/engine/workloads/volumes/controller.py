@@ -18,6 +18,7 @@ upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncClaim, sy
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from fairlead.api.objects import (
@@ -133,6 +134,10 @@ class Volumes:
                 return self._answered(command, now, failed=True)
             case _:
                 return []
+
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        return tuple(self._creator.claims_for(pod)) if pod.spec.volumes else ()
 
     def next_deadline(self) -> Instant | None:
         """Return the time at which the next step or retry is due."""
