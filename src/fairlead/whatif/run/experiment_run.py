@@ -365,14 +365,13 @@ class ExperimentRun:
         node in the queue to be tainted.
         """
         world = self._world
-        if self._done == len(self._experiment.steps) and self._is_fulfilled():
-            return True
-        if self._recorder.outage.is_waiting() or self._controllers.is_waiting(world.now):
+        if self._done != len(self._experiment.steps):
             return False
-        return (
-            self._done == len(self._experiment.steps)
-            and world.now - world.last_change > self._experiment.quiet
-        )
+        if self._is_fulfilled():
+            return True
+        if world.now - world.last_change <= self._experiment.quiet:  # true most of the time
+            return False
+        return not (self._recorder.outage.is_waiting() or self._controllers.is_waiting(world.now))
 
     def _is_fulfilled(self) -> bool:
         """Return whether the pods whose placement ends the run have a node."""

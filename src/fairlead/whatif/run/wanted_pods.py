@@ -34,10 +34,12 @@ def wanted_pods(
     """
     wanted = {ref: desired_pods(store, ref) for ref in workloads}
     counted = {ref for ref, number in wanted.items() if number is None}
+    namespaces = {ref.namespace for ref in counted}  # to skip most pods quickly
     existing: Counter[WorkloadRef] = Counter()
     for pod in pods if counted else ():
         if (
-            not is_terminal(pod)
+            pod.metadata.namespace in namespaces
+            and not is_terminal(pod)
             and not is_terminating(pod)
             and (ref := workload_of(pod)) in counted
         ):
