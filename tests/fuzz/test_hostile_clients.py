@@ -222,7 +222,8 @@ def connections_of(server):
 
 
 @pytest.mark.parametrize("path", [CONFIG_MAPS, f"{CONFIG_MAPS}?watch=1"])
-def test_an_answer_that_nobody_reads(server, call, big, path):
+def test_an_answer_that_nobody_reads(server, big, call, path):
+    # `big` comes first: the server closes `call` if no request arrives within WAIT_S.
     before = connections_of(server)
     call.sendall(head(server, "GET", path))
     assert is_closed_unread(server, before)
