@@ -2,10 +2,11 @@
 
 The pods of a workload are equal except for their names. For most of them, the plugins that are not
 cached in a plan (`engine.framework.feasibility`) do nothing: the pods have neither constraints nor
-claims, and no term of another pod concerns them. That is found out once. The cycles of the
-following equal pods only bring the plan up to date and choose one of the best nodes.
+claims, and no term of another pod concerns them. That is found out for the second pod of a shape.
+The cycles of the following equal pods only bring the plan up to date and choose one of the best
+nodes.
 
-    first pod     PreFilter, Filter, PreScore, Score of all plugins; `keep`
+    two pods      PreFilter, Filter, PreScore, Score of all plugins; `keep`
     other pods    `find`: refresh the plan, best nodes, tie-break
 
 An entry is valid until something changes that one of these plugins reads: a node, a related object,
@@ -123,8 +124,11 @@ class RepeatedPlacements:
     def keep(self, pod: PodInfo, found: Feasibility) -> None:
         """Keep what the cycle of `pod` has in common with those of equal pods, if it is known.
 
-        `found` are the verdicts of the cycle, which has found at least one node.
+        `found` are the verdicts of the cycle, which has found at least one node. Nothing is kept
+        for the first pod of a shape, which may be the only one.
         """
+        if not found.plan.is_reused:
+            return
         if self._is_special(pod) or has_pod_affinity(pod.shape.spec):
             return
         plan, skipped = found.plan, found.state.skipped_filters

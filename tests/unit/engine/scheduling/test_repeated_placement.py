@@ -162,6 +162,12 @@ def scene_of_equal_nodes(count=3):
     return PluginScene(nodes=[make_node(f"n{number}", cpu=4) for number in range(count)])
 
 
+def place_two(scene, **kind):
+    """Place the first two of equal pods; the cycle of the second can be repeated."""
+    for name in ("one", "two"):
+        scene.schedule(make_pod(name, **kind))
+
+
 def repeats(scene, pod):
     """Return whether `pod` is placed without running all plugins."""
     return scene.served.placements.find(scene.info(pod), TieBreak(0)) is not None
@@ -170,7 +176,7 @@ def repeats(scene, pod):
 def test_an_equal_pod_shares_the_cycle_of_the_first_pod():
     """Given a placed pod, then an equal pod repeats it, and a pod with other labels does not."""
     scene = scene_of_equal_nodes()
-    scene.schedule(make_pod("first"))
+    place_two(scene)
     assert repeats(scene, make_pod("second"))
     assert not repeats(scene, make_pod("third", labels={"app": "a"}))
 
@@ -181,14 +187,14 @@ def test_pods_with_constraints_are_evaluated(spec):
     scene = scene_of_equal_nodes()
     labels = {"app": "a"}
     scene.add(make_node("zoned", cpu=4, labels={HOSTNAME: "zoned", ZONE: "z"}))
-    scene.schedule(make_pod("first", labels=labels, spec=spec))
+    place_two(scene, labels=labels, spec=spec)
     assert not repeats(scene, make_pod("second", labels=labels, spec=spec))
 
 
 def test_nodes_without_room_beside_nominated_pods_are_left_out():
     """Given a pod that is nominated to a node and fills it, then equal pods go to other nodes."""
     scene = scene_of_equal_nodes()
-    scene.schedule(make_pod("first", requests={"cpu": 1}))
+    place_two(scene, requests={"cpu": 1})
     scene.nominate(make_pod("nominated", requests={"cpu": 4}), "n1")
     pods = [make_pod(f"next-{number}", requests={"cpu": 1}) for number in range(6)]
     assert repeats(scene, pods[0])
@@ -198,24 +204,24 @@ def test_nodes_without_room_beside_nominated_pods_are_left_out():
 def test_a_pod_with_a_nomination_is_evaluated():
     """Given a placed pod, when an equal pod has a nomination, then it is evaluated."""
     scene = scene_of_equal_nodes()
-    scene.schedule(make_pod("first"))
+    place_two(scene)
     scene.nominate(make_pod("second"), "n0")
     assert not repeats(scene, make_pod("second"))
 
 
 def test_nothing_is_repeated_if_no_node_fits():
-    """Given a placed pod that fills the only node, then an equal pod is evaluated and fails."""
+    """Given placed pods that fill the only node, then an equal pod is evaluated and fails."""
     scene = scene_of_equal_nodes(1)
-    pods = [make_pod(name, requests={"cpu": 3}) for name in ("first", "second")]
-    assert scene.schedule(pods[0])
-    assert not repeats(scene, pods[1])
-    assert not scene.schedule(pods[1])
+    place_two(scene, requests={"cpu": 2})
+    pod = make_pod("third", requests={"cpu": 2})
+    assert not repeats(scene, pod)
+    assert not scene.schedule(pod)
 
 
 def test_a_new_service_spreads_equal_pods():
     """Given a placed pod, when a Service selects it, then equal pods are scored anew."""
     scene = scene_of_equal_nodes()
-    scene.schedule(make_pod("first", labels={"app": "a"}))
+    place_two(scene, labels={"app": "a"})
     meta = ObjectMeta(name="web", namespace="default")
     scene.add(Service(metadata=meta, spec=ServiceSpec(selector={"app": "a"})))
     assert not repeats(scene, make_pod("second", labels={"app": "a"}))
@@ -234,7 +240,7 @@ def test_users_plugins_get_a_state_of_their_own():
             pass
 
     scene = PluginScene(Holding, nodes=[make_node("n0", cpu=4), make_node("n1", cpu=4)])
-    scene.schedule(make_pod("first"))
+    place_two(scene)
     second, third = (
         scene.served.placements.find(scene.info(make_pod(name)), TieBreak(0))
         for name in ("second", "third")

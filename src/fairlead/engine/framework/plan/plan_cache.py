@@ -50,6 +50,7 @@ class PlanCache:
             plan = ShapePlan(self.framework, self._split_for(pod.shape), pod, self._shared)
             plan.refresh(pod)
         else:
+            plan.is_reused = True
             plan.refresh(pod)
             if plan.matrix is None and len(self._plans) >= _SHAPES_MANY:
                 self._join(plan)

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Hashable, MutableMapping
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -65,6 +66,7 @@ class ShapePlan:
     PreFilter rejections. If `node_names` is set, the plugins `restricting` limit the nodes to these
     names. If `score_error` is set, every cycle that needs scores fails with it. If a Score plugin
     fails on one node, only the cycles in which that node is feasible fail (`first_broken`).
+    `is_reused` is set by the second pod of the shape.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class ShapePlan:
         self._framework = framework
         self.shape = pod.shape  # keeps the shape interned as long as the plan exists
         self.matrix: PlanMatrix | None = None
+        self.is_reused = False
         self.codes: Codes
         self.total: Scores
         self.split = split
@@ -101,9 +104,6 @@ class ShapePlan:
         self._size = -1
         self._feasible: int | None = None
         self._highest = HighestTotals(self.table.pod_log)
-        self._by_sums: SumsCache[tuple[int, int]] | None = None
-        if read_only_sums(*self.row_filters, *self.row_scorers):
-            self._by_sums = SumsCache(self.table, _SUMS_MAX)
 
     def _pre_filter(self, pod: PodInfo) -> None:
         """Run PreFilter of the cached plugins once; the results are valid for the whole shape."""
@@ -299,6 +299,13 @@ class ShapePlan:
         return DEAD if at is None else int(self.static.codes[at])
 
     # --- row by row ------------------------------------------------------------------------
+
+    @cached_property
+    def _by_sums(self) -> SumsCache[tuple[int, int]] | None:
+        """The results by the sums of a node; many plans are used only once and need none."""
+        if read_only_sums(*self.row_filters, *self.row_scorers):
+            return SumsCache(self.table, _SUMS_MAX)
+        return None
 
     def _redo_one(self, pod: PodInfo, position: int) -> None:
         # Pods changed on this row, but a NODE plugin rejects the node (or the row is DEAD): the
