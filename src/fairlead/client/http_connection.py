@@ -261,8 +261,13 @@ def decompressed(body: bytes, encoding: bytes, limit: BodyLimit) -> bytes:
                 part = stream.decompress(body, min(_STEP_BYTES, limit.left + 1))
             except zlib.error as cause:
                 raise ValueError(f"the answer is not gzip ({cause})") from None
-            limit.count(len(part))
             parts.append(part)
+            try:
+                limit.count(len(part))
+            except TooLongAnswerError:
+                del part  # the exception refers to this frame
+                parts.clear()
+                raise
             body = stream.unconsumed_tail
             if not part and not body and not stream.eof:
                 raise ValueError("the gzip data of the answer has no end")

@@ -55,6 +55,8 @@ STEP_GAP_S: Final = 0.002
 STOP_SECONDS_MAX: Final = 5.0
 LOST_LEADERSHIP: Final = "leaderelection lost"
 _POLL_S: Final = 0.02
+# The most bytes of one response: a page has at most 500 objects.
+_RESPONSE_BYTES_MAX: Final = 256 << 20
 
 
 def _since_boot() -> int:
@@ -183,6 +185,7 @@ class ClusterRunner:
                 return RestClient(
                     options.config,
                     connections_max=connections_max,
+                    bytes_max=_RESPONSE_BYTES_MAX,
                     credentials=options.credentials,
                     observe=observe,
                 )

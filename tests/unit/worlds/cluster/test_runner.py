@@ -129,6 +129,19 @@ def test_a_server_that_is_not_kubernetes_is_named():
     assert f"cannot be read ({problem}); trying again" in lines[0]
 
 
+async def too_much(request):
+    if "watch" in request.query:
+        return web.Response(status=400)
+    return web.Response(text=" " * 2_000)
+
+
+def test_a_server_that_sends_too_much_is_named(monkeypatch):
+    monkeypatch.setattr(runner_module, "_RESPONSE_BYTES_MAX", 1_000)
+    lines = []
+    assert asyncio.run(run([], lines, too_much, until="cannot be read")) == ""
+    assert "the answer has more than 0 MiB" in lines[0]
+
+
 async def of_another_version(request):
     """An empty cluster that serves neither budgets nor custom resources."""
     if request.path.startswith(("/apis/policy/", "/apis/scheduling.volcano.sh/")):
