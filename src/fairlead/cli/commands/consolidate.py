@@ -86,9 +86,13 @@ def consolidate(
         model, planner = read.model, read.planner()
         rules = read.autoscaler_rules(ignore)
         names = read.nodes("--nodes", nodes) if nodes else [n.name for n in model.table.nodes()]
-        found = find_nodes(planner, rules, names, node_prices(model.table.nodes(), types), progress)
-        experiment = read.experiment
+        prices, experiment = node_prices(model.table.nodes(), types), read.experiment
+        found = find_nodes(planner, rules, names, prices, progress)
         run_plan(found.plan, experiment, progress, at_once=max_unavailable)
+        if found.plan.is_order_unsafe:
+            planner.reorders = False
+            found = find_nodes(planner, rules, names, prices, progress)
+            run_plan(found.plan, experiment, progress, at_once=max_unavailable)
     notes = (*read.notes, *experiment.notes)
     print_tabular(consolidate_answer(found, model, read.snapshot.source, notes), output)
     return 0

@@ -72,9 +72,13 @@ def drain_plan(
     with ProgressBar() as progress:
         read = read_plan_input(snapshot, connection, present, release, progress)
         names = read.nodes("--nodes", nodes)
-        plan = plan_drains(read.planner(), names, progress, return_again=away is not None)
-        experiment = read.experiment
+        planner, experiment = read.planner(), read.experiment
+        plan = plan_drains(planner, names, progress, return_again=away is not None)
         run_plan(plan, experiment, progress, at_once=max_unavailable, away=away)
+        if plan.is_order_unsafe:
+            planner.reorders = False
+            plan = plan_drains(planner, names, progress, return_again=away is not None)
+            run_plan(plan, experiment, progress, at_once=max_unavailable, away=away)
     notes = (*read.notes, *experiment.notes)
     print_tabular(drain_answer(plan, read.snapshot.source, notes), output)
     return 0

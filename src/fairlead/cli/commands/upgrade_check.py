@@ -112,11 +112,16 @@ def upgrade_check(
         names = (
             read.nodes("--nodes", nodes) if nodes else [n.name for n in read.model.table.nodes()]
         )
+        at_once = max_unavailable or max(surge, 1)
         plan = check_nodes(planner, pools, added, names, progress)
         base = read.experiment
         extra = (one.manifest() for found in added.values() for one in found)
         experiment = replace(base, initial=(*base.initial, *extra))
-        run_plan(plan, experiment, progress, at_once=max_unavailable or max(surge, 1), away=away)
+        run_plan(plan, experiment, progress, at_once=at_once, away=away)
+        if plan.is_order_unsafe:
+            planner.reorders = False
+            plan = check_nodes(planner, pools, added, names, progress)
+            run_plan(plan, experiment, progress, at_once=at_once, away=away)
     limits = planner.budgets.limits()
     notes = (*read.notes, *experiment.notes)
     print_tabular(upgrade_answer(plan, limits, surge, read.snapshot.source, notes), output)

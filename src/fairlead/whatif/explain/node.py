@@ -21,7 +21,7 @@ from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import is_leaving, moves_with_drain
-from fairlead.whatif.planner.node_drain.drain_plan import flag_findings, order_findings
+from fairlead.whatif.planner.node_drain.drain_plan import flag_findings
 from fairlead.whatif.planner.node_drain.drain_planner import Blocker, DrainPlanner, PlannedDrain
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -30,6 +30,7 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
     counted,
+    listed,
 )
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 
@@ -80,7 +81,6 @@ def explain_node(planner: DrainPlanner, name: str, source: str) -> TabularAnswer
         findings=(
             *_state(info.node),
             _usage(info.node, pods),
-            *order_findings([emptied] if isinstance(emptied, PlannedDrain) else []),
             *flag_findings(needed_flags(pod.pod for pod in pods)),
         ),
         tables=(
@@ -107,7 +107,10 @@ def _verdict(name: str, emptied: PlannedDrain | Blocker, refused: list[Blocker])
         return f"{name} can be drained: no pod on it has to move."
     moves, nodes = counted(len(emptied.moves), "pod"), counted(targets, "other node")
     find = "finds" if len(emptied.moves) == 1 else "find"
-    return f"{name} can be drained: its {moves} {find} room on {nodes}."
+    provided = ""
+    if emptied.first:
+        provided = f" if the pods of {listed(emptied.first)} are evicted first"
+    return f"{name} can be drained{provided}: its {moves} {find} room on {nodes}."
 
 
 def _state(node: Node) -> Iterator[str]:

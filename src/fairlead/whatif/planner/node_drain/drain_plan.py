@@ -7,6 +7,9 @@
     3  runs       the drains are simulated with 1, 2, 4, ... nodes at once, up to the first run
                   that is not safe; the fastest safe run is the best pace
 
+If no run is safe, and pods of a node must be placed in a certain order, the steps 2 and 3 are
+repeated without such nodes (`DrainPlanner.reorders`).
+
 The order is that of step 2: nodes with fewer evictions that budgets limit come first, then nodes
 with fewer pods, then by name.
 """
@@ -71,6 +74,11 @@ class DrainPlan(Struct):
         """
         safe = [run for run in self.runs if run.is_safe and run.took is not None]
         return min(safe, key=lambda run: (run.took or 0, run.pace.at_once), default=None)
+
+    @property
+    def is_order_unsafe(self) -> bool:
+        """Whether no run is safe, and pods of a drained node must be placed in a certain order."""
+        return bool(self.runs) and self.best is None and any(one.first for one in self.drains)
 
     @property
     def blocked(self) -> list[str]:

@@ -56,6 +56,7 @@ class BlockCause(StrEnum):
     BUDGET_NOW = "its budget allows no eviction now"
     NO_PLACE = "no other node takes the pod"
     NO_ROOM = "the pods of the node do not all fit elsewhere"
+    ORDER = "the pods of the node fit elsewhere only in another order"
     ANNOTATION = "an annotation forbids it"
     LOCAL_STORAGE = "the pod has local storage"
     NOT_REPLICATED = "no controller would replace the pod"
@@ -115,12 +116,17 @@ class _Unplaced(Struct, frozen=True):
 
 
 class DrainPlanner:
-    """Empties nodes of `model`, and finds the evictions that the `budgets` refuse."""
+    """Empties nodes of `model`, and finds the evictions that the `budgets` refuse.
+
+    If `reorders` is not set, a node whose pods fit elsewhere only in another order than that of the
+    queue is blocked.
+    """
 
     def __init__(self, model: ClusterModel, budgets: BudgetRoom) -> None:
         """Plan in `model`; emptied nodes stay empty until the model is reverted."""
         self.model = model
         self.budgets = budgets
+        self.reorders = True
 
     def evicted(self, node: str) -> list[PodInfo]:
         """Return the pods that a drain of `node` evicts, in the order of the scheduler's queue.
@@ -142,6 +148,7 @@ class DrainPlanner:
         that does not fit; with `with_remedy`, it contains a change that would help.
         """
         model, pods, first = self.model, self.evicted(node), list[str]()
+        unplaced: _Unplaced | None = None
         while True:
             with model.hypothesis() as supposed:
                 model.cordon(node)
@@ -149,11 +156,14 @@ class DrainPlanner:
                     model.remove(pod)
                 found = self._move(node, pods, first)
                 if isinstance(found, PlannedDrain):
+                    if unplaced is not None and not self.reorders:
+                        return _wrong_order(node, unplaced, first)
                     supposed.commit()
                     return found
                 if found.workload in first or len(first) + 1 == _ORDERS_MAX:
                     edit = self._remedy(node, found.pod) if with_remedy else ""
                     return _no_place(node, found, edit, is_first=found.workload == first[0])
+            unplaced = unplaced or found
             first.insert(0, found.workload)
 
     def _move(
@@ -261,6 +271,15 @@ def _no_place(node: str, found: _Unplaced, edit: str, *, is_first: bool) -> Bloc
     """Return the blocker for a pod that fits no node; `is_first` is set if it was placed first."""
     cause = BlockCause.NO_PLACE if is_first else BlockCause.NO_ROOM
     return Blocker(node, found.pod.key, cause, found.workload, short_reason(found.message), edit)
+
+
+def _wrong_order(node: str, unplaced: _Unplaced, first: Sequence[str]) -> Blocker:
+    """Return the blocker for a node whose pods fit elsewhere if those of `first` are placed first.
+
+    `unplaced` is the pod that finds no node in queue order.
+    """
+    why, edit = short_reason(unplaced.message), f"evict the pods of {' and '.join(first)} first"
+    return Blocker(node, unplaced.pod.key, BlockCause.ORDER, unplaced.workload, why, edit)
 
 
 def _several(node: str, pod: PodInfo, limits: Sequence[BudgetLimit]) -> Blocker:

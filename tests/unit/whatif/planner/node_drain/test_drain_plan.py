@@ -104,23 +104,39 @@ def test_a_pod_that_fits_nowhere_else_blocks_with_a_remedy(planner, make):
     assert edit == "label node b pool=db (then b takes a pod of deploy/default/db)"
 
 
-def test_pods_with_few_possible_nodes_are_placed_first_if_necessary(planner, make):
-    """Placed in queue order, app takes the room on b, the only node for the pod of db."""
-    made = planner(
+def one_order(make):
+    """Placed in queue order, app takes the room on b, the only other node for the pod of db."""
+    return [
         *(make.node("a", pool="db"), make.node("b", pool="db"), make.node("c")),
         *deployment(make, "app", ["a"], cpu="2"),
         *deployment(make, "db", ["a"], cpu="3", nodeSelector={"pool": "db"}),
         *deployment(make, "web", ["c"], cpu="1"),
-    )
-    plan = plan_of(made, ["a"])
+    ]
+
+
+def test_pods_with_few_possible_nodes_are_placed_first_if_necessary(planner, make):
+    plan = plan_of(planner(*one_order(make)), ["a"])
     [drain] = plan.drains
     assert {move.pod: move.target for move in drain.moves} == {
         "default/app-1-0": "c",
         "default/db-1-0": "b",
     }
-    found = drain_answer(plan, "dump.yaml", ()).findings
     first = "evict the pods of deploy/default/db first"
+    found = drain_answer(plan, "dump.yaml", ()).findings
     assert f"On a, {first}: other pods could take their room." in found
+
+
+def test_a_plan_that_is_unsafe_because_of_an_order_is_made_without_it(planner, experiment, make):
+    """The drain evicts both pods at once, and app is placed first."""
+    made = planner(*one_order(make))
+    plan = plan_of(made, ["a"])
+    assert not plan.is_order_unsafe  # before it is known
+    run_plan(plan, experiment(*one_order(make)), NoProgress())
+    assert plan.is_order_unsafe
+    made.reorders = False
+    [blocker] = plan_of(made, ["a"]).blockers
+    assert (blocker.cause, blocker.owner) == (BlockCause.ORDER, "deploy/default/db")
+    assert blocker.edit == "evict the pods of deploy/default/db first"
 
 
 def test_pods_that_fit_one_by_one_but_not_together_block(planner, make):
