@@ -8,7 +8,7 @@ import pytest
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import DeviceClass, PodDisruptionBudget
 from fairlead.engine.core.status import SUCCESS, Code, Status, unschedulable
-from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.candidate import Candidate, CandidateRule
 from fairlead.engine.framework.interface import Locality
@@ -433,3 +433,35 @@ def test_shapes_of_deleted_pods_are_dropped(monkeypatch):
         assert columns.refresh()
         cluster.apply(ObjectDeleted(pod))
     assert len(columns._kinds) <= 2 * 2 + 4 + 1
+
+
+@pytest.mark.parametrize("start", ["", "2026-01-01T00:00:00Z"])
+def test_loaded_pods_are_read_without_being_made(start):
+    """If nothing tells the pods of a workload apart; else they are made."""
+    pods = [
+        make_pod(
+            f"{app}-{number}",
+            node=NODES[number],
+            priority=number_of_app,
+            labels={"app": app},
+            requests={"cpu": f"{number_of_app + 1}00m"},
+            status={"startTime": start} if start else {},
+        )
+        for number_of_app, app in enumerate("abc")
+        for number in range(30)
+    ]
+    loaded, told = Cluster(), Cluster()
+    objects = [*map(make_node, NODES), *pods]
+    loaded.apply(ObjectsLoaded(objects))
+    for one in objects:
+        told.apply(ObjectChanged(one))
+    columns = [VictimColumns(cluster.table) for cluster in (loaded, told)]
+    assert all(one.refresh() for one in columns)
+    made = sum(len(list(node.pods.made())) for node in loaded.table.nodes() if node.pods)
+    assert made == (len(pods) if start else 3)
+    first, second = columns
+    assert first._priority.tolist() == second._priority.tolist()
+    assert first._start.tolist() == second._start.tolist()
+    there = first._priority != NO_POD
+    for one, other in zip(first._kind[there].tolist(), second._kind[there].tolist(), strict=True):
+        assert first._kinds[one].requests == second._kinds[other].requests
