@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from fairlead.api.late_dict import LateDict
 from fairlead.api.objects import PersistentVolume, VolumeAttachment
 from fairlead.engine.core.status import Status
 from fairlead.engine.plugins.node_volume_limits.attachable import Attachables, unique_name
@@ -179,7 +180,10 @@ class AttachedVolumes:
     def _read(self, node: NodeInfo, sources: list[StorageKey] | None) -> Attached:
         found = Attached()
         note = None if sources is None else sources.append
-        for pod in node.pods.values():
+        there = node.pods
+        # A loaded pod with volumes is made at once (cluster.py: _load_replicas).
+        made = (one for _, one in there.made()) if isinstance(there, LateDict) else there.values()
+        for pod in made:
             if pod.shape.has_volumes:
                 answer = self._attachables.of(pod, note, is_new=False)
                 if isinstance(answer, Status):
