@@ -28,9 +28,7 @@ from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import PointError, Profile
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.framework.trial import Trial
-from fairlead.engine.framework.user_plugin.guard import guarded
 from fairlead.engine.framework.user_plugin.meter import Meter
-from fairlead.engine.framework.user_plugin.plugin_check import problem_of
 from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.plugins.registry import IN_TREE, Factory
 from fairlead.engine.scheduling.extender.extender import Extender
@@ -161,6 +159,10 @@ class _PluginBuilder(Struct, frozen=True):
         plugin = self._built(name)
         if name not in self.out_of_tree:
             return self.metered(plugin)
+        # Most schedulers have no such plugin, and imports take half the time of a small answer.
+        from fairlead.engine.framework.user_plugin.guard import guarded  # noqa: PLC0415
+        from fairlead.engine.framework.user_plugin.plugin_check import problem_of  # noqa: PLC0415
+
         problem = problem_of(plugin)
         if not problem and plugin.name != name:
             problem = f"calls itself {plugin.name!r}"

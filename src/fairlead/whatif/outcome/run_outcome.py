@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import Struct, field
 
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
-from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
-from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.jobs import NO_JOBS, JobsOutcome
 from fairlead.whatif.outcome.outage import DrainProgress, OutageOutcome
 from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
+
+if TYPE_CHECKING:
+    from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
+    from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome
 
 COMPLETED: Final = ("Succeeded", "Failed")
 """The phases of a pod that has completed."""

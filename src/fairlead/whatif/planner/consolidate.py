@@ -17,7 +17,6 @@ not necessarily the largest possible number of nodes; `most` is a proven upper l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -26,6 +25,7 @@ from fairlead.api.json import Json
 from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.engine.state.resource_columns import CPU, MEMORY
 from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
 from fairlead.whatif.planner.cluster_model import ClusterModel, moves_with_drain
 from fairlead.whatif.planner.node.node_bound import NodeBound, fewest_nodes
 from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules
@@ -53,8 +53,6 @@ from fairlead.whatif.result.tabular_answer import (
     counted,
 )
 from fairlead.whatif.run.progress import Progress
-
-HOURS_PER_MONTH: Final = 730
 
 
 class ConsolidationPlan(Struct):

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from fairlead.api.json import Json
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
-from fairlead.whatif.outcome.autoscaling.node_group import (
-    HOURS_PER_MONTH,
-    AutoscalingOutcome,
-    GroupOutcome,
-)
-from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome
 from fairlead.whatif.outcome.autoscaling.waiting_time import (
     PodWait,
     WaitingTimes,
     waiting_times,
     waiting_times_by_workload,
 )
+
+if TYPE_CHECKING:
+    from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome, GroupOutcome
+    from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome
 
 
 def autoscaling_json(
@@ -137,13 +136,9 @@ def _totals(outcome: AutoscalingOutcome) -> Json:
         "nodes_after": outcome.nodes_after,
         "node_hours": round(outcome.node_hours, 3),
         "cost_per_hour": _money(outcome.cost_per_hour),
-        "cost_per_month": _money(_month(outcome.cost_per_hour)),
+        "cost_per_month": _money(outcome.cost_per_month),
         "cost": _money(outcome.cost),
     }
-
-
-def _month(amount: float | None) -> float | None:
-    return None if amount is None else amount * HOURS_PER_MONTH
 
 
 def _money(amount: float | None) -> float | None:

@@ -13,8 +13,6 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.engine import Engine
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
-from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
-from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.recorders.job_recorder import missing_queue, missing_queue_notes
 
@@ -22,6 +20,8 @@ if TYPE_CHECKING:
     from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
     from fairlead.engine.autoscaling.karpenter.controller import Karpenter
     from fairlead.engine.batch.controller import Batch
+    from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
+    from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome
 
 
 class RunControllers(Struct, frozen=True):

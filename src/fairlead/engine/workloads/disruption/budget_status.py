@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from fairlead.api.codec import as_json
 from fairlead.api.objects import PodDisruptionBudget
-from fairlead.api.text.go_selector import go_selector
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import Condition, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import Instant
@@ -97,6 +96,8 @@ def pods_warning(view: PodDisruptionBudget, reason: str) -> RecordEvent:
     # upstream: pkg/controller/disruption/disruption.go:trySync
     if reason == NO_PODS:
         return owner_event(_ref(view), NO_PODS, "No matching pods found")
+    from fairlead.api.text.go_selector import go_selector  # noqa: PLC0415 - rarely needed
+
     selector = view.spec.selector
     shown = go_selector(None if selector is None else as_json(selector))
     note = (

@@ -28,7 +28,6 @@ from fairlead.api.quantity import (
     canonical,
     parse_quantity,
 )
-from fairlead.api.text.go_selector import go_selector
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import LoadCurve, WorkloadLoad
@@ -273,6 +272,8 @@ def _absent_metric(spec: MetricSpec, namespace: str) -> str:
             where = f"{described.kind} {namespace}/{described.name}"
             return f"unable to get metric {name} on {where}: {NO_CUSTOM_METRICS}"
         case _:
+            from fairlead.api.text.go_selector import go_selector  # noqa: PLC0415 - rarely needed
+
             selector = go_selector(source.metric.get("selector"))
             what = f"{namespace}/{name}/{selector}"
             return f"unable to get external metric {what}: {NO_EXTERNAL_METRICS.format(name)}"

@@ -103,6 +103,12 @@ class AutoscalingOutcome(Struct, frozen=True):
         return _sum([group.cost_per_hour for group in self.groups])
 
     @property
+    def cost_per_month(self) -> float | None:
+        """The monthly cost of all groups at the end; None if a price is unknown."""
+        per_hour = self.cost_per_hour
+        return None if per_hour is None else per_hour * HOURS_PER_MONTH
+
+    @property
     def cost(self) -> float | None:
         """The cost of all node hours; None if a price is unknown."""
         return _sum([group.cost for group in self.groups])

@@ -8,9 +8,9 @@ from math import floor
 from msgspec import Struct
 
 from fairlead.api.json import Json
+from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
 from fairlead.whatif.planner.cluster_size.search import SizeResult
 from fairlead.whatif.planner.cluster_size.survival import Survival
-from fairlead.whatif.planner.consolidate import HOURS_PER_MONTH
 from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE
 from fairlead.whatif.result.tabular_answer import (
     NAME,

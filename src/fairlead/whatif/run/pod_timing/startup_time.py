@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from statistics import median_low
 from typing import Final
 
 from msgspec import Struct, field
@@ -82,10 +81,15 @@ NO_TIMES: Final = StartupTimes()
 
 def _span(times: Sequence[DurationNs]) -> str:
     """Return the range and the median of the sorted `times` as text."""
-    shortest, middle, longest = times[0], median_low(times), times[-1]
+    shortest, middle, longest = times[0], _low_median(times), times[-1]
     if shortest == longest:
         return for_readers(shortest)
     return f"{for_readers(shortest)} to {for_readers(longest)} (median {for_readers(middle)})"
+
+
+def _low_median(times: Sequence[DurationNs]) -> DurationNs:
+    """Return the median of the sorted `times`, the lower one of two."""
+    return times[(len(times) - 1) // 2]
 
 
 def startup_times(manifests: Iterable[Manifest]) -> StartupTimes:
@@ -102,7 +106,7 @@ def startup_times(manifests: Iterable[Manifest]) -> StartupTimes:
         if times is not None and (took := _startup_time(pod)) is not None:
             times.append(took)
     found = {ref: times for ref, times in found.items() if times}
-    return StartupTimes({ref: median_low(times) for ref, times in sorted(found.items())})
+    return StartupTimes({ref: _low_median(sorted(times)) for ref, times in sorted(found.items())})
 
 
 def _shows_time(pod: Pod) -> bool:
