@@ -751,7 +751,7 @@ CASES = [
     clock("a kubeconfig of another context", KUBECONFIG.replace("name: a,", "name: b,") % "x",
           "there is no context 'a'; known contexts: b"),
     clock("a server of no port", KUBECONFIG % "'http://127.0.0.1:99999'",
-          "clusters[a].server: 'http://127.0.0.1:99999' is not a URL"),
+          "clusters[a].server: 'http://127.0.0.1:99999' is not an http or https URL"),
     clock("a server of no name", KUBECONFIG % 5, "clusters[0].cluster.server: Expected `str`"),
     clock("a token of several lines", KUBECONFIG.replace("token: t", r'token: "t\nx"')
           % "'http://127.0.0.1:1'", "the Authorization header would contain characters"),
