@@ -1,0 +1,58 @@
+"""Preemptions: pods that are held back meanwhile, and victims that wait for Permit."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.framework.preemption.nominator import Nominator
+from fairlead.engine.framework.waiting_pods import WaitingPod, WaitingPods
+from fairlead.engine.scheduling.preemption.execution import new_execution
+from fairlead.engine.scheduling.preemption.preemptions import Preemptions
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.testing.builders import make_pod
+
+GROUP = ObjectRef("PodGroup.scheduling.k8s.io", "default", "g")
+
+
+@pytest.fixture
+def info():
+    shapes = Cluster().shapes
+
+    def make(name, group="", **more):
+        spec = {"schedulingGroup": {"podGroupName": group}} if group else {}
+        pod = make_pod(name, spec=spec, **more)
+        return PodInfo(pod, shapes.shape_of(pod))
+
+    return make
+
+
+@pytest.fixture
+def waiting():
+    return WaitingPods()
+
+
+@pytest.fixture
+def preemptions(waiting):
+    return Preemptions(Cluster(), Nominator(), waiting, new_execution)
+
+
+def test_the_members_of_a_preempting_pod_group_are_held_back(preemptions, info):
+    """Pods of other groups, and pods without a group, are not."""
+    preemptions.start_group(info("a", "g"), GROUP, (info("v1", node="n"), info("v2", node="n")))
+    held = preemptions.gate(info("b", "g"))
+    assert held.message == "waiting for the preemption for this pod group to be finished"
+    assert preemptions.gate(info("c", "h")) is None
+    assert preemptions.gate(info("d")) is None
+
+
+def test_a_victim_that_waits_for_permit_is_rejected_and_not_deleted(preemptions, waiting, info):
+    victim = info("v")
+    waiting.add(WaitingPod(victim, "n", 0, {"Gate": seconds(60)}))
+    (event,) = preemptions.start_group(info("a", "g"), GROUP, (victim,))
+    assert (event.regarding.name, event.reason) == ("v", "Preempted")
+    rejection = waiting.find(victim.id).rejection
+    assert (rejection.plugin, rejection.message) == ("DefaultPreemption", "preempted")
+    assert preemptions.gate(info("b", "g")) is None  # nothing is left to wait for
