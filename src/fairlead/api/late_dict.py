@@ -47,8 +47,8 @@ class LateDict(dict[str, Value]):
         value: Any = row
         dict.__setitem__(self, key, value)
 
-    def settle(self, key: str, row: Row, value: Value) -> None:
-        """Make `value` the value of `key` if `row` is there still."""
+    def replace_row(self, key: str, row: Row, value: Value) -> None:
+        """Replace `row` by `value`, unless the value of `key` has been made or changed."""
         if dict.get(self, key) is row:
             _set(self, key, value)
 

@@ -108,13 +108,13 @@ def test_a_value_is_made_when_it_is_first_read():
     assert [*tested.raw()] == [(GROUPS[0], 0), 11, (GROUPS[0], 2), (GROUPS[0], 3)]
 
 
-def test_a_value_settles_only_in_place_of_its_row():
+def test_a_value_replaces_only_its_own_row():
     row = (GROUPS[0], 0)
     tested = LateDict(value_at)
     tested.load_one("a", row)
-    tested.settle("a", (GROUPS[0], 0), 1)
+    tested.replace_row("a", (GROUPS[0], 0), 1)
     assert tested.row("a") is row
-    tested.settle("a", row, 2)
+    tested.replace_row("a", row, 2)
     assert tested["a"] == 2
 
 

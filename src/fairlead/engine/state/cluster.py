@@ -248,10 +248,10 @@ class Cluster:
         if pod.spec.affinity is not replicas[0].spec.affinity:
             shape = self.shapes.shape_of(pod)
         made = PodInfo(pod, shape)
-        self.pods.settle(made.key, row, made)
+        self.pods.replace_row(made.key, row, made)
         node = self.table.find(pod.spec.node_name)
         if node is not None:
-            node.late_pods(self._loaded_pod).settle(made.id, row, made)
+            node.late_pods(self._loaded_pod).replace_row(made.id, row, made)
         return made
 
     def _shape_of(self, pod: Pod, old: PodInfo | None) -> Shape:

@@ -414,8 +414,8 @@ class Recorder(Struct):
     def _loaded_track(self, replicas: Replicas, index: int) -> PodTrack:
         """Return the track for a row; both dictionaries of tracks refer to the same track."""
         track, row = self._loaded[id(replicas)].track(index), replicas.rows[index]
-        self._tracks.settle(replicas.keys[index], row, track)
-        self._known.settle(replicas.uids[index], row, track)
+        self._tracks.replace_row(replicas.keys[index], row, track)
+        self._known.replace_row(replicas.uids[index], row, track)
         return track
 
     def _forget_pod(self, pod: Pod) -> None:
