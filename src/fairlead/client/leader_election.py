@@ -1,15 +1,16 @@
 """LeaderElection: elects one of several replicas as leader, by means of a Lease.
 
 A replica that does not lead reads the Lease every `retry_period`, plus a random time. It takes the
-Lease if the Lease has no holder, or if the holder has not renewed it for `lease_duration` by this
-replica's own clock. The clocks of different replicas are never compared. A leader that has not
-renewed the Lease for `renew_deadline` loses leadership, so it stops before another replica can
-start.
+Lease if the Lease has no holder, or if the holder has not renewed it for the Lease's own duration
+by this replica's clock. The holder may have another configuration than this replica, such as a
+kube-scheduler with a longer lease. The clocks of different replicas are never compared. A leader
+that has not renewed the Lease for `renew_deadline` loses leadership, so it stops before another
+replica can start.
 
 This state machine does no I/O: `begin` returns the request of an attempt, and its caller passes the
 response to `read` or `written`, or calls `failed`. Times are in ns.
 
-upstream: client-go/tools/leaderelection/leaderelection.go: tryAcquireOrRenew
+upstream: client-go/tools/leaderelection/leaderelection.go: tryAcquireOrRenew, isLeaseValid
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ class LeaderElection:
         self.holder = str(lease.spec.get("holderIdentity") or "")
         if self.holder == self.config.identity:
             return self._renewal(now)
-        if self.holder and now < self._observed_at + self.config.lease_duration:
+        if self.holder and now < self._observed_at + self._holders_duration():
             if self._renewed_at is not None:
                 # another replica leads: stop immediately
                 self._renewed_at -= self.config.renew_deadline
@@ -188,6 +189,16 @@ class LeaderElection:
         spec = self._record(now, now, self._transitions())
         spec["acquireTime"] = self._spec.get("acquireTime") or spec["acquireTime"]
         return WriteLease(self._object({**self._spec, **spec}, self._version), creates=False)
+
+    def _holders_duration(self) -> int:
+        """Return for how long (ns) the holder may leave the Lease without renewal.
+
+        This replica's own duration is used if the Lease does not say so, which the API permits.
+        """
+        known = self._spec.get("leaseDurationSeconds")
+        if isinstance(known, int) and known > 0:
+            return known * NANOSECONDS_PER_SECOND
+        return self.config.lease_duration
 
     def _transitions(self) -> int:
         """Return how often the Lease was taken; 0 if it does not say so."""

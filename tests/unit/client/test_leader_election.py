@@ -81,6 +81,69 @@ def test_an_expired_lease_is_taken_over_by_the_observers_clock():
     assert lease.spec["leaseTransitions"] == 1
 
 
+def test_a_holder_with_a_longer_lease_keeps_it_for_that_long():
+    """Such as a kube-scheduler that has not yet given up when this replica's duration is over."""
+    lease, other = Lease(), replica("other")
+    one = replica("one", lease_duration=60 * SECOND, renew_deadline=40 * SECOND)
+    attempt(one, lease, 0)
+    assert not attempt(other, lease, SECOND)
+    assert one.is_leader(39 * SECOND)
+    assert not attempt(other, lease, 39 * SECOND)
+    assert not attempt(other, lease, 61 * SECOND - 1)
+    assert attempt(other, lease, 61 * SECOND)
+
+
+def test_a_holder_with_a_shorter_lease_is_followed_sooner():
+    lease, other = Lease(), replica("other")
+    one = replica("one", lease_duration=4 * SECOND, renew_deadline=3 * SECOND)
+    attempt(one, lease, 0)
+    attempt(other, lease, 0)
+    assert attempt(other, lease, 4 * SECOND)
+
+
+@pytest.mark.parametrize("duration", [None, 0, -1, "15", [15], 1.5])
+def test_a_lease_with_a_strange_duration_counts_as_one_of_the_own_duration(duration):
+    lease, one = Lease(), replica("one")
+    spec = {"holderIdentity": "x", "leaseDurationSeconds": duration}
+    lease.body = json.dumps({"metadata": {"resourceVersion": "0"}, "spec": spec}).encode()
+    assert not attempt(one, lease, 0)
+    assert not attempt(one, lease, 15 * SECOND - 1)
+    assert attempt(one, lease, 15 * SECOND)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param({"renewTime": "2999-01-01T00:00:00.000000Z"}, id="a clock in the future"),
+        pytest.param({"renewTime": "1970-01-01T00:00:00.000000Z"}, id="a clock in the past"),
+        pytest.param({"holderIdentity": ""}, id="freed by hand"),
+        pytest.param({"leaseDurationSeconds": 2**31 - 1}, id="an extreme duration"),
+    ],
+)
+def test_a_leader_goes_on_when_its_lease_is_edited(changed):
+    lease, one = Lease(), replica("one")
+    attempt(one, lease, 0)
+    lease.version += 1
+    stored = json.loads(lease.body)
+    stored["metadata"]["resourceVersion"] = str(lease.version)
+    stored["spec"] |= changed
+    lease.body = json.dumps(stored).encode()
+    attempt(one, lease, 2 * SECOND)  # a conflict
+    assert attempt(one, lease, 4 * SECOND)
+    assert one.deadline() == 14 * SECOND
+    assert (lease.spec["holderIdentity"], lease.spec["leaseDurationSeconds"]) == ("one", 15)
+    assert lease.spec["renewTime"] < "1970-01-01T00:00:05"
+
+
+def test_a_leader_creates_its_deleted_lease_again():
+    lease, one = Lease(), replica("one")
+    attempt(one, lease, 0)
+    lease.body = None
+    attempt(one, lease, 2 * SECOND)  # not found
+    assert attempt(one, lease, 4 * SECOND)
+    assert one.deadline() == 14 * SECOND
+
+
 def test_leadership_ends_before_another_replica_may_lead():
     lease, one = Lease(), replica("one")
     attempt(one, lease, 0)
