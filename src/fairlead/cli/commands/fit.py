@@ -98,7 +98,7 @@ def fit(
     directory of such files, or `-` for standard input. To read a running cluster instead, without
     changing it, use `--context`, `--kubeconfig` or `--in-cluster`. New pods pass admission, count
     against ResourceQuotas, and are placed by the scheduler with all its plugins. Pods that are
-    already pending are placed before them.
+    already pending are placed before them, by preemption if necessary.
 
     Try:
 
@@ -129,12 +129,14 @@ def fit(
     if elastic is not None and preempt:
         raise InputError("--preempt", "is decided by the pods' PriorityClass with --autoscale")
     with ProgressBar() as progress:
-        read = read_plan_input(snapshot, connection, present, release, progress, preempts=preempt)
+        read = read_plan_input(snapshot, connection, present, release, progress)
         source = pod_source(pod, like, namespace, read.inventory)
         if elastic is not None:
             answer = _elastic_answer(read, elastic, source, max_limit, progress)
         else:
-            result = count_fitting(read.model, source, progress, max_limit or PODS_MAX)
+            result = count_fitting(
+                read.model, source, progress, max_limit or PODS_MAX, preempts=preempt
+            )
             name = read.snapshot.source
             answer = fit_answer(result, source, read.model, name, read.notes)
     print_tabular(answer, output)

@@ -109,8 +109,6 @@ def read_plan_input(
     present: PresentOptions,
     release: ReleaseOptions,
     progress: Progress,
-    *,
-    preempts: bool = False,
 ) -> PlanInput:
     """Read the snapshot at `source`, or the cluster of `connection`. Raises InputError."""
     version = read_release(release.choice)
@@ -123,6 +121,6 @@ def read_plan_input(
     progress.begin("reading", 0)
     snapshot = snapshot_of(source, connection, present.max_input)
     progress.begin("loading", 0)
-    model = ClusterModel(snapshot, scheduler, seed=present.seed, preempts=preempts)
+    model = ClusterModel(snapshot, scheduler, seed=present.seed)
     inventory = Inventory(snapshot.manifests)
     return PlanInput(snapshot, inventory, model, scheduler, release.choice, present.seed)

@@ -123,10 +123,8 @@ class ClusterModel:
     (`missing_storage`); `now` is the time of the snapshot. Extenders are not called.
     """
 
-    def __init__(
-        self, snapshot: Snapshot, config: SchedulerConfig, *, seed: int = 0, preempts: bool = False
-    ) -> None:
-        """Load `snapshot`; without `preempts`, no PostFilter plugin runs, and no pod is preempted.
+    def __init__(self, snapshot: Snapshot, config: SchedulerConfig, *, seed: int = 0) -> None:
+        """Load `snapshot`. No pod is preempted until `allow_preemption` is called.
 
         Raises InputError for objects that an API server would refuse.
         """
@@ -140,8 +138,9 @@ class ClusterModel:
         self.gates = config.gates
         self._nominator = Nominator()
         self._tie_break = TieBreak(seed)
-        self._preempts = preempts
         self._built = self._build(config)
+        self._post_filters = {name: one.framework.post_filters for name, one in self._built.items()}
+        self.allow_preemption(allowed=False)
         self._placed: dict[str, _Placed] = {}
         self._undo: list[Callable[[], None]] = []
         self._copies = 0
@@ -185,8 +184,6 @@ class ClusterModel:
                 config.out_of_tree,
                 shared=Shared(version=config.version),
             )
-            if not self._preempts:
-                built.framework.post_filters = []
             found[profile.scheduler_name] = built
         return found
 
@@ -299,6 +296,11 @@ class ClusterModel:
             return decision
         refused = self._place(built.framework, pod, decision)
         return decision if refused is None else refusal(refused)
+
+    def allow_preemption(self, *, allowed: bool) -> None:
+        """Run PostFilter plugins, which preempt pods, from now on, or run none of them."""
+        for name, built in self._built.items():
+            built.framework.post_filters = self._post_filters[name] if allowed else []
 
     def make_room(self, decision: Decision) -> tuple[PodInfo, ...]:
         """Remove the victims of the preemption in `decision`; return the victims."""

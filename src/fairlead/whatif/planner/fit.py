@@ -3,7 +3,7 @@
 The pods are created one after another, as their controller would create them: admission sets their
 defaults, quotas count them, and each pod goes through a scheduling cycle. The count ends at the
 first pod that admission refuses or that fits no node. Pending pods of the snapshot are placed
-first.
+first, by preemption if necessary, because the scheduler does so before it sees a new pod.
 
 as: https://github.com/kubernetes-sigs/cluster-capacity (rules), with quotas and every plugin
 """
@@ -11,6 +11,8 @@ as: https://github.com/kubernetes-sigs/cluster-capacity (rules), with quotas and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import heappop, heappush
+from itertools import count
 from typing import Final
 
 from msgspec import Struct, field
@@ -19,10 +21,11 @@ from msgspec.structs import replace
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod, PodResourceClaimStatus, PodStatus, ResourceClaimTemplate
+from fairlead.api.pods.facts import controller_of
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
-from fairlead.engine.scheduling.decision import Failure, Placement
+from fairlead.engine.scheduling.decision import Decision, Failure, Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.devices.resource_claims import claim_manifest
 from fairlead.whatif.input.error import InputError
@@ -51,8 +54,8 @@ class FitResult(Struct):
 
     `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons of
     nodes; `refused_by` is "admission", "scheduling" or "limit". `waiting` pods of the snapshot were
-    placed first, and `stuck` other pods of the snapshot found no node. `victims` were preempted for
-    new pods.
+    placed first, and `stuck` other pods of the snapshot found no node. The waiting pods preempted
+    `displaced` pods, of which `lost` have no node at the end; the new pods preempted `victims`.
     """
 
     count: int = 0
@@ -62,24 +65,29 @@ class FitResult(Struct):
     refusals: list[Refusal] = field(default_factory=list)
     waiting: int = 0
     stuck: int = 0
+    displaced: int = 0
+    lost: int = 0
     victims: list[PodInfo] = field(default_factory=list)
 
 
 def fit(
-    model: ClusterModel, source: NewPods, progress: Progress, pods_max: int = PODS_MAX
+    model: ClusterModel,
+    source: NewPods,
+    progress: Progress,
+    pods_max: int = PODS_MAX,
+    *,
+    preempts: bool = False,
 ) -> FitResult:
     """Place at most `pods_max` pods of `source` in `model`, until a pod is refused or fits no node.
 
-    The pods that already wait in the snapshot are placed first. Raises InputError for a pod that is
-    invalid or that PreEnqueue rejects.
+    The pods that already wait in the snapshot are placed first. The new pods preempt other pods
+    only with `preempts`. Raises InputError for a pod that is invalid or that PreEnqueue rejects.
     """
     result = FitResult()
     progress.begin("placing waiting pods", 0)
-    for pod in model.waiting_pods():
-        is_placed = _place(model, pod, result) is None
-        result.waiting += is_placed
-        result.stuck += not is_placed
-    result.victims.clear()
+    model.allow_preemption(allowed=True)
+    _place_waiting_pods(model, result)
+    model.allow_preemption(allowed=preempts)
     progress.begin(f"placing {source.title}", 0)
     pods = _admitted(model, source)
     while result.count < pods_max:
@@ -91,11 +99,13 @@ def fit(
                 raise refusal_of(source.source, title, refused) from None
             result.refused_by, result.stop = "admission", refused.message
             return result
-        failure = _place(model, pod, result, result.by_node)
-        if failure is not None:
-            result.refused_by, result.stop = "scheduling", failure.message
+        decision = _place(model, pod, result.victims)
+        if isinstance(decision, Failure):
+            result.refused_by, result.stop = "scheduling", decision.message
             result.refusals = model.refusals(pod)
             return result
+        node = decision.node.name
+        result.by_node[node] = result.by_node.get(node, 0) + 1
         result.count += 1
         if result.count % _PROGRESS_EVERY == 0:
             progress.reach(result.count, 0)
@@ -104,24 +114,46 @@ def fit(
     return result
 
 
-def _place(
-    model: ClusterModel, pod: PodInfo, result: FitResult, by_node: dict[str, int] | None = None
-) -> Failure | None:
-    """Place `pod`, by preemption if necessary; return None, or the failure if it fits no node.
+def _place_waiting_pods(model: ClusterModel, result: FitResult) -> None:
+    """Place the pods that wait, and those that controllers create in place of preempted pods.
 
-    This ends because each repetition removes at least one pod.
+    Victims have a lower priority than the pod that preempts them, so pods are placed in descending
+    order of priority, and no pod that was placed here is preempted again.
+    """
+    waiting = model.waiting_pods()
+    # A heap of (-priority, position among equals, pod).
+    queue = [(-pod.priority, number, pod) for number, pod in enumerate(waiting)]
+    numbers = count(len(queue))
+    while queue:
+        _, number, pod = heappop(queue)
+        victims: list[PodInfo] = []
+        is_placed = isinstance(_place(model, pod, victims), Placement)
+        if number < len(waiting):
+            result.waiting += is_placed
+            result.stuck += not is_placed
+        else:
+            result.lost -= is_placed
+        result.displaced += len(victims)
+        result.lost += len(victims)
+        for victim in victims:
+            if controller_of(victim.pod.metadata) is not None:
+                heappush(queue, (-victim.priority, next(numbers), model.replacement(victim)))
+
+
+def _place(model: ClusterModel, pod: PodInfo, victims: list[PodInfo]) -> Decision:
+    """Place `pod`, by preemption if necessary; return the placement, or the failure.
+
+    Pods that are preempted are added to `victims`. This ends because each repetition removes at
+    least one pod.
     """
     while True:
         decision = model.schedule(pod)
         if isinstance(decision, Placement):
-            if by_node is not None:
-                name = decision.node.name
-                by_node[name] = by_node.get(name, 0) + 1
-            return None
-        victims = model.make_room(decision)
-        if not victims:
             return decision
-        result.victims += victims
+        removed = model.make_room(decision)
+        if not removed:
+            return decision
+        victims += removed
 
 
 def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
@@ -211,6 +243,8 @@ def fit_answer(
         "stop": {"by": result.refused_by, "message": result.stop},
         "waiting_placed_first": result.waiting,
         "waiting_without_node": result.stuck,
+        "preempted_by_waiting": result.displaced,
+        "preempted_without_node": result.lost,
     }
     return TabularAnswer(
         "Fit",
@@ -238,7 +272,12 @@ def _verdict(result: FitResult, source: NewPods) -> str:
 
 def _waiting(result: FitResult) -> str:
     text = f"{counted(result.waiting, 'waiting pod')} of the snapshot took a place first"
-    return f"{text}; {result.stuck:,} found none" if result.stuck else text
+    if result.stuck:
+        text += f"; {result.stuck:,} found none"
+    if result.displaced:
+        text += f". They preempt {counted(result.displaced, 'pod')} of lower priority"
+        text += f", and {result.lost:,} of these find no other node" if result.lost else ""
+    return text
 
 
 def _stops(result: FitResult, model: ClusterModel) -> ResultTable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from tests.unit.whatif.planner.conftest import deployment
 
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -33,8 +34,8 @@ def fitted(snapshot):
     def fit_pods(like, *objects, preempts=False, pods_max=PODS_MAX, pod_file=None):
         read = snapshot(*objects)
         source = pod_source(pod_file, like, "", Inventory(read.manifests))
-        model = ClusterModel(read, SchedulerConfig(), preempts=preempts)
-        return fit(model, source, NoProgress(), pods_max)
+        model = ClusterModel(read, SchedulerConfig())
+        return fit(model, source, NoProgress(), pods_max, preempts=preempts)
 
     return fit_pods
 
@@ -88,6 +89,22 @@ def test_waiting_pods_take_their_places_first(fitted, make):
         make.workload(replicas=0),
     )  # fmt: skip
     assert (found.count, found.waiting, found.stuck) == (1, 1, 1)
+
+
+def test_waiting_pods_preempt_as_the_scheduler_does(fitted, make):
+    """The urgent pod preempts two pods. One of them is created again, on the other node."""
+    found = fitted(
+        "deploy/web",
+        make.node("a"), make.node("b", cpu="2"),
+        *deployment(make, "app", ["a"]),
+        make.pod("bare", cpu="3", node_name="a"),
+        make.priority_class("high", 1000),
+        make.pod("urgent", cpu="4", priorityClassName="high"),
+        make.workload(replicas=0),
+    )  # fmt: skip
+    assert (found.waiting, found.stuck, found.displaced, found.lost) == (1, 0, 2, 1)
+    assert found.by_node == {"b": 1}
+    assert not found.victims
 
 
 def test_lower_priorities_make_room_only_on_request(fitted, make):
