@@ -322,13 +322,15 @@ class Preparation(Struct, frozen=True):
 
     All `commands` are sent immediately, and each must succeed, except events. Then the plugin's
     `is_prepared` is called every `interval` until it returns None. After `timeout` (both in ns),
-    the placement fails with the message `on_timeout`.
+    the placement fails with the message `on_timeout`. If another pod preempts the pod meanwhile, it
+    fails with `on_cancel`.
     """
 
     commands: tuple[PreparationCommand, ...]
     interval: DurationNs
     timeout: DurationNs
     on_timeout: str = "context deadline exceeded"
+    on_cancel: str = "context canceled"
 
 
 @runtime_checkable

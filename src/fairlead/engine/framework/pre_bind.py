@@ -1,7 +1,7 @@
 """PreparingPods: placed pods whose PreBind commands are still in progress.
 
     commands sent ──all succeeded──▶ polled every interval ──prepared──▶ the pod may be bound
-          │ one failed                   │ rejected, or timed out
+          │ one failed, or preempted     │ rejected, timed out, or preempted
           └──────────────────────────────┴──▶ the placement fails
 
 All plugins of a pod prepare concurrently. The pod is bound when the last plugin is done. Two pods
@@ -83,6 +83,18 @@ class PreparingPods:
             if not wanted:
                 self._wait(work, now)
         return commands
+
+    def cancel(self, pod: PodInfo) -> Status | None:
+        """Drop all preparations of `pod`; return the status with which its placement fails.
+
+        Returns None if the pod is not being prepared.
+        """
+        works = self.works.get(pod.id)
+        if not works:
+            return None
+        preparing = works[0].preparing
+        self.forget(pod)
+        return pre_bind_refusal(preparing.plugin.name, error(preparing.preparation.on_cancel))
 
     def forget(self, pod: PodInfo) -> None:
         """Drop all preparations of `pod`."""

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from fairlead.api.timestamp import format_duration
 from fairlead.engine.core.instant import DurationNs, Instant
-from fairlead.engine.core.status import Status, unschedulable
+from fairlead.engine.core.status import Status, error, unschedulable
 from fairlead.engine.state.pod_info import PodInfo
 
 
@@ -96,6 +96,20 @@ class WaitingPods:
         waiting = self.pods.get(pod_id)
         if waiting is not None and waiting.rejection is None:
             waiting.rejection = unschedulable(reason).by(plugin)
+
+    def preempt(self, pod_id: str, plugin: str, reason: str) -> bool:
+        """Record that `plugin` needs the pod's place; return whether the pod was waiting.
+
+        Unlike a rejected pod, the pod counts as schedulable: it is retried after its backoff.
+
+        upstream: waiting_pods_map.go: Preempt; framework.go: WaitOnPermit
+        """
+        waiting = self.pods.get(pod_id)
+        if waiting is None:
+            return False
+        if waiting.rejection is None:
+            waiting.rejection = error(f"waiting on permit for pod: {reason}").by(plugin)
+        return True
 
     def next_deadline(self) -> Instant | None:
         """Return the time at which the next wait ends, 0 if a wait is already over, or None."""

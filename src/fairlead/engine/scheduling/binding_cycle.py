@@ -7,7 +7,7 @@
 The pod is assumed on its node at the beginning, so that the next scheduling cycle counts it on that
 node. If an extender binds the pod, a `CallExtender` is sent instead of the Bind. If Permit or
 PreBind takes time, status.nominatedNodeName is set first (feature
-NominatedNodeNameForExpectation).
+NominatedNodeNameForExpectation). If the pod is preempted in that time, its placement is reverted.
 upstream: pkg/scheduler/schedule_one.go: assumeAndReserve, prepareForBindingCycle, bindingCycle
 """
 
@@ -88,6 +88,7 @@ class BindingCycles:
         self._asked: dict[str, CallExtender] = {}  # keyed by a pod that an extender binds
         self._waiting = waiting
         self._preparing = PreparingPods()
+        self._canceled: dict[str, Status] = {}  # keyed by a pod whose preparation was canceled
         self._by_pod: dict[str, PodBinding] = {}
 
     def is_binding(self, pod: PodInfo) -> bool:
@@ -169,11 +170,16 @@ class BindingCycles:
 
     @property
     def has_waits(self) -> bool:
-        """Whether a pod waits for Permit or for the commands of PreBind."""
-        return bool(self._waiting.pods or self._preparing.works)
+        """Whether a pod waits for Permit or for PreBind, or its preparation was canceled."""
+        return bool(self._waiting.pods or self._preparing.works or self._canceled)
 
     def next_deadline(self) -> Instant | None:
-        """Return the next time at which a Permit wait ends or a preparation must be checked."""
+        """Return the next time at which a Permit wait ends or a preparation must be checked.
+
+        Returns 0 if a preparation was canceled.
+        """
+        if self._canceled:
+            return 0
         waiting = self._waiting.next_deadline() if self._waiting else None
         check = self._preparing.next_check() if self._preparing.works else None
         if waiting is None or check is None:
@@ -198,11 +204,27 @@ class BindingCycles:
             return self._undo(binding, prepared.refusal)
         return self._bind(binding)
 
+    def cancel(self, pod: PodInfo) -> bool:
+        """Cancel the preparation of `pod`, so that `resume` refuses its binding.
+
+        Returns False if the pod is not being prepared.
+
+        upstream: framework/runtime/pods_in_prebind_map.go: CancelPod
+        """
+        status = self._preparing.cancel(pod)
+        if status is not None:
+            self._canceled[pod.id] = status
+        return status is not None
+
     def resume(self, now: Instant) -> Iterator[tuple[PodBinding, list[Command] | BindingRefused]]:
         """Continue each binding that no longer waits for Permit or for its preparation.
 
         Yields (binding, commands or refusal).
         """
+        while self._canceled:
+            pod_id = next(iter(self._canceled))
+            binding = self._by_pod[pod_id]
+            yield binding, self._undo(binding, self._canceled.pop(pod_id))
         for prepared in self._preparing.check(now):
             binding = self._by_pod[prepared.pod.id]
             yield binding, self._prepared(prepared)

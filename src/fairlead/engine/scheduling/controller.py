@@ -51,6 +51,7 @@ from fairlead.engine.scheduling.failure import FailureHandler, failure_event
 from fairlead.engine.scheduling.node_sample import NodeRotation
 from fairlead.engine.scheduling.pending_decision import PendingDecision
 from fairlead.engine.scheduling.preemption.preemptions import Execution, Preemptions
+from fairlead.engine.scheduling.preemption.unbound_victims import UnboundVictims
 from fairlead.engine.scheduling.queue.event_handlers import EventHandlers
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
 from fairlead.engine.state.cluster import Cluster
@@ -120,11 +121,10 @@ class Scheduler:
         }
         frameworks = {name: built.framework for name, built in self.profiles.items()}
         version = config.version
-        self._preemptions = Preemptions(
-            cluster, self.nominator, self._waiting_pods, version.new_execution
-        )
-        self.queue = version.queue(frameworks, config.backoff, start, self._preemptions.gate)
         self._bindings = BindingCycles(cluster, self._waiting_pods, config.extenders)
+        unbound = UnboundVictims(self._waiting_pods, self._bindings.cancel)
+        self._preemptions = Preemptions(cluster, self.nominator, unbound, version.new_execution)
+        self.queue = version.queue(frameworks, config.backoff, start, self._preemptions.gate)
         self._event_handlers = EventHandlers(
             cluster,
             self.queue,

@@ -307,6 +307,28 @@ def test_a_pod_with_a_claim_waits_for_its_volume(stage):
     assert scene.turn(1) == [BIND]
 
 
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_preempted_pod_that_waits_for_its_volume_is_not_deleted(stage, is_written):
+    """Its binding is canceled at once, and the pod is retried after its backoff."""
+    big = {"requests": {"cpu": "4"}}
+    waiting = make_pod("a", spec=claiming("c"), **big)
+    scene = stage(make_node("n1"), make_storage_class(), make_claim("c"), waiting)
+    scene.turn()
+    if is_written:
+        scene.all_done()
+    scene.put(make_pod("p", priority=100, **big))
+    said = scene.turn()
+    note = "Preempted by pod uid-p on node n1 (in kube-scheduler memory)."
+    assert ("event", "a", "Preempted", note) in said
+    text = 'running PreBind plugin "VolumeBinding": binding volumes: context canceled'
+    assert scene.turn()[0] == ("event", "a", "FailedScheduling", text)
+    assert (scene.on("n1"), scene.place("a")) == ([], "error_backoff")
+    scene.all_done()
+    scene.put(make_pod("p", priority=100, nominated="n1", **big))
+    assert scene.turns() == [("bind", "p", "n1")]
+    assert ("delete", "a") not in said
+
+
 def test_a_pod_whose_volume_could_not_be_made_is_tried_elsewhere(stage):
     """Once the provisioner took the node out of the claim."""
     scene = stage(

@@ -169,7 +169,7 @@ class Hold:
 
 @pytest.mark.parametrize(("version", "deleted"), [("1.19", True), ("1.36", False)])
 def test_a_victim_that_waits_on_permit(stage_of, version, deleted):
-    """1.19 deletes it like any victim; in 1.36 it is rejected and goes back to the queue."""
+    """1.19 deletes it like any victim; in 1.36 it goes back to the queue."""
     config = default_config(release_of(version, None), {}).profiles[0]
     profile = replace(config, plugins=(*config.plugins, ("Hold", 0)))
     factories = {"Hold": lambda _handle, _args: Hold()}

@@ -225,6 +225,7 @@ class VolumeBinding:
             interval=CHECK_EVERY,
             timeout=self._timeout,
             on_timeout=f"{_DOING}: context deadline exceeded",
+            on_cancel=f"{_DOING}: context canceled",
         )
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:

@@ -5,17 +5,18 @@
        on the node are cleared                            passes PreEnqueue again)
 
 Each victim gets the condition DisruptionTarget, is deleted with its own grace period, and gets the
-event Preempted. Each step waits for the outcomes of the previous step. A victim that no longer
-exists counts as removed. If a victim cannot be removed for any other reason, the current phase is
-completed and the last victim is not deleted. If any command failed, the preemptor is retried when
-the preemption ends.
+event Preempted. A victim that is not bound yet, because it waits on Permit or PreBind, is not
+deleted: its binding is canceled, and it goes back to the queue. Each step waits for the outcomes of
+the previous step. A victim that no longer exists counts as removed. If a victim cannot be removed
+for any other reason, the current phase is completed and the last victim is not deleted. If any
+command failed, the preemptor is retried when the preemption ends.
 
 upstream: framework/preemption/executor.go: prepareCandidateAsync, PreemptPod
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -33,9 +34,11 @@ from fairlead.engine.scheduling.preemption.policy import (
     PREEMPTED_BY_SCHEDULER,
     is_preempted,
 )
+from fairlead.engine.scheduling.preemption.unbound_victims import UnboundVictims
 from fairlead.engine.state.pod_info import PodInfo
 
 PREEMPTION: Final = "preemption"
+_IN_MEMORY: Final = " (in kube-scheduler memory)."
 # The commands of a preemption whose outcomes matter.
 AWAITED: Final = (PatchStatus, DeleteObject)
 
@@ -44,10 +47,9 @@ AWAITED: Final = (PatchStatus, DeleteObject)
 class PreemptionExecution:
     """The preemption of one preemptor in progress; call `answer` until `is_done`.
 
-    `reject(victim)` rejects a victim that is waiting on Permit, and returns whether it was waiting;
-    such a victim is requeued instead of deleted. `failed` is set if a victim could not be removed,
-    and `erred` if any command failed; NotFound does not count as a failure. If a PodGroup preempts,
-    `group` is that PodGroup and `preemptor` is one of its pods.
+    `unbound` cancels the bindings of victims that are not bound yet. `failed` is set if a victim
+    could not be removed, and `erred` if any command failed; NotFound does not count as a failure.
+    If a PodGroup preempts, `group` is that PodGroup and `preemptor` is one of its pods.
     """
 
     is_synchronous: ClassVar[bool] = False
@@ -56,7 +58,7 @@ class PreemptionExecution:
     node: str
     lower_nominated: tuple[PodInfo, ...]
     victims: tuple[PodInfo, ...]
-    reject: Callable[[PodInfo], bool]
+    unbound: UnboundVictims
     group: ObjectRef | None = None
     failed: bool = False
     erred: bool = False
@@ -137,8 +139,8 @@ class PreemptionExecution:
             clearing = self._phase < len(self.lower_nominated)
             self._phase += 1
             for pod in pods:
-                if not clearing and self.reject(pod):
-                    commands.append(self._event(pod))
+                if not clearing and self.unbound.preempt(pod):
+                    commands.append(self._event(pod, _IN_MEMORY))
                     continue
                 command = clear_nomination(pod) if clearing else self._remove(pod)
                 self._outstanding[pod.uid] = command
@@ -157,14 +159,14 @@ class PreemptionExecution:
     def _type(self) -> str:
         return "pod" if self.group is None else "podgroup"
 
-    def _event(self, victim: PodInfo) -> RecordEvent:
+    def _event(self, victim: PodInfo, remark: str = "") -> RecordEvent:
         by = self.preemptor.ref if self.group is None else self.group
         return RecordEvent(
             regarding=victim.ref,
             type="Normal",
             reason="Preempted",
             action="Preempting",
-            note=f"Preempted by {self._type} {by.uid} on node {self.node}",
+            note=f"Preempted by {self._type} {by.uid} on node {self.node}{remark}",
             reporting_controller=self.preemptor.pod.spec.scheduler_name,
             related=by,
         )
@@ -175,7 +177,7 @@ def new_execution(
     node: str,
     lower_nominated: tuple[PodInfo, ...],
     victims: tuple[PodInfo, ...],
-    reject: Callable[[PodInfo], bool],
+    unbound: UnboundVictims,
     group: ObjectRef | None = None,
 ) -> PreemptionExecution | None:
     """Return the execution that evicts `victims`; None if all of them are already being deleted.
@@ -186,7 +188,7 @@ def new_execution(
     leaving = tuple(victim for victim in victims if not victim.terminating)
     if not leaving:
         return None
-    return PreemptionExecution(preemptor, node, lower_nominated, leaving, reject, group)
+    return PreemptionExecution(preemptor, node, lower_nominated, leaving, unbound, group)
 
 
 def clear_nomination(pod: PodInfo) -> PatchStatus:

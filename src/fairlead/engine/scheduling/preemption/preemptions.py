@@ -10,10 +10,10 @@ from fairlead.engine.core.status import Status, unschedulable
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
 from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.framework.preemption.nominator import Nominator
-from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.preemption.default_preemption import NAME
 from fairlead.engine.scheduling.preemption.execution import AWAITED
 from fairlead.engine.scheduling.preemption.execution import new_execution as new_group_execution
+from fairlead.engine.scheduling.preemption.unbound_victims import UnboundVictims
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
@@ -61,7 +61,7 @@ class Execution(Protocol):
 
 
 NewExecution = Callable[
-    [PodInfo, str, tuple[PodInfo, ...], tuple[PodInfo, ...], Callable[[PodInfo], bool]],
+    [PodInfo, str, tuple[PodInfo, ...], tuple[PodInfo, ...], UnboundVictims],
     Execution | None,
 ]
 
@@ -73,13 +73,13 @@ class Preemptions:
         self,
         cluster: Cluster,
         nominator: Nominator,
-        waiting: WaitingPods,
+        unbound: UnboundVictims,
         new_execution: NewExecution,
     ) -> None:
-        """Start without preemptions; victims in `waiting` are requeued instead of deleted."""
+        """Start without preemptions; `unbound` requeues victims that are not bound yet."""
         self._cluster = cluster
         self._nominator = nominator
-        self._waiting = waiting
+        self._unbound = unbound
         self._new_execution = new_execution
         self._by_preemptor: dict[str, Execution] = {}
 
@@ -88,7 +88,7 @@ class Preemptions:
         node = room.nominated_node or ""
         rivals = self._nominator.pods_on(node)
         lower = tuple(rival for rival in rivals if rival.priority < pod.priority)
-        execution = self._new_execution(pod, node, lower, room.victims, self._reject)
+        execution = self._new_execution(pod, node, lower, room.victims, self._unbound)
         if execution is None:
             return [], None
         commands = self._begin(pod.id, execution)
@@ -99,7 +99,7 @@ class Preemptions:
         self, pod: PodInfo, group: ObjectRef, victims: tuple[PodInfo, ...]
     ) -> list[Command]:
         """Start the preemption for `group`, which contains `pod`; return its first commands."""
-        execution = new_group_execution(pod, _WHOLE_CLUSTER, (), victims, self._reject, group)
+        execution = new_group_execution(pod, _WHOLE_CLUSTER, (), victims, self._unbound, group)
         return [] if execution is None else self._begin(_group_id(pod), execution)
 
     def _begin(self, preemptor: str, execution: Execution) -> list[Command]:
@@ -108,12 +108,6 @@ class Preemptions:
         if execution.is_done:
             del self._by_preemptor[preemptor]
         return commands
-
-    def _reject(self, victim: PodInfo) -> bool:
-        if self._waiting.find(victim.id) is None:
-            return False
-        self._waiting.reject(victim.id, NAME, "preempted")
-        return True
 
     def answer(
         self, outcome: CommandSucceeded | CommandFailed

@@ -10,7 +10,7 @@ upstream: v1.19 framework/plugins/defaultpreemption/default_preemption.go: Prepa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
 from msgspec import Struct, field
@@ -22,14 +22,15 @@ from fairlead.engine.scheduling.preemption.execution import (
     PREEMPTION,
     clear_nomination,
 )
+from fairlead.engine.scheduling.preemption.unbound_victims import UnboundVictims
 from fairlead.engine.state.pod_info import PodInfo
 
 
 class SynchronousExecution(Struct):
     """The preemption of one preemptor in progress; call `answer` until `is_done`.
 
-    The preemptor's scheduling cycle ends when the preemption is done. `reject(victim)` rejects a
-    victim that is waiting on Permit. `failed` is set if a victim could not be deleted. `erred` is
+    The preemptor's scheduling cycle ends when the preemption is done. `unbound` rejects victims
+    that are waiting on Permit. `failed` is set if a victim could not be deleted. `erred` is
     always False, because the cycle itself reports the failure.
     """
 
@@ -39,7 +40,7 @@ class SynchronousExecution(Struct):
     node: str
     lower_nominated: tuple[PodInfo, ...]
     victims: tuple[PodInfo, ...]
-    reject: Callable[[PodInfo], bool]
+    unbound: UnboundVictims
     failed: bool = False
     _deleted: int = 0
     _outstanding: dict[str, Command] = field(default_factory=dict)
@@ -78,7 +79,7 @@ class SynchronousExecution(Struct):
             return []
         victim = self.victims[self._deleted]
         self._deleted += 1
-        self.reject(victim)
+        self.unbound.reject(victim)
         return [self._event(victim), *self._advance()]
 
     def _advance(self) -> list[Command]:

@@ -10,6 +10,7 @@ from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.waiting_pods import WaitingPod, WaitingPods
 from fairlead.engine.scheduling.preemption.execution import new_execution
 from fairlead.engine.scheduling.preemption.preemptions import Preemptions
+from fairlead.engine.scheduling.preemption.unbound_victims import UnboundVictims
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_pod
@@ -36,7 +37,9 @@ def waiting():
 
 @pytest.fixture
 def preemptions(waiting):
-    return Preemptions(Cluster(), Nominator(), waiting, new_execution)
+    return Preemptions(
+        Cluster(), Nominator(), UnboundVictims(waiting, lambda _: False), new_execution
+    )
 
 
 def test_the_members_of_a_preempting_pod_group_are_held_back(preemptions, info):
@@ -48,11 +51,16 @@ def test_the_members_of_a_preempting_pod_group_are_held_back(preemptions, info):
     assert preemptions.gate(info("d")) is None
 
 
-def test_a_victim_that_waits_for_permit_is_rejected_and_not_deleted(preemptions, waiting, info):
+def test_a_victim_that_waits_for_permit_is_not_deleted(preemptions, waiting, info):
+    """It goes back to the queue as after an error, so that it is retried without an event."""
     victim = info("v")
     waiting.add(WaitingPod(victim, "n", 0, {"Gate": seconds(60)}))
     (event,) = preemptions.start_group(info("a", "g"), GROUP, (victim,))
     assert (event.regarding.name, event.reason) == ("v", "Preempted")
+    assert event.note.endswith(" on node cluster (in kube-scheduler memory).")
     rejection = waiting.find(victim.id).rejection
-    assert (rejection.plugin, rejection.message) == ("DefaultPreemption", "preempted")
+    assert (rejection.is_rejected, rejection.message) == (
+        False,
+        "waiting on permit for pod: preempted",
+    )
     assert preemptions.gate(info("b", "g")) is None  # nothing is left to wait for

@@ -6,7 +6,9 @@ import pytest
 
 from fairlead.engine.core.command import DeleteObject, PatchStatus, RecordEvent
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
+from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.preemption.synchronous_execution import SynchronousExecution
+from fairlead.engine.scheduling.preemption.unbound_victims import UnboundVictims
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.builders import make_pod
@@ -30,7 +32,9 @@ def execution(info):
     lower = tuple(info(name, priority=1, nominated="n1") for name in ("low", "lower"))
     victims = tuple(info(name, node="n1") for name in ("v", "w"))
     preemptor = info("p", priority=9)
-    return SynchronousExecution(preemptor, "n1", lower, victims, lambda _victim: False)
+    return SynchronousExecution(
+        preemptor, "n1", lower, victims, UnboundVictims(WaitingPods(), lambda _: False)
+    )
 
 
 def test_it_is_done_once_every_nomination_is_cleared(execution):

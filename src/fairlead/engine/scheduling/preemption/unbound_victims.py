@@ -1,0 +1,35 @@
+"""UnboundVictims: victims of preemption that have a node but are not bound to it yet.
+
+upstream: framework/preemption/executor.go: PreemptPod
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.engine.framework.waiting_pods import WaitingPods
+from fairlead.engine.scheduling.preemption.default_preemption import NAME
+from fairlead.engine.state.pod_info import PodInfo
+
+_PREEMPTED: Final = "preempted"
+
+
+class UnboundVictims(Struct, frozen=True):
+    """Takes the node from pods that wait on Permit (`waiting`) or PreBind.
+
+    `cancel(pod)` cancels the PreBind phase of a pod, and returns whether the pod was in it.
+    """
+
+    waiting: WaitingPods
+    cancel: Callable[[PodInfo], bool]
+
+    def preempt(self, victim: PodInfo) -> bool:
+        """Send `victim` back to the queue; return False if it must be deleted instead."""
+        return self.waiting.preempt(victim.id, NAME, _PREEMPTED) or self.cancel(victim)
+
+    def reject(self, victim: PodInfo) -> None:
+        """Reject `victim` if it waits on Permit, as versions before 1.32 do."""
+        self.waiting.reject(victim.id, NAME, _PREEMPTED)
