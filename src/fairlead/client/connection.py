@@ -52,9 +52,11 @@ class ConnectionConfig(Struct, frozen=True, kw_only=True):
     """The URL of an API server, and the credentials for it.
 
     `name` identifies the connection in messages ("context prod"). `authority`, `certificate` and
-    `key` are PEM texts, "" if absent. A client certificate is always presented if it exists; if it
-    is not given, `exec_plugin` may supply it. The Authorization header uses the first credential
-    that is set: token_file, token, username with password, exec_plugin.
+    `key` are PEM texts, "" if absent. `authority_file`, `certificate_file` and `key_file` are the
+    files that they were read from, "" if they come from elsewhere. A client certificate is always
+    presented if it exists; if it is not given, `exec_plugin` may supply it. The Authorization
+    header uses the first credential that is set: token_file, token, username with password,
+    exec_plugin.
     """
 
     name: str
@@ -66,6 +68,9 @@ class ConnectionConfig(Struct, frozen=True, kw_only=True):
     namespace: str = ""
     certificate: str = ""
     key: str = ""
+    authority_file: str = ""
+    certificate_file: str = ""
+    key_file: str = ""
     token: str = ""
     token_file: str = ""
     username: str = ""
@@ -91,6 +96,7 @@ def in_cluster() -> ConnectionConfig:
         name="the cluster of this pod",
         server=f"https://{address}:{port}",
         authority=read_text(source, "", str(SERVICE_ACCOUNT / "ca.crt")),
+        authority_file=str(SERVICE_ACCOUNT / "ca.crt"),
         token=read_text(source, "", str(SERVICE_ACCOUNT / "token")).strip(),
         token_file=str(SERVICE_ACCOUNT / "token"),
         namespace=read_text(source, "", str(SERVICE_ACCOUNT / "namespace")).strip(),
@@ -136,16 +142,17 @@ def require_proxy(source: str, field_path: str, url: str) -> None:
 
 
 def tls_context(
-    config: ConnectionConfig, certificate: str = "", key: str = ""
+    config: ConnectionConfig, authority: str = "", certificate: str = "", key: str = ""
 ) -> ssl.SSLContext | None:
     """Return the TLS settings of a connection; None if its URL is plain HTTP.
 
-    `certificate` and `key` replace the values in `config`. Raises ConnectionConfigError.
+    `authority`, `certificate` and `key` replace the values in `config`, unless they are empty.
+    Raises ConnectionConfigError.
     """
     if not config.server.startswith("https:"):
         return None
     try:
-        context = ssl.create_default_context(cadata=config.authority or None)
+        context = ssl.create_default_context(cadata=authority or config.authority or None)
     except (ssl.SSLError, ValueError) as cause:
         problem = f"the certificate authority is not a PEM certificate ({cause})"
         raise ConnectionConfigError(config.name, problem) from None

@@ -1,38 +1,100 @@
 """Credentials: the headers and client certificate of a user, renewed when they expire.
 
-upstream: client-go/plugin/pkg/client/auth/exec/exec.go, client-go/transport/token_source.go
+An exec plugin may take a minute. So it runs in a thread, and before its credential expires: until
+then, requests use the credential that they have.
+
+upstream: client-go/plugin/pkg/client/auth/exec/exec.go, client-go/transport/token_source.go,
+client-go/transport/cert_rotation.go
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 from urllib.parse import quote
 
+from msgspec import Struct
+
 from fairlead.client.connection import ConnectionConfig, ExecPlugin, Impersonation, read_text
+from fairlead.client.daemon_thread import in_daemon_thread
 from fairlead.client.error import ConnectionConfigError
 from fairlead.client.exec_plugin import Credential, run_exec_plugin
 
 TOKEN_FILE_SECONDS: Final = 60.0  # upstream: token_source.go:NewCachedFileTokenSource
+TLS_FILE_SECONDS: Final = 60.0
+# An exec plugin runs again this long before its credential expires, or when four fifths of the time
+# until then are over.
+AHEAD_SECONDS_MAX: Final = 90.0
+AHEAD_SHARE: Final = 0.2
+# An exec plugin runs at most this often; it may fail, or return the same credential again.
+EXEC_PAUSE_SECONDS: Final = 10.0
+_LONG_AGO: Final = float("-inf")
+
+
+class TlsTexts(Struct, frozen=True):
+    """The PEM texts of a connection: certificate authority, client certificate and its key.
+
+    A text is "" if it is absent.
+    """
+
+    authority: str = ""
+    certificate: str = ""
+    key: str = ""
 
 
 class Credentials:
-    """The credentials of one connection, renewed when they expire."""
+    """The credentials of one connection, renewed when they expire.
+
+    Clients of one event loop may share them.
+    """
 
     def __init__(self, config: ConnectionConfig, clock: Callable[[], float]) -> None:
         """`clock` returns seconds since 1970."""
         self._config = config
         self._clock = clock
         self._file_token = ""
-        self._file_read_at = -TOKEN_FILE_SECONDS
+        self._file_read_at = _LONG_AGO
+        self._tls_texts = TlsTexts(config.authority, config.certificate, config.key)
+        self._has_tls_files = bool(config.authority_file or config.certificate_file)
+        self._tls_files_read_at = _LONG_AGO
+        has_token = bool(config.token_file or config.token or config.username)
+        is_complete = has_token and bool(config.certificate)
+        self._plugin = None if is_complete else config.exec_plugin
         self._credential: Credential | None = None
+        self._valid_until = self._renew_at = self._refused_at = _LONG_AGO
+        self._execution: asyncio.Task[Credential] | None = None
         self._headers: tuple[str, list[tuple[str, str]]] | None = None  # with their token
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests can be sent now, without a run of the exec plugin before.
+
+        Starts the exec plugin in a thread if its credential expires soon; an event loop must run.
+        """
+        if self._plugin is None:
+            return True
+        now = self._clock()
+        if self._credential is None or now >= self._valid_until:
+            return False
+        if now >= self._renew_at:
+            self._renew_at = now + EXEC_PAUSE_SECONDS
+            self._execute(self._plugin)
+        return True
+
+    async def wait(self) -> None:
+        """Run the exec plugin if requests cannot be sent now. Raises ConnectionConfigError."""
+        if not self.is_ready:
+            assert self._plugin is not None
+            await asyncio.shield(self._execute(self._plugin))
 
     def headers(self) -> list[tuple[str, str]]:
         """Return the headers that authenticate the next request; callers must not change the list.
 
-        The list is the same until the token changes. Raises ConnectionConfigError.
+        The list is the same until the token changes. If the exec plugin has to run, the caller
+        waits for it; see `wait`. Raises ConnectionConfigError.
         """
         token = self._token()
         if self._headers is None or token != self._headers[0]:
@@ -52,29 +114,71 @@ class Credentials:
                 raise ConnectionConfigError(config.name, problem)
         return headers
 
-    def certificate(self) -> tuple[str, str]:
-        """Return (client certificate, its key) as PEM texts; both are "" without a certificate.
+    def tls_texts(self) -> TlsTexts:
+        """Return the certificate authority, and the client certificate with its key.
 
-        Raises ConnectionConfigError if the exec plugin fails.
+        Files are read again every minute; a file that cannot be read keeps its last text. The
+        result is the same object until a text changes. Raises ConnectionConfigError if the exec
+        plugin fails.
         """
-        if self._config.certificate or self._config.exec_plugin is None:
-            return self._config.certificate, self._config.key
-        credential = self._exec_credential(self._config.exec_plugin)
-        return credential.certificate, credential.key
+        if self._has_tls_files and not self._is_recent(self._tls_files_read_at, TLS_FILE_SECONDS):
+            self._read_tls_files()
+        if self._config.certificate or self._plugin is None:
+            return self._tls_texts
+        found, known = self._exec_credential(self._plugin), self._tls_texts
+        if (found.certificate, found.key) != (known.certificate, known.key):
+            self._tls_texts = TlsTexts(known.authority, found.certificate, found.key)
+        return self._tls_texts
 
-    def renew(self) -> bool:
-        """Discard credentials that the server rejected; return whether new ones can be obtained."""
-        self._file_read_at = -TOKEN_FILE_SECONDS
-        had_credential, self._credential = self._credential is not None, None
-        return had_credential or bool(self._config.token_file)
+    def _read_tls_files(self) -> None:
+        self._tls_files_read_at = self._clock()
+        config, known = self._config, self._tls_texts
+
+        def read(path: str, before: str) -> str:
+            try:
+                return (read_text(config.name, "", path) or before) if path else before
+            except ConnectionConfigError:  # being replaced
+                return before
+
+        found = TlsTexts(
+            read(config.authority_file, known.authority),
+            read(config.certificate_file, known.certificate),
+            read(config.key_file, known.key),
+        )
+        if found != known:
+            self._tls_texts = found
+
+    def renew(self, refused: list[tuple[str, str]]) -> bool:
+        """Discard credentials that the server refused; return whether new ones can be obtained.
+
+        `refused` is the result of `headers` for the request. If it has been replaced meanwhile, the
+        present credentials are kept. Because of refusals, an exec plugin runs again at most every
+        EXEC_PAUSE_SECONDS.
+        """
+        config = self._config
+        self._file_read_at = self._tls_files_read_at = _LONG_AGO
+        has_files = bool(config.token_file or config.certificate_file)
+        if self._plugin is None:
+            return has_files
+        is_replaced = self._headers is None or refused is not self._headers[1]
+        if is_replaced or self._credential is None:
+            return True
+        if self._is_recent(self._refused_at, EXEC_PAUSE_SECONDS):
+            return has_files
+        self._refused_at, self._credential = self._clock(), None
+        return True
+
+    def _is_recent(self, instant: float, seconds: float) -> bool:
+        """Return whether `instant` is less than `seconds` ago; not if the clock was set back."""
+        return 0 <= self._clock() - instant < seconds
 
     def _token(self) -> str:
         config = self._config
         if config.token_file:
             return self._token_of_file(config.token_file) or config.token
-        if config.token or config.username or config.exec_plugin is None:
+        if config.token or config.username or self._plugin is None:
             return config.token
-        return self._exec_credential(config.exec_plugin).token
+        return self._exec_credential(self._plugin).token
 
     def _token_of_file(self, path: str) -> str:
         """Return the token in the file `path`, which is read every minute.
@@ -82,9 +186,8 @@ class Credentials:
         If the file cannot be read or is empty, return the last token, or "" if there is none.
         Raises ConnectionConfigError if the configuration has no other token either.
         """
-        now = self._clock()
-        if now - self._file_read_at >= TOKEN_FILE_SECONDS:
-            self._file_read_at = now
+        if not self._is_recent(self._file_read_at, TOKEN_FILE_SECONDS):
+            self._file_read_at = self._clock()
             known = self._file_token or self._config.token
             try:
                 found = read_text(self._config.name, "tokenFile", path).strip()
@@ -98,11 +201,41 @@ class Credentials:
             self._file_token = found or self._file_token
         return self._file_token
 
+    # --- exec plugins ----------------------------------------------------------------------
+
     def _exec_credential(self, plugin: ExecPlugin) -> Credential:
-        kept = self._credential
-        if kept is None or (kept.expires_at is not None and self._clock() >= kept.expires_at):
-            kept = self._credential = run_exec_plugin(self._config.name, plugin)
-        return kept
+        """Return the credential of `plugin`, which is run here if there is none that is valid."""
+        if self._credential is None or self._clock() >= self._valid_until:
+            return self._keep(run_exec_plugin(self._config.name, plugin))
+        return self._credential
+
+    def _keep(self, credential: Credential) -> Credential:
+        """Use `credential` until it expires, but at least for EXEC_PAUSE_SECONDS.
+
+        It may seem to have expired because the clock of this machine is wrong.
+        """
+        self._credential, self._headers = credential, None
+        self._valid_until = self._renew_at = float("inf")
+        if credential.expires_at is not None:
+            now = self._clock()
+            self._valid_until = max(credential.expires_at, now + EXEC_PAUSE_SECONDS)
+            ahead = min(AHEAD_SECONDS_MAX, AHEAD_SHARE * (self._valid_until - now))
+            self._renew_at = max(self._valid_until - ahead, now + EXEC_PAUSE_SECONDS)
+        return credential
+
+    def _execute(self, plugin: ExecPlugin) -> asyncio.Task[Credential]:
+        """Return the task of the run of `plugin` in a thread, which is started if there is none."""
+        if self._execution is None:
+            run = in_daemon_thread(partial(run_exec_plugin, self._config.name, plugin))
+            self._execution = asyncio.get_running_loop().create_task(run)
+            self._execution.add_done_callback(self._end_execution)
+        return self._execution
+
+    def _end_execution(self, task: asyncio.Task[Credential]) -> None:
+        self._execution = None
+        # The failure of a run before the credential expired is not reported: another run follows.
+        if not task.cancelled() and task.exception() is None:
+            self._keep(task.result())
 
 
 def _impersonate(user: Impersonation) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ upstream: client-go/plugin/pkg/client/auth/exec/exec.go
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
@@ -23,6 +24,14 @@ EXEC_SECONDS_MAX: Final = 60
 # A process that a plugin leaves behind may keep the output open.
 _OUTPUT_AWAITED_S: Final = 1.0
 _OUTPUT_CHARACTERS_MAX: Final = 300
+_RUNNING: Final[set[subprocess.Popen[bytes]]] = set()
+
+
+@atexit.register
+def _kill_plugins() -> None:
+    """Kill the plugins that run in daemon threads when the process ends."""
+    for process in tuple(_RUNNING):
+        process.kill()
 
 
 class Credential(Struct, frozen=True):
@@ -103,6 +112,7 @@ def _run(
         if len(output) > FILE_BYTES_MAX:
             process.kill()
 
+    _RUNNING.add(process)
     reader = Thread(target=read, daemon=True)
     reader.start()
     try:
@@ -111,6 +121,8 @@ def _run(
         process.kill()
         process.wait()
         raise
+    finally:
+        _RUNNING.discard(process)
     reader.join(_OUTPUT_AWAITED_S)
     return code, bytes(output)
 

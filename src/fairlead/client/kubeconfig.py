@@ -232,6 +232,9 @@ def _with_cluster(name: str, path: str, chosen: _Context, cluster: _Cluster) -> 
         name=f"context {name}",
         server=server,
         authority=authority,
+        authority_file=_file(
+            path, cluster.certificate_authority_data, cluster.certificate_authority
+        ),
         is_insecure=cluster.insecure_skip_tls_verify,
         tls_server_name=cluster.tls_server_name,
         proxy_url=cluster.proxy_url,
@@ -272,6 +275,8 @@ def _with_user(
             user.client_certificate,
         ),
         key=_data(path, f"{place}.client-key", user.client_key_data, user.client_key),
+        certificate_file=_file(path, user.client_certificate_data, user.client_certificate),
+        key_file=_file(path, user.client_key_data, user.client_key),
         token=user.token,
         token_file=_located(path, user.token_file),
         username=user.username,
@@ -327,6 +332,11 @@ def _data(path: str, place: str, data: str, file: str) -> str:
         return base64.b64decode(data, validate=True).decode("ascii")
     except (binascii.Error, UnicodeDecodeError):
         raise ConnectionConfigError(path, "is not base64 of a PEM text", f"{place}-data") from None
+
+
+def _file(path: str, data: str, file: str) -> str:
+    """Return the path of the file that is read; "" if `data` is used instead."""
+    return "" if data else _located(path, file)
 
 
 def _located(path: str, file: str) -> str:

@@ -25,8 +25,8 @@ from msgspec import Struct
 
 from fairlead import __version__
 from fairlead.client.connection import ConnectionConfig, require_proxy, tls_context
-from fairlead.client.credentials import Credentials
-from fairlead.client.error import TOO_LONG, UNDECODABLE, RequestError
+from fairlead.client.credentials import Credentials, TlsTexts
+from fairlead.client.error import TOO_LONG, UNDECODABLE, ConnectionConfigError, RequestError
 from fairlead.client.http_connection import (
     BodyLimit,
     HttpResponse,
@@ -58,6 +58,8 @@ _OVERLOADED: Final = (429, 503)
 _FAILURES: Final = (UnreachableError, TimeoutError, OSError)
 _TEXT_MAX: Final = 200
 _MESSAGE_MAX: Final = 1_000
+
+_Headers = list[tuple[str, str]]
 
 
 class _Status(Struct):
@@ -138,7 +140,7 @@ class RestClient:
         self.date = ""  # from the latest response's Date header
         self._credentials = _credentials(config) if credentials is None else credentials
         self._tls: ssl.SSLContext | None = None
-        self._certificate = ("", "")
+        self._tls_texts: TlsTexts | None = None
         self._proxy = config.proxy_url or _system_proxy(config.server)
         self._session: HttpSession | None = None  # made with the first request that needs it
         self._pool = None if self._proxy else self._new_pool()
@@ -216,12 +218,13 @@ class RestClient:
         is_renewed = False
         while True:
             try:
-                response = await self._send(request, seconds_max)
+                response, sent = await self._send(request, seconds_max)
             except _FAILURES as cause:
                 return ApiAnswer(0, message=self._unreachable(cause).message)
-            if response.status == _UNAUTHORIZED and not is_renewed and self._credentials.renew():
+            if response.status == _UNAUTHORIZED and not is_renewed:
                 is_renewed = True
-                continue
+                if self._credentials.renew(sent):
+                    continue
             return self._answer(response)
 
     def begin(self, request: ApiRequest, seconds_max: float, on_answer: OnAnswer) -> bool:
@@ -233,11 +236,18 @@ class RestClient:
         - the client has a proxy or an observer
         - the request has no body, or has a query
         - the request is a PUT or a DELETE
+        - the exec plugin has to run first
 
         Raises ConnectionConfigError.
         """
         pool = self._pool
-        if pool is None or request.body is None or request.query or self._observe is not None:
+        if (
+            pool is None
+            or not self._credentials.is_ready
+            or request.body is None
+            or request.query
+            or self._observe is not None
+        ):
             return False
         if request.method in IDEMPOTENT:  # may have to be repeated
             return False
@@ -263,13 +273,18 @@ class RestClient:
         seconds = _asked_s(response.retry_after)
         return ApiAnswer(status, body, seconds, refusal.reason, refusal.message)
 
-    async def _send(self, request: ApiRequest, seconds_max: float | None = None) -> HttpResponse:
-        """Send a request once and return its response.
+    async def _send(
+        self, request: ApiRequest, seconds_max: float | None = None
+    ) -> tuple[HttpResponse, _Headers]:
+        """Send a request once; return its response, and the headers of the credentials.
 
         Without `seconds_max`, the request fails if no byte arrives for the client's
         `read_seconds_max`. Raises UnreachableError, TimeoutError, ConnectionConfigError.
         """
+        if not self._credentials.is_ready:
+            seconds_max = await self._wait(seconds_max)
         target, tls, pool = _target(request.path, request.query), self._tls_context(), self._pool
+        sent = self._credentials.headers()
         if pool is not None:
             response = await pool.send(
                 request.method,
@@ -286,7 +301,21 @@ class RestClient:
                     request.method, target, self._headers(content_type), request.body, tls
                 )
         self.date = response.date or self.date
-        return response
+        return response, sent
+
+    async def _wait(self, seconds_max: float | None) -> float | None:
+        """Wait until the credentials can be used; return how many of `seconds_max` are left.
+
+        Raises UnreachableError if none are left. Raises ConnectionConfigError.
+        """
+        clock = asyncio.get_running_loop().time
+        deadline = None if seconds_max is None else clock() + seconds_max
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._credentials.wait()
+        except TimeoutError:
+            raise UnreachableError("the credential plugin has not ended yet") from None
+        return None if deadline is None else max(0.0, deadline - clock())
 
     def _head(self, pool: HttpPool, request: ApiRequest) -> bytes:
         headers = self._credentials.headers()
@@ -315,6 +344,8 @@ class RestClient:
         """
         rest, target = b"", _target(path, query)
         try:
+            seconds_max = await self._wait(seconds_max) or 0.0
+            sent = self._credentials.headers()
             async with (
                 asyncio.timeout(seconds_max),
                 self._open_session().open(
@@ -323,7 +354,7 @@ class RestClient:
             ):
                 if response.status >= 300:
                     if response.status == _UNAUTHORIZED:
-                        self._credentials.renew()
+                        self._credentials.renew(sent)
                     raise self._refused(response.status, await _start_of(response.content))
                 async for chunk in response.content.iter_any():
                     *lines, rest = (rest + chunk).split(b"\n")
@@ -340,7 +371,7 @@ class RestClient:
         is_renewed = False
         for number in range(1, TRIES_MAX + 1):
             try:
-                response = await self._send(request)
+                response, sent = await self._send(request)
             except _FAILURES as cause:
                 is_transient = isinstance(cause, UnreachableError) and cause.is_transient
                 may_repeat = request.method == "GET" and is_transient
@@ -351,9 +382,10 @@ class RestClient:
             status, body = response.status, response.body
             if status < 300:
                 return body
-            if status == _UNAUTHORIZED and not is_renewed and self._credentials.renew():
+            if status == _UNAUTHORIZED and not is_renewed:
                 is_renewed = True
-                continue
+                if self._credentials.renew(sent):
+                    continue
             retry_after = response.retry_after
             if status in _OVERLOADED and retry_after and number < TRIES_MAX:
                 await asyncio.sleep(_pause_s(retry_after, number))
@@ -362,10 +394,18 @@ class RestClient:
         raise AssertionError("the last try returns or raises")
 
     def _tls_context(self) -> ssl.SSLContext | None:
-        certificate = self._credentials.certificate()
-        if self._tls is None or certificate != self._certificate:
-            self._tls = tls_context(self.config, *certificate)
-            self._certificate = certificate
+        """Return the TLS settings; those before a change if the new files do not fit together yet.
+
+        Raises ConnectionConfigError.
+        """
+        texts = self._credentials.tls_texts()
+        if texts is not self._tls_texts:
+            try:
+                self._tls = _tls_context_of(self.config, texts)
+            except ConnectionConfigError:
+                if self._tls is None:
+                    raise
+            self._tls_texts = texts
         return self._tls
 
     def _refused(self, code: int, body: bytes) -> RequestError:
@@ -397,9 +437,13 @@ def usable_credentials(config: ConnectionConfig) -> Credentials:
     """
     _system_proxy(config.server)
     credentials = _credentials(config)
-    tls_context(config, *credentials.certificate())
+    _tls_context_of(config, credentials.tls_texts())
     credentials.headers()
     return credentials
+
+
+def _tls_context_of(config: ConnectionConfig, texts: TlsTexts) -> ssl.SSLContext | None:
+    return tls_context(config, texts.authority, texts.certificate, texts.key)
 
 
 def _credentials(config: ConnectionConfig) -> Credentials:

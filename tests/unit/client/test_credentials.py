@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.client import exec_plugin
 from fairlead.client.connection import ConnectionConfig, ExecPlugin, Impersonation
-from fairlead.client.credentials import Credentials
+from fairlead.client.credentials import Credentials, TlsTexts
 from fairlead.client.error import ConnectionConfigError
 
 VERSION = "client.authentication.k8s.io/v1"
@@ -141,17 +141,18 @@ def test_a_refused_credential_is_requested_anew(credentials, tmp_path):
     found, calls = plugin(tmp_path, {"token": "t"})
     used = credentials(exec_plugin=found)
     used.headers()
-    assert used.renew()
+    assert used.renew(used.headers())
     used.headers()
     assert len(calls.read_text().splitlines()) == 2
-    assert not credentials(token="fixed").renew()
+    fixed = credentials(token="fixed")
+    assert not fixed.renew(fixed.headers())
 
 
 def test_an_exec_plugin_can_give_a_certificate(credentials, tmp_path):
     status = {"clientCertificateData": "CERT", "clientKeyData": "KEY"}
     found, _ = plugin(tmp_path, status)
     used = credentials(exec_plugin=found)
-    assert used.certificate() == ("CERT", "KEY")
+    assert used.tls_texts() == TlsTexts("", "CERT", "KEY")
     assert used.headers() == []
 
 

@@ -222,7 +222,7 @@ def test_an_observer_gets_each_request_and_its_last_answer():
 
     async def work(client):
         client._observe = observe
-        client._credentials.renew = lambda: True
+        client._credentials.renew = lambda _: True
         for body in (b"{}", None):
             await client.exchange(ApiRequest("POST" if body else "GET", PODS, body), 5)
 

@@ -11,12 +11,10 @@ import hashlib
 import re
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from threading import Thread
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final
 
 import msgspec
 
@@ -25,6 +23,7 @@ from fairlead.apiserver.kind import LEASE
 from fairlead.cli import exit_code
 from fairlead.cli.commands.watch.question_file import Question, QuestionFile
 from fairlead.cli.own_command import ANSWER_SECONDS_MAX, run_own_command
+from fairlead.client.daemon_thread import in_daemon_thread
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.live import LiveObjects
 
@@ -32,7 +31,6 @@ from fairlead.whatif.snapshot.live import LiveObjects
 _HEARTBEAT: Final = re.compile(rb'"(lastHeartbeatTime|resourceVersion)":"[^"]*"')
 _ANSWERED: Final = (exit_code.SUCCESS, exit_code.DIFFERENCE, exit_code.CONDITION_HOLDS)
 
-Result = TypeVar("Result")
 ReadCluster = Callable[[], LiveObjects]
 
 
@@ -107,8 +105,8 @@ class Inquiry:
     async def look(self) -> None:
         """Read the cluster once; if it has changed, answer all questions."""
         try:
-            live = await _in_daemon_thread(self._read)
-            digest = await _in_daemon_thread(partial(self._write_if_changed, live))
+            live = await in_daemon_thread(self._read)
+            digest = await in_daemon_thread(partial(self._write_if_changed, live))
         except (InputError, OSError) as cause:
             self._report_problem(" ".join(str(cause).split()))
             self.failed_reads += 1
@@ -159,35 +157,6 @@ class Inquiry:
             return Answer(question, self.read_at, msgspec.json.decode(completed.output))
         except msgspec.DecodeError:  # after --help, for example
             return Answer(question, self.read_at, error="fairlead whatif printed no answer")
-
-
-async def _in_daemon_thread(call: Callable[[], Result]) -> Result:
-    """Return the result of `call`, made in a thread that does not keep the process alive.
-
-    A server that does not answer must not keep `fairlead watch` from ending.
-    """
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[Result] = loop.create_future()
-
-    def end(result: Result | None, failure: BaseException | None) -> None:
-        if ended.done():
-            return
-        if failure is not None:
-            ended.set_exception(failure)
-        else:
-            ended.set_result(cast("Result", result))
-
-    def run() -> None:
-        result, failure = None, None
-        try:
-            result = call()
-        except BaseException as cause:  # noqa: BLE001 - passed to the caller
-            failure = cause
-        with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(end, result, failure)
-
-    Thread(target=run, daemon=True).start()
-    return await ended
 
 
 def _digest(live: LiveObjects) -> bytes:
