@@ -79,10 +79,10 @@ def test_pods_by_queue():
 
 
 def test_reasons_by_plugin():
-    """NodeResourcesFit keeps one pod out; placed pods are counted no more."""
+    """NodeResourcesFit and a gate keep one pod out each; placed pods are counted no more."""
     samples, _ = measured()
     rejected = {k[1][1]: v for k, v in samples.items() if k[0] == "scheduler_unschedulable_pods"}
-    assert rejected == {"NodeResourcesFit": 1}
+    assert rejected == {"NodeResourcesFit": 1, "SchedulingGates": 1}
 
 
 def test_plugin_times():

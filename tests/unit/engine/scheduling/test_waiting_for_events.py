@@ -11,7 +11,7 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.status import unschedulable
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.profile import Profile
-from fairlead.testing.builders import make_node
+from fairlead.testing.builders import make_node, make_pod
 
 GATED = {"spec": {"schedulingGates": [{"name": "a"}, {"name": "b"}]}}
 HALF = {"spec": {"schedulingGates": [{"name": "b"}]}}
@@ -172,15 +172,43 @@ def test_a_pod_arrives_when_its_gates_fall_as_late_as_it_arrived(waiting):
     assert [waiting.pop(5), waiting.pop(5)] == ["a", "b"]
 
 
-def test_another_gate_may_keep_a_pod_out(new_waiting):
-    """A preemptor whose victims are not yet deleted is activated by deletions only."""
+def test_a_gated_preemptor_waits_for_an_event_that_helps_it(new_waiting):
+    """A deletion opens the gate only if a plugin that rejected the pod waits for it, too."""
     closed = [True]
     verdict = unschedulable("not yet").by("DefaultPreemption")
     waiting = new_waiting(gate=lambda pod: verdict if closed else None)
-    waiting.add("a")
-    assert (waiting.place("a"), waiting.pop(0)) == ("unschedulable", None)
+    ports = {"spec": {"containers": [{"name": "c", "ports": [{"hostPort": 80}]}]}}
     closed.clear()
-    waiting.wake(1, EventKind.NODE_ADD, new=make_node("n"))
+    waiting.add("a", **ports)
+    waiting.fail(0, ("NodePorts",))
+    closed.append(True)
+    victim = waiting.info(make_pod("victim", node="n", **ports))
+    waiting.wake(10, old=victim)
+    assert (waiting.find("a").gated_by, waiting.place("a")) == (
+        "DefaultPreemption",
+        "unschedulable",
+    )
+    closed.clear()
+    waiting.wake(11, EventKind.NODE_ADD, new=make_node("n"))  # not an event of DefaultPreemption
+    waiting.wake(12)  # a pod without ports is gone
     assert waiting.place("a") == "unschedulable"
-    waiting.wake(2)
+    waiting.wake(13, old=victim)
+    assert (waiting.find("a").gated_by, waiting.place("a")) == ("", "active")
+
+
+def test_a_gated_pod_is_retried_after_an_update_that_helps_it(new_waiting):
+    """Updates of the pod itself are examined by every plugin that rejected it."""
+    closed = []
+    verdict = unschedulable("not yet").by("DefaultPreemption")
+    waiting = new_waiting(gate=lambda pod: verdict if closed else None)
+    waiting.add("a")
+    waiting.fail(0, ("TaintToleration",))
+    closed.append(True)
+    waiting.update("a", 10, [EventKind.POD_TOLERATION])
+    assert (waiting.find("a").gated_by, waiting.place("a")) == (
+        "DefaultPreemption",
+        "unschedulable",
+    )
+    closed.clear()
+    waiting.update("a", 11, [EventKind.POD_TOLERATION])
     assert waiting.place("a") == "active"

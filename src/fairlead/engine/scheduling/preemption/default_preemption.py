@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from fairlead.engine.core.status import SUCCESS, Code, Status, error, unresolvable, unschedulable
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.candidate import Candidate
-from fairlead.engine.framework.cluster_event import EventKind
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.diagnosis import Diagnosis, histogram
 from fairlead.engine.framework.feasibility import Feasibility
@@ -58,6 +58,7 @@ class DefaultPreemption:
 
     name = NAME
     events = frozenset({EventKind.ASSIGNED_POD_DELETE})
+    wakes_alike = True
 
     def __init__(
         self,
@@ -91,6 +92,13 @@ class DefaultPreemption:
         If it does, and finds no candidate, then an equal pod finds none in the same state.
         """
         return not self._args.are_set and not self._policy.eligibility
+
+    def is_woken_by(self, _pod: PodInfo, _event: ClusterEvent) -> bool:
+        """Return False: the plugins that rejected the preemptor decide when it is retried.
+
+        upstream: default_preemption.go: isPodSchedulableAfterAssignedPodDeletion
+        """
+        return False
 
     def search(
         self,

@@ -26,7 +26,8 @@ class QueuedPod(Struct, eq=False):
 
     `timestamp` is the time at which the pod last entered the queue: its arrival, or the end of its
     last attempt. `stamp` orders pods that entered at the same time. `plugins` are the plugins that
-    rejected it in its last attempt, and `gated_by` is the PreEnqueue plugin that rejects it now.
+    rejected it in its last attempt and, since then, in PreEnqueue. `gated_by` is the PreEnqueue
+    plugin that rejects it now.
     `likeness` is the number of its likeness, as long as `info` is the version it was found for.
     `window` is the truncated expiry of its backoff. `activations` is the number of its activations
     at the time `activated_at`. A heap entry for this pod is valid only if it has the current
@@ -47,6 +48,15 @@ class QueuedPod(Struct, eq=False):
     activated_at: Instant = 0
     token: int = 0
     likeness: tuple[PodInfo, int] | None = None
+
+    def gate(self, plugin: str) -> None:
+        """Set the PreEnqueue plugin that rejects the pod now, "" if none does.
+
+        upstream: scheduling_queue.go: runPreEnqueuePlugin
+        """
+        self.gated_by = plugin
+        if plugin and plugin not in self.plugins:
+            self.plugins = (*self.plugins, plugin)
 
     @property
     def backoff_count(self) -> int:

@@ -44,6 +44,7 @@ _LEFTOVER_FLUSH_PERIOD: Final = seconds(30)
 _ACTIVATIONS_PER_INSTANT_MAX: Final = 10
 _LIKENESSES_MAX: Final = 4_096
 AT_ONCE: Final[Instant] = 0
+_Group = tuple[str, tuple[str, ...]]
 
 
 class SchedulingQueue:
@@ -70,9 +71,10 @@ class SchedulingQueue:
         self._active = EntryQueue(QueueName.ACTIVE)
         self._backoff = EntryQueue(QueueName.BACKOFF)
         self._error_backoff = EntryQueue(QueueName.ERROR_BACKOFF)
-        # Grouped by the plugins that rejected them, so that an event for which no plugin of a
-        # group registered costs one check; the inner dicts keep the order of arrival.
-        self._unschedulable: dict[tuple[str, ...], dict[str, QueuedPod]] = {}
+        # Grouped by the plugin that gates them and the plugins that rejected them, so that an event
+        # for which no plugin of a group registered costs one check; the inner dicts keep the order
+        # of arrival.
+        self._unschedulable: dict[_Group, dict[str, QueuedPod]] = {}
         self._waiting_since: list[tuple[Instant, int, QueuedPod]] = []
         self._sequence = 0
         self._wakes_alike: dict[tuple[str, ...], bool] = {}  # by plugins
@@ -139,7 +141,7 @@ class SchedulingQueue:
         return counts
 
     def rejections(self) -> dict[tuple[str, str], int]:
-        """Return the number of pods that each (plugin, profile) rejected in the last attempt."""
+        """Return the number of pods that each (plugin, profile) rejected since the last attempt."""
         counts: dict[tuple[str, str], int] = {}
         for queued in self._pods.values():
             profile = queued.info.pod.spec.scheduler_name
@@ -178,6 +180,7 @@ class SchedulingQueue:
     def _begin_attempt(self, queued: QueuedPod) -> None:
         queued.place = QueueName.IN_FLIGHT
         queued.attempts += 1
+        queued.plugins = ()
         self._in_flight.begin(queued)
 
     def done(self, queued: QueuedPod) -> None:
@@ -236,13 +239,18 @@ class SchedulingQueue:
         return assigned_pod_events(old, new)
 
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
-        """Wake every pod that `event` may make schedulable, except the pod with ID `spare`."""
+        """Wake every pod that `event` may make schedulable, except the pod with ID `spare`.
+
+        A gated pod is woken only by events for which the plugin that gates it is registered.
+
+        upstream: movePodsToActiveOrBackoffQueue
+        """
         self._in_flight.note(event)
         if not self._unschedulable:
             return
         woken: list[QueuedPod] = []
-        for plugins, pods in self._unschedulable.items():
-            if self._any_registered(plugins, event):
+        for (gate, plugins), pods in self._unschedulable.items():
+            if self._any_registered((gate,) if gate else plugins, event):
                 woken += self._woken_among(plugins, pods.values(), event)
         woken.sort(key=lambda queued: queued.stamp)
         for queued in woken:
@@ -311,7 +319,7 @@ class SchedulingQueue:
         if event.priority_max is not None and queued.info.priority > event.priority_max:
             return False
         framework = self._frameworks[queued.info.pod.spec.scheduler_name]
-        for name in self._group(queued):  # noqa: SIM110 - a generator takes as long as the calls
+        for name in queued.plugins:  # noqa: SIM110 - a generator takes as long as the calls
             if wakes(framework.find(name), queued.info, event):
                 return True
         return False
@@ -437,13 +445,12 @@ class SchedulingQueue:
             self._leave_pool(queued)
             self._enqueue(queued, now)
             return
-        is_gated = self._is_gated(queued)
-        after, queued.gated_by = queued.gated_by, before
-        if after == before:
+        gate = self._gate_of(queued)
+        if gate == before:
             return
-        self._leave_pool(queued)  # finds the pod by the plugin that gated it
-        queued.gated_by = after
-        self._admit(queued, now, is_gated=is_gated)
+        self._leave_pool(queued)
+        queued.gate(gate)
+        self._admit(queued, now, is_gated=bool(gate))
 
     def _enqueue(self, queued: QueuedPod, now: Instant) -> None:
         """Put a pod into the unschedulable, backoff or active queue.
@@ -470,12 +477,18 @@ class SchedulingQueue:
         return queued.attempts > 0 and self._clock.is_on(queued.window, now)
 
     def _is_gated(self, queued: QueuedPod) -> bool:
+        """Run PreEnqueue; return whether a plugin rejects the pod."""
+        gate = self._gate_of(queued)
+        queued.gate(gate)
+        return bool(gate)
+
+    def _gate_of(self, queued: QueuedPod) -> str:
+        """Return the name of the PreEnqueue plugin that rejects the pod, "" if none does."""
         framework = self._frameworks[queued.info.pod.spec.scheduler_name]
         status = framework.run_pre_enqueue(queued.info)
         if status is None and self._extra_gate is not None:
             status = self._extra_gate(queued.info)
-        queued.gated_by = status.plugin if status is not None else ""
-        return status is not None
+        return status.plugin if status is not None else ""
 
     def _join_pool(self, queued: QueuedPod) -> None:
         queued.place = QueueName.UNSCHEDULABLE
@@ -490,8 +503,8 @@ class SchedulingQueue:
         if not group:
             del self._unschedulable[self._group(queued)]
 
-    def _group(self, queued: QueuedPod) -> tuple[str, ...]:
-        return (queued.gated_by,) if queued.gated_by else queued.plugins
+    def _group(self, queued: QueuedPod) -> _Group:
+        return queued.gated_by, queued.plugins
 
     def _push_active(self, queued: QueuedPod) -> None:
         self._active.push(queued, (*self._sort_key(queued), queued.stamp), self._next())

@@ -149,6 +149,7 @@ def test_pods_are_counted_by_queue_and_by_what_rejected_them(waiting):
     assert waiting.queue.rejections() == {
         ("NodeResourcesFit", "default-scheduler"): 2,
         ("NodeAffinity", "default-scheduler"): 1,
+        ("SchedulingGates", "default-scheduler"): 1,
     }
 
 
