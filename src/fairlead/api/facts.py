@@ -11,8 +11,8 @@ types have a marker of that name, so OpenAPI publishes the fact. Facts without a
 upstream's defaults.go and validation.go.
 
 Defaults and immutable fields need no further code. All other facts have an effect only where the
-code of the group (`apiserver/validation/<group>`) calls `check_fields` for the type. This call
-stands where upstream reports the errors of the type. If the call lists fields, only the facts of
+code of the group (`apiserver/validation/<group>`) calls `check_fields` for the type. The call is at
+the point where upstream reports the errors of the type. If the call lists fields, only the facts of
 these fields are checked. Some enums are read with `values_of` instead.
 
     +enum, enum          allowed values; `enum` is what validation allows if that differs
@@ -121,7 +121,7 @@ def default_of(type_name: str, name: str) -> Any:
 
 
 def known_types() -> tuple[str, ...]:
-    """Return the names of the types that have facts."""
+    """Return the names of the API types that have a block of facts."""
     return tuple(_all_facts())
 
 

@@ -112,7 +112,10 @@ class LateDict(dict[str, Value]):
         return self._made(key, value) if type(value) is tuple else value
 
     def pop(self, key: str, *default: Any) -> Any:
-        """Remove `key` and return its value, or `default`. Raises KeyError without both."""
+        """Remove `key` and return its value, or `default` if there is no such key.
+
+        Raises KeyError if there is no default either.
+        """
         if key in self:
             value = self[key]
             del self[key]

@@ -66,7 +66,7 @@ class Alternative(Struct, frozen=True):
 
 
 def compare(found: Sequence[Alternative], *, is_choice: bool) -> TabularAnswer:
-    """Return the comparison of `found`, in the given order.
+    """Return the comparison of the alternatives `found`, in this order.
 
     With `is_choice` the answers are alternatives, and the verdict names the best alternative.
     """

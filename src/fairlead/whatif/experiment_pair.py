@@ -46,7 +46,7 @@ class ExperimentPair(Struct, frozen=True):
     """The experiments without and with the change, and the `notes` about the change.
 
     `drain` contains the result of kubectl's checks of drained nodes, `kubelets` the startup times
-    of pods. `is_rescheduled` means that both runs place running pods anew.
+    of pods. `is_rescheduled` means that both runs schedule running pods again.
     """
 
     without: Experiment

@@ -1,8 +1,8 @@
 """PodViews: typed views of the pods in a store; views of successive versions share equal parts.
 
 Most writes change only the status of a pod. In this case the new view reuses the spec and the
-metadata of the previous view. Nothing else is decoded, and controllers can compare the spec by
-identity to see that it is the same.
+metadata of the previous view. Nothing else is decoded, and controllers can compare specs by
+identity to see that nothing has changed in them.
 
     stored   v7 {metadata: m, spec: s, status: a}     v8 {metadata: m', spec: s, status: b}
     view     v7 (M, S, A)                             v8 (M', S, B)    S is the same object

@@ -1,7 +1,8 @@
 """Replicas: pods that are equal in everything but the parts that identify or locate a pod.
 
-The pods of a workload are neighbours in a load. What is equal for them is examined once. Indexes of
-pods get their entries from the columns of the group: `names`, `keys`, `uids`, `nodes`, `rows`.
+The pods of a workload are neighbours in a load. The equal parts are examined once for all of them.
+Indexes of pods get their entries from the columns of the group: `names`, `keys`, `uids`, `nodes`,
+`rows`.
 """
 
 from __future__ import annotations
@@ -110,7 +111,8 @@ class LoadedObjects(list[ApiObject]):
     """All objects at the start, pods last.
 
     `templates` has an entry for each pod. Pods whose entries are the same object are replicas,
-    provided that all or none of them have a node and a start time; an entry of None says nothing.
+    provided that all or none of them have a node and a start time. A pod whose entry is None is
+    compared with other pods instead.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ Rule = Callable[[Json], Json]
 
 
 def filled(obj: Json, defaults: Mapping[str, Any]) -> Json:
-    """Return `obj` with the `defaults` that it lacks; `obj` itself if it lacks none."""
+    """Return `obj` with the `defaults` that it lacks; `obj` itself if no default is missing."""
     missing = {key: value for key, value in defaults.items() if obj.get(key) in (None, "")}
     return {**obj, **missing} if missing else obj
 

@@ -65,7 +65,7 @@ _AUTOSCALER: Final = _defaults("autoscaling.v2.HorizontalPodAutoscalerSpec", "mi
 
 
 def with_defaults(kind: Kind, obj: Json) -> Json:
-    """Return `obj` with the defaults of its kind; `obj` itself if it lacks none.
+    """Return `obj` with the defaults of its kind; `obj` itself if no default is missing.
 
     Raises QuantityError if a container has a malformed quantity that a pod-level sum needs.
     """

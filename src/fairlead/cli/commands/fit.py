@@ -46,7 +46,7 @@ def fit(
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace of names and objects that do not state a namespace.",
+            help="Namespace for names and objects without a namespace.",
             show_default=False,
         ),
     ] = "",
@@ -98,7 +98,7 @@ def fit(
     directory of such files, or `-` for standard input. To read a running cluster instead, without
     changing it, use `--context`, `--kubeconfig` or `--in-cluster`. New pods pass admission, count
     against ResourceQuotas, and are placed by the scheduler with all its plugins. Pods that are
-    already pending are placed before them, by preemption if necessary.
+    already pending are placed first, by preemption if necessary.
 
     Try:
 

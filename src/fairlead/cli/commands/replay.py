@@ -22,8 +22,8 @@ def replay(
         str | None,
         named(
             "DUMP",
-            "The cluster at the start of the history: a file, a directory, or - for standard "
-            "input, as for other commands, or openb's table of nodes.",
+            "The cluster at the start of the history: a file, a directory, - for standard "
+            "input, or openb's table of nodes.",
         ),
     ] = None,
     tolerance: Annotated[

@@ -46,7 +46,7 @@ class Controller(Protocol):
 
 @runtime_checkable
 class PodHandler(Protocol):
-    """A Controller that does not need to find out that a stimulus is a changed pod.
+    """A Controller with a separate method for changed pods.
 
     Changed pods are the most frequent stimuli, and concern most controllers.
     """

@@ -163,9 +163,9 @@ def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def wakes_alike(plugin: object) -> bool:
-    """Return whether `wakes` gives equal answers about pods that differ in name, claims or status.
+    """Return whether `wakes` ignores the name, claims and status of a pod.
 
-    A plugin whose QueueingHint reads nothing else of a pod sets the attribute `wakes_alike`.
+    A plugin sets the attribute `wakes_alike` if its QueueingHint does not read these three.
     """
     return getattr(plugin, "is_woken_by", None) is None or getattr(plugin, "wakes_alike", False)
 

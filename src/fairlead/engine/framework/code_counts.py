@@ -1,4 +1,4 @@
-"""CodeCounts: how many nodes have each verdict, kept from one failed cycle to the next.
+"""CodeCounts: the number of nodes with each verdict, stored from one failed cycle to the next.
 
 A failed cycle counts the verdicts on all nodes for its message, and lists the nodes where
 preemption might help. Between two cycles for equal pods, few verdicts change. Comparing the codes
@@ -6,7 +6,7 @@ with those of the last time takes a tenth of the time of counting and listing th
 
 Example: 4,000 nodes are full and 1,000 are tainted. A victim leaves node 7, which gets another
 verdict, and later its old one. The next failed cycle finds equal codes, and the list of the 4,000
-nodes is the same array as before, so what depends on it can be kept, too.
+nodes is the same array as before, so results that depend on this list can be reused, too.
 """
 
 from __future__ import annotations

@@ -292,8 +292,8 @@ class ReservePlugin(Plugin, Protocol):
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Record the placement of `pod` on `node`; `unreserve` reverts it.
 
-        If a plugin rejects the placement, `unreserve` of every Reserve plugin is called, also of
-        this one.
+        If a plugin rejects the placement, `unreserve` of every Reserve plugin is called, including
+        this plugin.
         """
         ...
 

@@ -89,7 +89,7 @@ def locality_of(plugin: object) -> Locality:
 class FilterPoint(Struct, frozen=True, eq=False):
     """The Filter of one plugin, callable for one node (`one`) and over columns (`many`).
 
-    Exceptions of the plugin are not caught, with one exception: a `many` that is derived from `one`
+    Exceptions of the plugin are not caught, except in a `many` that is derived from `one`: it
     returns an ERROR status for each node on which the plugin fails.
     """
 

@@ -53,7 +53,10 @@ class Act(StrEnum):
 
 
 class Due(Struct, frozen=True):
-    """A kubelet's next act on a pod, and its time; `why` an END happens: completed or deadline."""
+    """A kubelet's next act on a pod, and its time.
+
+    `why` is the reason for an act END: completed or deadline.
+    """
 
     act: Act
     at: Instant

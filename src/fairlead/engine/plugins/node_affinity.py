@@ -106,7 +106,7 @@ class NodeAffinity:
         self._preferred = args.preferred
 
     def shape_key(self, shape: Shape) -> Hashable:
-        """Return nodeSelector and node affinity as bytes, None without both."""
+        """Return nodeSelector and node affinity as bytes; None if the pod has neither."""
         spec = shape.spec
         nodes = spec.affinity.node_affinity if spec.affinity is not None else None
         if not spec.node_selector and nodes is None:

@@ -65,10 +65,10 @@ class PodBinding(Struct, frozen=True):
 
 
 class BindingRefused(Struct, frozen=True):
-    """The result of a failed binding; what `BindingCycles.begin` did has been reverted.
+    """The result of a failed binding; the effects of `BindingCycles.begin` are reverted.
 
-    `in_cycle` is True if a Reserve plugin refused, or a Permit plugin refused without waiting.
-    Upstream counts both as part of the scheduling cycle.
+    `in_cycle` is True if a Reserve plugin refused, or a Permit plugin refused without waiting. In
+    upstream, both refusals are part of the scheduling cycle.
     """
 
     binding: PodBinding

@@ -72,8 +72,8 @@ class BuiltProfile(Struct, frozen=True):
     `meter` measures the steps of each cycle. `failures` and `placements` cache parts of earlier
     cycles, which equal pods then share. They are None with extenders or a limited search for nodes,
     because equal pods may then be decided differently. They are also None with a `meter`, so that
-    every plugin call is measured.
-    `is_in_tree` is set if none of this applies and all plugins are in-tree plugins.
+    every plugin call is measured. `is_in_tree` is set if the profile has no extenders, no limited
+    search and no `meter`, and all plugins are in-tree plugins.
     """
 
     framework: Framework

@@ -3,8 +3,8 @@
     1 snapshot    the node columns; they do not change while a cycle decides
     2 filter      find_nodes_that_fit, unless an equal pod has just failed (repeated_failure);
                   if equal pods have been placed, only steps 6 and 7 follow (repeated_placement)
-    3 nominated   if the pod's nominated node fits, choose it without scoring other nodes; in
-                  simple cases it is evaluated first, and alone (fitting_nominated_node)
+    3 nominated   if the pod's nominated node fits, choose it without scoring other nodes;
+                  in simple cases only that node is evaluated (fitting_nominated_node)
     4 sample      limit the number of feasible nodes, if configured
     5 extenders   remove the nodes that extenders reject
     6 score       best_positions, unless only one node is left

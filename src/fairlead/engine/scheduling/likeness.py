@@ -1,4 +1,4 @@
-"""Likeness: which pods the scheduler treats alike, so that what it finds for one holds for all."""
+"""Likeness: a key of pods that the scheduler treats equally, so that they share results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from fairlead.engine.state.pod_info import PodInfo
 def likeness(pod: PodInfo) -> Hashable:
     """Return a key that is equal for pods that differ at most in name, claims and status.
 
-    Plugins that read none of these give equal answers about such pods in one state.
+    If a plugin reads none of these three, it gives all pods with an equal key the same answer, as
+    long as the cluster does not change.
     """
     meta = pod.pod.metadata
     return (

@@ -11,9 +11,9 @@ pod's own nominated node is evaluated every time, because the pod's own nominati
 If NodeResourcesFit is the only Filter that depends on pods, a verdict is computed from sums.
 Otherwise the nominated pods are added to the node hypothetically.
 
-Example: 400 pods are nominated to 400 full nodes. A pod with anti-affinity to pods of its own
-workload is rejected by NodeResourcesFit on all of them. The next such pod evaluates only the nodes
-whose pods or nominations have changed.
+Example: 400 pods are nominated to 400 full nodes. NodeResourcesFit rejects a pod with anti-affinity
+to its own workload on all of these nodes. The next such pod evaluates only the nodes whose pods or
+nominations have changed.
 """
 
 from __future__ import annotations

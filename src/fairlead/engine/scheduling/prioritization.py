@@ -76,7 +76,7 @@ def _highest(totals: Scores, found: Feasibility) -> Rows:
 
 
 def prioritize(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Prioritization:
-    """Score the feasible nodes, without the plugins that score all nodes alike."""
+    """Score the feasible nodes; plugins that give all nodes the same score are left out."""
     failure = _broken(found)
     if failure is not None:
         return Prioritization(found.positions(), np.zeros(0, np.int64), failure)

@@ -1,21 +1,22 @@
-"""RepeatedPlacements: what the scheduling cycles of equal pods have in common.
+"""RepeatedPlacements: reuses the common parts of the scheduling cycles of equal pods.
 
 The pods of a workload are equal except for their names. For most of them, the plugins that are not
 cached in a plan (`engine.framework.feasibility`) do nothing: the pods have neither constraints nor
-claims, and no term of another pod concerns them. That is found out for the second pod of a shape.
-The cycles of the following equal pods only bring the plan up to date and choose one of the best
-nodes.
+claims, and no term of another pod concerns them. The cycle of the second pod of a shape finds out
+whether this is so. The cycles of the following equal pods only bring the plan up to date and choose
+one of the best nodes.
 
     two pods      PreFilter, Filter, PreScore, Score of all plugins; `keep`
     other pods    `find`: refresh the plan, best nodes, tie-break
 
 An entry is valid until something changes that one of these plugins reads: a node, a related object,
 a DeviceClass, or the affinity terms of placed pods. Placed pods without such terms change nothing.
-If terms of placed pods repel the equal pods, the nodes that InterPodAffinity accepts are kept, too.
+If terms of placed pods repel the equal pods, the nodes that InterPodAffinity accepts are stored,
+too.
 
-Beside nominated pods, the nodes that have no room for both are left out (`nominated_pods`). All
-plugins run for pods that have a nomination themselves or belong to a PodGroup. Upstream reuses the
-results of a cycle as well, but only while each pod fills its node (framework/runtime/batch.go:
+Nodes that have no room for both the pod and their nominated pods are left out (`nominated_pods`).
+All plugins run for pods that have a nomination themselves or belong to a PodGroup. Upstream reuses
+the results of a cycle as well, but only while each pod fills its node (framework/runtime/batch.go:
 GetNodeHint).
 """
 
@@ -122,10 +123,10 @@ class RepeatedPlacements:
         return Placement(node, state, "single" if feasible == 1 else "score", feasible, len(best))
 
     def keep(self, pod: PodInfo, found: Feasibility) -> None:
-        """Keep what the cycle of `pod` has in common with those of equal pods, if it is known.
+        """Store the common part of the cycles of `pod` and equal pods, if it is known.
 
-        `found` are the verdicts of the cycle, which has found at least one node. Nothing is kept
-        for the first pod of a shape, which may be the only one.
+        `found` are the verdicts of the cycle, which has found at least one node. Nothing is stored
+        for the first pod of a shape, because no second pod may follow.
         """
         if not found.plan.is_reused:
             return

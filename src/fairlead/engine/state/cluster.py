@@ -80,7 +80,7 @@ class PodGroupChange(Struct, frozen=True):
 
 
 class PodsLoaded(Struct, frozen=True):
-    """New pods, `replicas` of each other, which have nodes; `pods` contains them by key."""
+    """New pods that have nodes and are `replicas` of each other; `pods` contains them by key."""
 
     replicas: Replicas
     pods: Mapping[str, PodInfo]
@@ -361,7 +361,8 @@ class Cluster:
     def bound_shapes(self) -> Counter[Shape]:
         """Return the number of pods with a node for each shape.
 
-        Loaded replicas may count under the shape of one of them, which has the same requests.
+        A group of loaded replicas may be counted under the shape of one replica, because all of
+        them have equal requests.
         """
         found = Counter(pod.shape for _, pod in self.pods.made() if pod.pod.spec.node_name)
         loaded = Counter(id(replicas) for _, (replicas, _) in self.pods.rows())

@@ -43,7 +43,7 @@ EXACT_BELOW: Final = 1 << 45
 
 
 class PlacedReplicas(Struct, frozen=True):
-    """Loaded pods on `nodes`, which all have the requests, ports and affinity to pods of `like`.
+    """Loaded pods on `nodes`, with the same requests, ports and affinity to pods as `like`.
 
     `make` returns the pod for a row of `replicas`.
     """

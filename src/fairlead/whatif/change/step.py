@@ -11,7 +11,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 
 
 class ScriptedStep(Struct, frozen=True):
-    """Commands to perform together, `after` nanoseconds after the steps begin.
+    """Commands that are performed together, `after` nanoseconds after the change begins.
 
     `source` and `what` name the option or scenario field in error messages.
     """

@@ -45,7 +45,7 @@ def with_lines(document: Document) -> Iterator[None]:
 
 @contextmanager
 def with_lines_of(path: str) -> Iterator[None]:
-    """Add line numbers to errors about fields of the file `path`, which is read again for them.
+    """Add line numbers to errors about fields of the file `path`; reads the file again.
 
     Errors about standard input stay as they are, because it cannot be read again.
     """

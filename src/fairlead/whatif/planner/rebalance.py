@@ -59,7 +59,8 @@ class NodeBalance(Struct, frozen=True):
     """Counts `waiting` pods and describes the loads of the schedulable nodes.
 
     `fullest` is the largest load, `deviation` the standard deviation, `squares` the sum of squares.
-    Nodes count by their size in the latter two; a node of average size counts once.
+    `deviation` and `squares` are weighted by the size of the nodes; a node of average size has the
+    weight 1.
     """
 
     waiting: int

@@ -87,7 +87,7 @@ class NodeRow(TypedDict, total=False):
 class PreemptionRow(TypedDict, total=False):
     """One victim of a preemption, with the rule that chose the node among `candidates` nodes.
 
-    `to` is the victim's node at the end, or a word for the reason why it has none.
+    `to` is the victim's node at the end, or a word for the reason why the victim has no node.
     """
 
     t_s: float

@@ -40,8 +40,8 @@ def new_nodes_for(
 ) -> NewNodes | None:
     """Return the new nodes that would hold the `pending` pods; None if no node is large enough.
 
-    New nodes are like one of `nodes`; `familiar` are the nodes of another run, in which pods of the
-    same workloads may have a node.
+    The new nodes are copies of one of `nodes`; `familiar` are the nodes of another run, in which
+    pods of the same workloads may have a node.
     """
     nodes = list(nodes)
     needs = sorted((_with_pod(pod.requests) for pod in pending), key=_size, reverse=True)

@@ -119,8 +119,8 @@ def _is_shareable(without: Experiment, changed: Experiment) -> bool:
 def in_child(produce: Callable[[], Result], shared: Sequence[object]) -> Result | None:
     """Return the result of `produce`, called in a forked process; None if that process fails.
 
-    The result may refer to objects in `shared`. They are not sent; the references point to this
-    process's own objects.
+    The result may refer to objects in `shared`. These objects are not sent: in the returned result,
+    the references point to the objects of this process.
     """
     reading, writing = os.pipe()
     # Made before the fork: counting a reference to each object would copy all of their memory.

@@ -94,9 +94,10 @@ def parse_snapshot(source: str, data: bytes) -> Snapshot:
 
 
 def snapshot_of_texts(source: str, items: ItemTexts, metadata: Json) -> Snapshot:
-    """Return the snapshot of the objects `items`, JSON texts, as if a List contained them.
+    """Return the snapshot of a List with the objects `items`, which are JSON texts.
 
-    `metadata` is the metadata of that List, and `source` names it in messages. Raises InputError.
+    `metadata` is the metadata of the List, and `source` is the name of the List in messages. Raises
+    InputError.
     """
     head = {"apiVersion": "v1", "kind": "List", "metadata": metadata, "items": []}
     with without_collection():
@@ -148,7 +149,7 @@ def load_objects(snapshot: Snapshot, store: Store) -> Sequence[ApiObject]:
 
 
 def start_of_time(documents: Iterable[Document], found: Iterable[Manifest]) -> Instant:
-    """Return the time at which `documents` with the objects `found` were taken.
+    """Return the time at which the dump in `documents`, with the objects `found`, was taken.
 
     Raises InputError.
     """

@@ -54,7 +54,7 @@ def cases_of(
 ) -> list[Case]:
     """Return all combinations of values; the first variation changes slowest.
 
-    With `sample`, return only so many different combinations, chosen by `seed`, in the same order.
+    With `sample`, return only `sample` different combinations, chosen by `seed`, in the same order.
     Raises InputError.
     """
     sizes = [len(one.values) for one in variations]

@@ -145,7 +145,7 @@ class AdmissionGateway:
     def write_of(
         self, issuer: Issuer, now: Instant, user: User | None = None
     ) -> Callable[[Kind, str], Write]:
-        """Return a function (kind, subresource) -> the `Write` that `issuer` uses for them."""
+        """Return a function of kind and subresource that returns the Write of `issuer`."""
 
         def write(kind: Kind, subresource: str) -> Write:
             track = self._field_managers.of(issuer.component, kind, subresource, now)

@@ -83,8 +83,8 @@ def read_data_dir(directory: Path) -> DataDir:
 def open_data_dir(directory: Path, users: Iterable[User], now: datetime) -> DataDir:
     """Open the data directory, create it if needed, and add new `users`.
 
-    Existing users keep their tokens. If new groups are given for them, they replace the old groups.
-    Raises OSError if the directory cannot be written, and ValueError for a file in another format.
+    Existing users keep their tokens. New groups of an existing user replace the old groups. Raises
+    OSError if the directory cannot be written, and ValueError for a file in another format.
     """
     found = _read(directory)
     fresh = new_data_dir(users, now)

@@ -57,7 +57,7 @@ class RuleContext(Struct, frozen=True):
 
 
 def expression_causes(raw: Json, field: str, context: RuleContext) -> Iterator[Cause]:
-    """Yield the errors of rules that do not compile, cost too much, or must not use oldSelf."""
+    """Yield the errors of rules that do not compile, cost too much, or use oldSelf wrongly."""
     rules = raw.get("x-kubernetes-validations") or ()
     type_declared = declared(raw, is_object=context.is_object) if rules else None
     if type_declared is None:

@@ -132,7 +132,10 @@ def _with_conditions(definition: Json, changes: tuple[Json, ...], now: int) -> J
 
 
 def mark_definition(definition: Json, now: int, _: int | None) -> Json:
-    """Return `definition` marked for deletion. A finalizer keeps it while it has objects."""
+    """Return `definition` marked for deletion.
+
+    A finalizer keeps the definition while custom resources of its kind exist.
+    """
     meta = definition["metadata"]
     if meta.get("deletionTimestamp"):
         if "deletionGracePeriodSeconds" in meta:
@@ -148,7 +151,7 @@ def mark_definition(definition: Json, now: int, _: int | None) -> Json:
 
 
 def without_cleanup_finalizer(definition: Json) -> Json:
-    """Return `definition` without the finalizer that keeps it while it has objects."""
+    """Return `definition` without the finalizer that `mark_definition` added."""
     meta = dict(definition["metadata"])
     finalizers = [name for name in meta.pop("finalizers", ()) if name != CLEANUP]
     if finalizers:

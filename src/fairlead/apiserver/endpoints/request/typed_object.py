@@ -79,7 +79,7 @@ def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
 
 
 def of_another_version(kind: Kind, obj: Json) -> list[str]:
-    """Return a note for each field of a custom resource that states another version than the path.
+    """Return a note for each field of a custom resource if its apiVersion is not the path's.
 
     Upstream decodes such an object with a type that has no fields, so all its fields are unknown.
     """

@@ -91,5 +91,5 @@ def requested_update(
 
 
 def whole_object(obj: Json) -> Json:
-    """Return `obj`, for subresources whose view is the object itself."""
+    """Return `obj`, for subresources whose request body is the whole object."""
     return obj

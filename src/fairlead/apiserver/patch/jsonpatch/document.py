@@ -3,8 +3,8 @@
 A part of a document has one of three forms:
 - a decoded JSON value, which is never changed;
 - JSON text (`msgspec.Raw`);
-- a `PartialObject` or `PartialArray`, which contains parts. When an operation changes something
-  inside a part of the first two forms, this form replaces it.
+- a `PartialObject` or `PartialArray`, which contains parts. When an operation changes a part of one
+of the first two forms, a PartialObject or PartialArray replaces this part.
 
 upstream: gopkg.in/evanphx/json-patch.v4/patch.go:lazyNode
 """

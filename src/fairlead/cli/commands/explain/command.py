@@ -46,8 +46,8 @@ def explain(
         repeatable(
             "FILE",
             "Explain where a new pod would go. FILE contains a Pod, or a workload that would "
-            "create the pod. For a pod of a batch scheduler, the command explains its PodGroup, "
-            "which FILE may contain.",
+            "create the pod. For a pod of a batch scheduler, the command explains the pod's "
+            "PodGroup, which FILE can contain.",
         ),
     ] = (),
     seeds: Annotated[

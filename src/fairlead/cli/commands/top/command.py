@@ -21,7 +21,7 @@ def top(
     ] = "5s",
     sort: Annotated[
         Literal["cpu", "memory"],
-        Parameter(help="Resource by whose usage nodes and pods are sorted."),
+        Parameter(help="Sort nodes and pods by their usage of this resource."),
     ] = "cpu",
     namespace: Annotated[
         str,

@@ -208,7 +208,7 @@ class ChangeOptions:
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace of names and objects that do not state a namespace.",
+            help="Namespace for names and objects without a namespace.",
             show_default=False,
         ),
     ] = ""

@@ -21,17 +21,17 @@ from fairlead.engine.state.shape import Amounts, Shape
 
 
 class Slack(Struct, frozen=True):
-    """The tolerances of comparisons: an amount `a` fits into `b` if `a < b + least`.
+    """The tolerance for comparing amounts: a request `a` fits into `b` if `a < b + tolerance`.
 
-    An amount below `least` counts as nothing. `cpu_milli` and `memory_bytes` are the tolerances of
-    cpu and memory. For other resources the tolerance is 1.
+    An amount below the tolerance counts as zero. `cpu_milli` and `memory_bytes` are the tolerances
+    of cpu and memory. For other resources the tolerance is 1.
     """
 
     cpu_milli: int = 1
     memory_bytes: int = 1
 
     def least(self, column: int) -> int:
-        """Return the smallest amount that counts for the resource in `column`."""
+        """Return the tolerance for the resource in `column`."""
         if column == CPU:
             return self.cpu_milli
         return self.memory_bytes if column == MEMORY else 1
@@ -52,11 +52,11 @@ class TaskRequest:
     """A task's requests: `running` (while it runs) and `starting` (free resources to start it).
 
     Both are pairs (column, amount), cpu in milli. `floors` are pairs (column, smallest free amount
-    that a node needs to start the task). `is_best_effort` is set if `starting` is nothing, and
-    `runs_on_nothing` if `running` is nothing, within the slack. `nonzero` is (milli cpu, memory
-    bytes), with upstream's defaults for missing requests. `surplus` contains the amounts by which
-    the node's own sums exceed `running`, and `nonzero_surplus` the amounts by which they exceed
-    `nonzero`. Both are empty or zero for nearly all pods.
+    that a node needs to start the task). `is_best_effort` is set if `starting` is zero, and
+    `runs_on_nothing` if `running` is zero, within the tolerances of Slack. `nonzero` is (milli cpu,
+    memory bytes), with upstream's defaults for missing requests. `surplus` contains the amounts by
+    which the node's own sums exceed `running`, and `nonzero_surplus` the amounts by which they
+    exceed `nonzero`. Both are empty or zero for nearly all pods.
     """
 
     __slots__ = (

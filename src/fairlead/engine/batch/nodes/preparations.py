@@ -55,7 +55,7 @@ class DispatchGroup(Struct, eq=False):
 
 
 class PreparationCommands(Struct, frozen=True):
-    """The result of a step.
+    """The result of one step of a preparation.
 
     It contains the commands to send, the tasks whose placement must be undone, and the reason if a
     plugin refused a task.

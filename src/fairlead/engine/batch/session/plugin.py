@@ -161,7 +161,7 @@ class Reclaimable(BatchPlugin, Protocol):
 
 
 class SparingScope(Enum):
-    """What the answer of a plugin that excludes jobs depends on.
+    """The input on which a plugin's decision to exclude a job depends.
 
     JOB: the job alone. QUEUE: its queue alone. TAKER: also the job that needs resources. A plugin
     sets its attribute `sparing_scope`; the default is TAKER.

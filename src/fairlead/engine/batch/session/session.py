@@ -132,7 +132,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     """The settings that all sessions of a controller share.
 
     A gang that has waited for `starvation_bound` (ns) gets a reservation. A gang that has been
-    broken for `broken_gang_grace` (ns) is evicted. For both, None means never.
+    broken for `broken_gang_grace` (ns) is evicted. If one of the two is None, this never happens.
     """
 
     tiers: Tiers
@@ -376,7 +376,7 @@ class Session:
     def note_shortfall(self, task: TaskInfo, node: NodeInfo) -> None:
         """Record the names of the resources that `task` currently lacks on `node`.
 
-        `shortfalls` contains them for each job's last task that was pipelined.
+        `shortfalls` contains these names for each job's last task that was pipelined.
         """
         names = self.table.resources.names
         self.shortfalls[task.job.id] = [

@@ -19,7 +19,7 @@ NOT_FEASIBLE: Final = -1
 
 
 class StaticScores:
-    """The static scores of the plans in a PlanMatrix; a plan has the same number in both."""
+    """The static scores of the plans in a PlanMatrix; a plan has the same index in both."""
 
     def __init__(self, width: int) -> None:
         """Start without members, for `width` nodes."""

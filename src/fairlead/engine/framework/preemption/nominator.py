@@ -13,7 +13,8 @@ class Nominator:
     """The nominated pods of each node, in order of their last nomination.
 
     `log` contains the names of nodes whose nominations changed, so that caches can drop their
-    verdicts. A version of a pod that counts like the one before is not logged.
+    verdicts. A new version of a pod is not logged if Filters cannot tell it from the previous
+    version.
     """
 
     def __init__(self) -> None:

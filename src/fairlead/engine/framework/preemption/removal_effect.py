@@ -40,7 +40,10 @@ NO_EFFECT: Final = RemovalEffect(_concerns_no_pod, ())
 
 
 def has_volumes(pod: PodInfo) -> bool:
-    """Return whether `pod` has volumes; `RemovalEffect.concerns` of Filters that count volumes."""
+    """Return whether `pod` has volumes.
+
+    Filters that count volumes use this function as `RemovalEffect.concerns`.
+    """
     return pod.shape.has_volumes
 
 

@@ -10,9 +10,9 @@ A node is rejected in the following cases, which are checked in this order:
 upstream: interpodaffinity/filtering.go: Filter
 
 The result depends only on whether the count of each domain is positive. Most placements do not
-change that. If the topology key is the hostname, a placement changes it for one node at most. So
-`CachedCodes` caches the results for all rows, and pods with the same terms reuse nearly all of
-them.
+change the result. If the topology key is the hostname, a placement changes the result of one node
+at most. So `CachedCodes` caches the results for all rows, and pods with the same terms reuse nearly
+all of them.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ class NodeResourcesFit:
         pod: PodInfo,
         node: NodeInfo,
     ) -> tuple[tuple[int, ...], list[int]]:
-        """Return the resources left on `node` without the pods `gone`, with `come` and `pod`.
+        """Return the resources left on `node` if `gone` leave, and `come` and `pod` arrive.
 
         `gone` are the numbers of these pods by shape.
 

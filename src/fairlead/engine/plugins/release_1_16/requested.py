@@ -58,7 +58,7 @@ class NodeSums:
 
 
 class Rating(Protocol):
-    """A scoring rule; `one` and `many` return the same scores.
+    """A scoring rule; the methods `one` and `many` give a node the same score.
 
     `cpu` and `memory` are the requested amounts, `cpu_offered` and `memory_offered` the node's
     allocatable amounts.
@@ -136,7 +136,7 @@ balanced: Final[Rating] = _Balanced()
 
 
 class Requested:
-    """Scores nodes by the sums of requests (Score)."""
+    """Scores nodes with a `Rating`, from the sums of requests on the node (Score)."""
 
     locality = Locality.ROW
 

@@ -95,9 +95,10 @@ class CandidateColumns:
         return code
 
     def is_potential(self, potential: Rows) -> Mask:
-        """Return, for each row, whether it is in `potential`; do not change the result.
+        """Return a mask of the rows in `potential`; callers must not change the mask.
 
-        Other methods take less time for `potential` until the next call with another array.
+        The mask is cached until the next call with another array, which makes the other methods
+        faster for `potential`.
         """
         if potential is not self._potential:
             self._potential, self._best = potential, []

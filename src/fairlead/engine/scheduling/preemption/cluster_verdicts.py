@@ -1,9 +1,9 @@
 """ClusterVerdicts: finds victims by sums although some Filters depend on other nodes.
 
-Removing pods from a node seldom changes what topology spread, anti-affinity or volumes say about
+Removing pods from a node seldom changes the verdict of topology spread, anti-affinity or volumes on
 that node (`RemovalEffect`). If these Filters accept a node with all of its pods, then only
-resources decide which pods can stay. If they reject a node, and none of the pods that may be
-removed concerns them, then preemption cannot help there. Only the remaining nodes need a trial.
+resources decide which pods can stay. If they reject a node, and no pod that may be removed affects
+their verdict, then preemption cannot help there. Only the remaining nodes need a trial.
 
 Example: pods of app a spread over the zones; z1 has one pod of app a more than z2. A pod of app a
 preempts pods of app b. The constraint accepts all nodes in z2, so there the victims are those that

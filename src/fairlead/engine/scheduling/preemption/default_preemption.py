@@ -129,9 +129,9 @@ class DefaultPreemption:
     ) -> PostFilterResult:
         """Nominate the best candidate; if there is no candidate, clear an earlier nomination.
 
-        An earlier nomination is kept if `pod` may not preempt or the policy says so
-        (`keeps_nomination`). If extenders filter the candidates, the result contains the shortlist
-        for them instead.
+        An earlier nomination stays if `pod` may not preempt, or if the policy's `keeps_nomination`
+        is set. If extenders filter candidates, the result contains the shortlist of candidates for
+        the extenders instead of a nomination.
         """
         search = self.search(state, pod, diagnosis, self._sample(diagnosis))
         if search.ineligible:

@@ -83,7 +83,7 @@ _CHANGES_MAX: Final = 1_024
 
 
 class DryRun(Struct, frozen=True):
-    """The dry-run results for the rows in `potential` (ascending), stored in `columns`."""
+    """The results of dry runs on the node rows in `potential` (ascending), stored in `columns`."""
 
     columns: CandidateColumns
     potential: Rows

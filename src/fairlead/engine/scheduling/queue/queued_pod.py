@@ -28,7 +28,7 @@ class QueuedPod(Struct, eq=False):
     last attempt. `stamp` orders pods that entered at the same time. `plugins` are the plugins that
     rejected it in its last attempt and, since then, in PreEnqueue. `gated_by` is the PreEnqueue
     plugin that rejects it now.
-    `likeness` is the number of its likeness, as long as `info` is the version it was found for.
+    `likeness` is the number of the pod's likeness key; it is valid only for the version in `info`.
     `window` is the truncated expiry of its backoff. `activations` is the number of its activations
     at the time `activated_at`. A heap entry for this pod is valid only if it has the current
     `token`.

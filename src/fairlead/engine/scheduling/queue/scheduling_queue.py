@@ -259,7 +259,7 @@ class SchedulingQueue:
 
     @property
     def is_indifferent(self) -> bool:
-        """Whether no pod is unschedulable or in flight, so that events wake none."""
+        """Whether no pod is unschedulable or in flight, so that no event can wake a pod."""
         return not self._unschedulable and not self._in_flight
 
     def _woken_among(

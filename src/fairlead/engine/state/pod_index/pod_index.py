@@ -91,7 +91,7 @@ class PodIndex:
                 self._tally(placed, 1)
 
     def add_replicas(self, rows: Sequence[int], like: PodInfo) -> None:
-        """Add a pod on each of `rows`; all have the class and the affinity terms of `like`."""
+        """Add a pod on each of `rows`, with the same class and affinity terms as `like`."""
         self.pod_class_of(like).where.add_all(rows)
         for placed in self.terms_of(like):
             placed.where.add_all(rows)

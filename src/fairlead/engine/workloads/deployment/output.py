@@ -65,7 +65,7 @@ class RolloutOutput(Protocol):
         ...
 
     def created(self, rollout: Rollout, made: ReplicaSet, now: Instant) -> list[Command]:
-        """Write that the ReplicaSet `made` was created."""
+        """Return the commands that record the creation of the ReplicaSet `made`."""
         ...
 
     def not_created(self, rollout: Rollout, note: str, now: Instant) -> list[Command]:

@@ -98,8 +98,8 @@ class JobRule:
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
         """Return a plan after which the Job has as many active pods as it needs.
 
-        A Job that is suspended or has reached its end needs none. Pods of a Job that has a final
-        condition, or is managed by another controller, are left alone.
+        A Job that is suspended or has reached its end needs no active pods. Pods of a Job that has
+        a final condition, or is managed by another controller, are left alone.
         """
         ended, pods.ended = pods.ended or [], []
         self.progress.count_ended(ended, self.job, now)

@@ -47,7 +47,7 @@ class UnknownOwnerRule(Struct, frozen=True):
         )
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Plan one pod for each replacement; if it keeps the old name, wait until that is free."""
+        """Plan one pod for each replacement; a pod that keeps its name waits until it is free."""
         slots = list(pods.replacements) if slot is None else [slot]
         return Plan(create=tuple(desired for one in slots for desired in self._wishes(pods, one)))
 

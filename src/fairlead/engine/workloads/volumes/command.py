@@ -92,7 +92,7 @@ def _take(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject
 
 
 def reclaim(volume: PersistentVolume, *, deletes: bool) -> list[Command]:
-    """Return the next command for a volume whose claim was deleted, or [] if it needs none.
+    """Return the next command for a volume whose claim was deleted, or [] if none is needed.
 
     The volume is released first, because a finalizer protects a bound volume. Then it is deleted if
     its reclaim policy is Delete and `deletes` is set. `deletes` is False for volumes of external

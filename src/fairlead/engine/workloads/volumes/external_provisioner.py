@@ -1,4 +1,4 @@
-"""ExternalProvisioner: provisions volumes beside a stock persistent volume controller.
+"""ExternalProvisioner: provisions volumes for a stock persistent volume controller.
 
 `Volumes` binds claims and provisions volumes. If a stock kube-controller-manager runs instead of
 `Volumes`, it only binds claims: volumes come from the provisioners of CSI drivers, which a

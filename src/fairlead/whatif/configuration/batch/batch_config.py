@@ -81,7 +81,8 @@ def with_deployed_profile(
 ) -> SchedulerConfig:
     """Return `scheduler` with a profile `fairlead` if pods of this name would have no scheduler.
 
-    The profile is a copy of the first one. `batch` is the configuration of the batch scheduler.
+    The new profile is a copy of the first profile. `batch` is the configuration of the batch
+    scheduler.
     """
     taken = () if batch is None else batch.ownership.scheduler_names
     if FAIRLEAD in taken or any(one.scheduler_name == FAIRLEAD for one in scheduler.profiles):

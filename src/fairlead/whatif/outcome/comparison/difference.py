@@ -54,8 +54,8 @@ class Move(Struct, frozen=True):
 class PodUpdate(Struct, frozen=True):
     """A pod that the change replaces by another version: `pod` replaces `before`.
 
-    The new version has another revision of the template, is created anew on its node, or is resized
-    there.
+    The new version has another revision of the template, is created again on its node, or is
+    resized there.
     """
 
     before: PodEnd

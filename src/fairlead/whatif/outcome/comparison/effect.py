@@ -20,7 +20,7 @@ class Effect(Struct, frozen=True, kw_only=True):
     `lost` pods were on failed nodes and do not run again, `loops` are repeated displacements,
     `errors` are failures of controllers; each list contains only entries that the change causes.
     `drain` contains the flags that `kubectl drain` needs for the drained nodes, and the nodes that
-    it refuses. `packing` compares the placements of pods that both runs place anew.
+    it refuses. `packing` compares the placements of pods that both runs schedule again.
     """
 
     without: RunOutcome

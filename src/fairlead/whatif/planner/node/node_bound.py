@@ -30,7 +30,7 @@ class NodeBound(Struct, frozen=True, order=True):
 
 
 def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
-    """Return the minimum number of `nodes` that must stay, if all other nodes stay, too.
+    """Return how many of `nodes` must stay at least; nodes that are not in `nodes` stay.
 
     Only pods with a replacement after a drain count; pods of DaemonSets and pods without a
     controller disappear with their nodes.

@@ -118,8 +118,7 @@ class _Unplaced(Struct, frozen=True):
 class DrainPlanner:
     """Empties nodes of `model`, and finds the evictions that the `budgets` refuse.
 
-    If `reorders` is not set, a node whose pods fit elsewhere only in another order than that of the
-    queue is blocked.
+    If `reorders` is not set, the pods of a node are placed only in the order of the queue.
     """
 
     def __init__(self, model: ClusterModel, budgets: BudgetRoom) -> None:

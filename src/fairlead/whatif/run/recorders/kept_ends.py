@@ -1,4 +1,4 @@
-"""KeptEnds: the pods of a run at an instant, from which the pods at its end are made.
+"""KeptEnds: the list of pods at an instant of a run, reused for the list of pods at its end.
 
 Both runs of a what-if begin with the same pods and change few of them. So the pods are listed once,
 before the process is forked, and at the end each run replaces only those that it has changed.
@@ -30,7 +30,7 @@ class Incarnation(Protocol):
 
 
 class KeptEnds:
-    """The existing pods at an instant: `by_key` under their own keys, `listed` as they are listed.
+    """The pods at an instant: `by_key` under their own keys, `listed` under their original keys.
 
     Both are sorted and must not be changed.
     """
@@ -49,7 +49,7 @@ class KeptEnds:
         changed: Iterable[str],
         end_of: Callable[[str], PodEnd],
     ) -> dict[str, PodEnd]:
-        """Return the existing `pods` as they are listed.
+        """Return the existing `pods`, each under its original key.
 
         Only pods with keys in `changed` were created, changed or deleted since this object was
         made. The result must not be changed: it is `listed` if nothing changed.

@@ -1,7 +1,7 @@
 """LoadedTracks: the tracks and ends of loaded replicas, made when they are first read.
 
 Replicas that run at the start differ in their outcome only by name, node and creation. So their
-PodEnds are copies of one, made from columns, and a PodTrack is made only for a pod that changes.
+PodEnds are copies of one PodEnd, made from columns. A PodTrack is made only for a pod that changes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class LoadedTracks:
         self._now = now
 
     def track(self, index: int) -> PodTrack:
-        """Return a new track of the pod at `index`; its end is the one in `ends`, if any."""
+        """Return a new track of the pod at `index`, with its end from `ends` if it is there."""
         pod = self._replicas[index]
         created = self._instant(pod.metadata.creation_timestamp)
         started_at = self._now if pod.status.phase == "Running" else None

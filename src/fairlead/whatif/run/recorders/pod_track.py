@@ -1,4 +1,4 @@
-"""PodTrack: what a run records about one pod; a replacement of the pod has a track of its own."""
+"""PodTrack: the record of one pod in a run; a replacement of the pod has its own track."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OVER: Final = ""
 
 
 class OwnerFacts:
-    """What an outcome shows of a pod's owner: the workload, its revision, whether it is a node."""
+    """Facts about a pod's owner: the workload, its revision, and whether it is a node."""
 
     __slots__ = ("_metadata", "belongs_to_node", "owner", "revision")
 
@@ -38,7 +38,7 @@ class OwnerFacts:
         self.belongs_to_node = is_daemon_pod(pod) or is_static(pod)
 
     def has_owner_of(self, pod: Pod) -> bool:
-        """Return whether `pod` shares all parts on which the facts depend; so it has the same."""
+        """Return whether the facts hold for `pod`: it has the same owner and revision."""
         mine, their = self._metadata, pod.metadata
         return (
             mine.owner_references is their.owner_references
@@ -66,7 +66,7 @@ class PodTrack(Struct):
     def new_end(self, requests: Mapping[str, int], facts: OwnerFacts) -> PodEnd:
         """Return the pod as the outcome of a run shows it; `requests` are its requests.
 
-        `facts` were found for this pod, or for a pod that has the same (`has_owner_of`).
+        `facts` were found for this pod, or for a pod with the same facts (`has_owner_of`).
         """
         pod = self.pod
         return PodEnd(

@@ -480,7 +480,7 @@ class Recorder(Struct):
             yield one[0][one[1]] if isinstance(one, tuple) else one.pod
 
     def samples(self) -> Iterable[Pod]:
-        """Return the existing pods, only one of unchanged replicas with the same owner."""
+        """Return the existing pods; of unchanged replicas of an owner, return only one."""
         alike = {id(replicas): replicas for _, (replicas, _) in self._tracks.rows()}
         yield from (replicas[0] for replicas in alike.values())
         yield from (track.pod for _, track in self._tracks.made())

@@ -76,7 +76,7 @@ class WorkloadRecorder(Struct):
                 self.placed[workload_of(pod)] -= 1
 
     def readiness_changed(self, before: Pod, after: Pod, now: Instant, *, is_serving: bool) -> None:
-        """Record what `pod_changed` does if node, phase and deletion of the pod are the same."""
+        """Record a change of a pod whose node, phase and deletion are unchanged."""
         self._set_ready(before, after, now, is_ready=is_serving and _ready(after))
 
     def node_changed(self, pods: Iterable[Pod], now: Instant, *, is_serving: bool) -> None:

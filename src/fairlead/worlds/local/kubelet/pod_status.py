@@ -41,7 +41,7 @@ _CONTAINERS_READY: Final = "ContainersReady"
 
 
 class ReportInputs(Struct, frozen=True):
-    """What a kubelet's status write adds, besides what follows from the old status and the command.
+    """The inputs of a kubelet's status write other than the old status and the command.
 
     `addresses` are the new members of the status. `spec` has all parts of the pod's spec that
     affect its container statuses.

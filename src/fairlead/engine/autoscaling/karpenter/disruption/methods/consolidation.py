@@ -153,7 +153,7 @@ class Consolidation:
         return QuickRejection(context.cluster, context.provisioner, self._rejections, now)
 
     def needs_several(self, candidates: Sequence[DisruptionCandidate], now: Instant) -> bool:
-        """Return whether removing all `candidates` surely needs more than one new node."""
+        """Return True only if removing all `candidates` certainly needs more than one new node."""
         return (self._search or self._new_search(now)).needs_several(candidates)
 
     def compute(

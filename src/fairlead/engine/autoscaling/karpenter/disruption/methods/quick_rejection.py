@@ -232,7 +232,7 @@ class QuickRejection:
         return self._memory.compared[key]
 
     def needs_several(self, candidates: Sequence[DisruptionCandidate]) -> bool:
-        """Return whether surely no single new node can hold all running pods that are left.
+        """Return True only if no single new node can hold all running pods that are left.
 
         Pending pods do not count: a removal is allowed even if they stay without a node.
         """
