@@ -55,6 +55,14 @@ class PodViews:
         """Add the pods in `views`, the views of all objects that a store was filled with."""
         self._newest |= {one.metadata.uid: one for one in views if isinstance(one, Pod)}
 
+    def newest(self, uid: str) -> Pod | None:
+        """Return the newest view of the existing pod with this uid; None if it is not known."""
+        return self._newest.get(uid)
+
+    def put(self, view: Pod) -> None:
+        """Replace the newest view of a pod by `view`."""
+        self._newest[view.metadata.uid] = view
+
     def view_of(self, change: StoredChange) -> ApiObject:
         """Return the view of the object in `change`. Raises DecodeError."""
         if change.kind is not POD:

@@ -7,7 +7,7 @@ memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -83,6 +83,28 @@ class DeferredStorage(Storage):
             kept.update((one.key, one) for one in some)
             self._resources.add(kind.resource)
         self.restore((), version)
+
+    def find_deferred(self, kind: Kind, key: Key) -> Deferred | Json | None:
+        """Return the object under `key`, without making its value; None if it does not exist."""
+        kept: Mapping[Key, Any] = self._objects.get(kind.resource, {})
+        return kept.get(key)
+
+    def replace_deferred(self, successor: Deferred) -> bool:
+        """Replace an object by `successor`, whose value is made when it is read.
+
+        `successor` has the next version. Listeners are not called, so the caller informs those that
+        concern themselves with such changes. Returns False, without a change, if changes are logged
+        or indexed, which needs the value.
+        """
+        if self._log.maxlen or self._pods_by_node is not None or self.is_full:
+            return False
+        kind = successor.kind
+        kept: dict[Key, Any] = self._of(kind)
+        kept[successor.key] = successor
+        self._resources.add(kind.resource)
+        self._version += 1
+        self._oldest = self._version
+        return True
 
     def _make_values(self, kind: Kind, namespace: str | None) -> None:
         if kind.resource not in self._resources:

@@ -46,6 +46,7 @@ from fairlead.engine.core.command import (
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.stimulus import (
     CommandFailed,
+    CommandSucceeded,
     ExtenderAnswered,
     ObjectChanged,
     ObjectDeleted,
@@ -61,6 +62,7 @@ from fairlead.worlds.informer import net_changes
 from fairlead.worlds.perform import perform
 from fairlead.worlds.pod_views import PodViews
 from fairlead.worlds.seeded_ids import SeededIds
+from fairlead.worlds.simulation.condition_write import ConditionWrites
 from fairlead.worlds.simulation.event_list import EventList
 
 Act = Callable[[Store, Instant], None]
@@ -134,6 +136,7 @@ class SimulatedWorld:
         self._due: deque[Callable[[Instant], None]] = deque()
         self._changes: list[StoredChange] = []
         self._pod_views = PodViews()
+        self._condition_writes = ConditionWrites(storage, self._pod_views, self._quotas)
         self._pending_stimuli: list[Stimulus] = []
         self._judges_users: bool | None = None  # None if it must be determined
         self.store.subscribe(self._changes.append)
@@ -218,9 +221,16 @@ class SimulatedWorld:
     def _apply(self, issued: Issued, now: Instant) -> None:
         if self._judges_users is None:
             self._judges_users = judges_users(self.store.storage)
+        command = issued.command
+        if type(command) is PatchStatus and not self._judges_users:
+            pod = self._condition_writes.perform(command, now)
+            if pod is not None:
+                self.last_change = now
+                self._pending_stimuli += (ObjectChanged(pod), CommandSucceeded(command))
+                return
         user = sender_of(issued, self.store) if self._judges_users else None
         write = PLAIN if user is None else Write(user=user)
-        outcome = perform(self.store, issued.command, now, lambda *_: write, self._quotas)
+        outcome = perform(self.store, command, now, lambda *_: write, self._quotas)
         self._queue_changes(now)
         self._pending_stimuli.append(outcome)
 

@@ -66,6 +66,10 @@ class QuotaLedgers:
         self._ledgers: dict[str, dict[str, _Ledger]] = {}  # by namespace and name
         storage.subscribe(self._count)
 
+    def are_counted(self, namespace: str) -> bool:
+        """Return whether changes in `namespace` are counted, because a status was requested."""
+        return bool(self._ledgers.get(namespace))
+
     def status(self, namespace: str, name: str) -> Json | None:
         """Return the quota's status, with `hard` and `used`; None if the quota does not exist."""
         quota = self._storage.find(RESOURCE_QUOTA, namespace, name)

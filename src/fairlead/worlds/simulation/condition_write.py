@@ -1,0 +1,168 @@
+"""ConditionWrites: conditions of pods are written to their views; the JSON values are made later.
+
+When a zone fails, tens of thousands of pods become unready, and ready again. Controllers read the
+views of these pods, but hardly anything reads their JSON values. So a write that only changes
+conditions makes the next view from the newest one, and stores an object that remembers the write:
+
+    stored   DumpedObject v7            PatchedPod(base=v7, writes=[Ready=False at t], view=v8)
+    view     v7 (M, S, A)               v8 (M', S, A')
+
+The JSON value is made when the storage reads it, by the rules of `Store.patch_status`. Every write
+that could fail, change nothing, or concern more than the views is left to the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import force_setattr
+
+from fairlead.api.json import Json
+from fairlead.api.objects import Pod, PodCondition
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
+from fairlead.apiserver.condition import with_conditions
+from fairlead.apiserver.kind import POD, Kind
+from fairlead.apiserver.registry.snapshot_load import DumpedObject
+from fairlead.apiserver.storage.deferred_storage import DeferredStorage
+from fairlead.apiserver.storage.storage import Key
+from fairlead.engine.core.command import Condition, PatchStatus
+from fairlead.engine.core.instant import Instant
+from fairlead.worlds.perform import condition_json
+from fairlead.worlds.pod_views import PodViews
+
+# After so many writes, the JSON value is made, so that they need not be kept.
+WRITES_MAX: Final = 8
+
+_Write = tuple[tuple[Condition, ...], str]  # the conditions, and the time of the write
+
+
+class PatchedPod(msgspec.Struct, frozen=True, gc=False):
+    """A stored pod after `writes` to the conditions of `base`, whose newest view is `view`."""
+
+    base: DumpedObject | Json
+    writes: tuple[_Write, ...]
+    view: Pod
+
+    @property
+    def kind(self) -> Kind:
+        """The kind Pod."""
+        return POD
+
+    @property
+    def key(self) -> Key:
+        """The namespace and name of the pod."""
+        return self.view.metadata.namespace, self.view.metadata.name
+
+    @property
+    def value(self) -> Json:
+        """The pod as JSON. It is made anew at each access; callers must not mutate it."""
+        base = self.base
+        before: Json = base.value if isinstance(base, DumpedObject) else base
+        status: Mapping[str, Any] = before.get("status", {})
+        conditions = status.get("conditions", ())
+        for written, timestamp in self.writes:
+            conditions = with_conditions(conditions, map(condition_json, written), timestamp)
+        version = self.view.metadata.resource_version
+        return {
+            **before,
+            "status": {**status, "conditions": conditions},
+            "metadata": {**before["metadata"], "resourceVersion": version},
+        }
+
+
+class ConditionWrites:
+    """Performs commands that only change conditions of pods."""
+
+    def __init__(self, storage: DeferredStorage, views: PodViews, quotas: QuotaLedgers) -> None:
+        """`views` are the newest views of the pods in `storage`; `quotas` counts these pods."""
+        self._storage = storage
+        self._views = views
+        self._quotas = quotas
+
+    def perform(self, command: PatchStatus, now: Instant) -> Pod | None:
+        """Perform `command` and return the new view of the pod; None if the store must perform it.
+
+        The caller passes only commands whose sender needs no admission.
+        """
+        target = command.target
+        if target.kind != POD.kind or command.fields or command.resource_version:
+            return None
+        before = self._views.newest(target.uid)
+        if before is None:
+            return None
+        key = target.namespace, target.name
+        meta = before.metadata
+        if key != (meta.namespace, meta.name) or self._quotas.are_counted(target.namespace):
+            return None
+        base, writes = self._stored(key, before)
+        if base is None or len(writes) >= WRITES_MAX:
+            return None
+        timestamp = format_timestamp(now)
+        conditions = _next_conditions(before.status.conditions, command.conditions, timestamp)
+        if conditions is None:
+            return None
+        view = _with_conditions(before, conditions, str(self._storage.version + 1))
+        writes = (*writes, (command.conditions, timestamp))
+        if not self._storage.replace_deferred(PatchedPod(base, writes, view)):
+            return None
+        self._views.put(view)
+        return view
+
+    def _stored(self, key: Key, view: Pod) -> tuple[DumpedObject | Json | None, tuple[_Write, ...]]:
+        """Return the object to which `view` belongs, and the writes to it so far.
+
+        Without an object, another version is stored under `key`, or its view is not known.
+        """
+        found = self._storage.find_deferred(POD, key)
+        if type(found) is PatchedPod and found.view is view:
+            return found.base, found.writes
+        if type(found) is DumpedObject and found.view is view:
+            return found, ()
+        if type(found) is dict:
+            version = found["metadata"]["resourceVersion"]
+            if version == view.metadata.resource_version and found.get("status"):
+                return found, ()
+        return None, ()
+
+
+def _next_conditions(
+    before: tuple[PodCondition, ...], changes: tuple[Condition, ...], timestamp: str
+) -> tuple[PodCondition, ...] | None:
+    """Return the views of the conditions after `changes`.
+
+    Returns None if they may be equal to `before`, or if views do not contain all of `changes`.
+    """
+    # The same rule for JSON values: apiserver/condition.py: with_conditions
+    merged = list(before)
+    differ = False
+    for change in changes:
+        if type(change) is not Condition or not change.status or change.last_heartbeat_time:
+            return None
+        place = next((i for i, one in enumerate(merged) if one.type == change.type), len(merged))
+        old = merged[place] if place < len(merged) else None
+        since = timestamp
+        if old is not None and old.status == change.status:
+            since = old.last_transition_time
+            differ = differ or (old.reason, old.message) != (change.reason, change.message)
+        else:
+            differ = True
+        after = PodCondition(
+            type=change.type,
+            status=change.status,
+            reason=change.reason,
+            message=change.message,
+            last_transition_time=since,
+        )
+        merged[place : place + 1] = [after]
+    return tuple(merged) if differ else None
+
+
+def _with_conditions(before: Pod, conditions: tuple[PodCondition, ...], version: str) -> Pod:
+    meta = before.metadata.__copy__()  # type: ignore[attr-defined] # msgspec's stubs lack it
+    force_setattr(meta, "resource_version", version)
+    status = before.status.__copy__()  # type: ignore[attr-defined]
+    force_setattr(status, "conditions", conditions)
+    return Pod(metadata=meta, spec=before.spec, status=status)
