@@ -27,6 +27,7 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.planner.plan_note import plan_notes
+from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.run.simulated_kubelet import simulated_kubelets
@@ -58,7 +59,8 @@ class PlanInput:
         return read_instance_types(files, nodes)
 
     def planner(self) -> DrainPlanner:
-        """Return a planner of drains in the cluster model."""
+        """Return a planner of drains in the cluster model, in which the waiting pods are placed."""
+        place_waiting_pods(self.model)
         return DrainPlanner(self.model, BudgetRoom(self.model.objects, self.model.now))
 
     def autoscaler_rules(self, ignored: Iterable[str]) -> AutoscalerRules:

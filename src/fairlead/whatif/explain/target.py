@@ -34,6 +34,7 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.new_pod import NewPods, new_pods_of
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.planner.plan_note import plan_notes
+from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 from fairlead.whatif.result.tabular_answer import TabularAnswer
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
@@ -65,6 +66,7 @@ def explain_object(
     model = ClusterModel(snapshot, scheduler)
     planner = DrainPlanner(model, BudgetRoom(model.objects, model.now))
     if found.kind is NODE:
+        place_waiting_pods(model)
         answer = explain_node(planner, found.ref.name, snapshot.source)
     elif found.kind is POD_DISRUPTION_BUDGET:
         answer = explain_budget(planner, found.ref.key, snapshot.source)

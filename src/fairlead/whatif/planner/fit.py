@@ -11,8 +11,6 @@ as: https://github.com/kubernetes-sigs/cluster-capacity (rules), with quotas and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from heapq import heappop, heappush
-from itertools import count
 from typing import Final
 
 from msgspec import Struct, field
@@ -21,16 +19,16 @@ from msgspec.structs import replace
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod, PodResourceClaimStatus, PodStatus, ResourceClaimTemplate
-from fairlead.api.pods.facts import controller_of
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
-from fairlead.engine.scheduling.decision import Decision, Failure, Placement
+from fairlead.engine.scheduling.decision import Failure
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.devices.resource_claims import claim_manifest
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel, Refusal
 from fairlead.whatif.planner.new_pod import NewPods
+from fairlead.whatif.planner.waiting_pods import WaitingPodCounts, place, place_waiting_pods
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -53,9 +51,8 @@ class FitResult(Struct):
     """The result: `count` new pods have a node; `stop` is the reason why the next pod has none.
 
     `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons of
-    nodes; `refused_by` is "admission", "scheduling" or "limit". `waiting` pods of the snapshot were
-    placed first, and `stuck` other pods of the snapshot found no node. The waiting pods preempted
-    `displaced` pods, of which `lost` have no node at the end; the new pods preempted `victims`.
+    nodes; `refused_by` is "admission", "scheduling" or "limit". The pods that wait
+    in the snapshot were placed first, as `waiting` states. The new pods preempted `victims`.
     """
 
     count: int = 0
@@ -63,10 +60,7 @@ class FitResult(Struct):
     refused_by: str = ""
     by_node: dict[str, int] = field(default_factory=dict)
     refusals: list[Refusal] = field(default_factory=list)
-    waiting: int = 0
-    stuck: int = 0
-    displaced: int = 0
-    lost: int = 0
+    waiting: WaitingPodCounts = field(default_factory=WaitingPodCounts)
     victims: list[PodInfo] = field(default_factory=list)
 
 
@@ -85,8 +79,7 @@ def fit(
     """
     result = FitResult()
     progress.begin("placing waiting pods", 0)
-    model.allow_preemption(allowed=True)
-    _place_waiting_pods(model, result)
+    result.waiting = place_waiting_pods(model)
     model.allow_preemption(allowed=preempts)
     progress.begin(f"placing {source.title}", 0)
     pods = _admitted(model, source)
@@ -99,7 +92,7 @@ def fit(
                 raise refusal_of(source.source, title, refused) from None
             result.refused_by, result.stop = "admission", refused.message
             return result
-        decision = _place(model, pod, result.victims)
+        decision = place(model, pod, result.victims)
         if isinstance(decision, Failure):
             result.refused_by, result.stop = "scheduling", decision.message
             result.refusals = model.refusals(pod)
@@ -112,48 +105,6 @@ def fit(
     result.refused_by = "limit"
     result.stop = f"--max-limit is {pods_max:,}"
     return result
-
-
-def _place_waiting_pods(model: ClusterModel, result: FitResult) -> None:
-    """Place the pods that wait, and those that controllers create in place of preempted pods.
-
-    Victims have a lower priority than the pod that preempts them, so pods are placed in descending
-    order of priority, and no pod that was placed here is preempted again.
-    """
-    waiting = model.waiting_pods()
-    # A heap of (-priority, position among equals, pod).
-    queue = [(-pod.priority, number, pod) for number, pod in enumerate(waiting)]
-    numbers = count(len(queue))
-    while queue:
-        _, number, pod = heappop(queue)
-        victims: list[PodInfo] = []
-        is_placed = isinstance(_place(model, pod, victims), Placement)
-        if number < len(waiting):
-            result.waiting += is_placed
-            result.stuck += not is_placed
-        else:
-            result.lost -= is_placed
-        result.displaced += len(victims)
-        result.lost += len(victims)
-        for victim in victims:
-            if controller_of(victim.pod.metadata) is not None:
-                heappush(queue, (-victim.priority, next(numbers), model.replacement(victim)))
-
-
-def _place(model: ClusterModel, pod: PodInfo, victims: list[PodInfo]) -> Decision:
-    """Place `pod`, by preemption if necessary; return the placement, or the failure.
-
-    Pods that are preempted are added to `victims`. This ends because each repetition removes at
-    least one pod.
-    """
-    while True:
-        decision = model.schedule(pod)
-        if isinstance(decision, Placement):
-            return decision
-        removed = model.make_room(decision)
-        if not removed:
-            return decision
-        victims += removed
 
 
 def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
@@ -231,8 +182,8 @@ def fit_answer(
         findings.append(f"The next one is refused: {result.stop}")
     elif result.refused_by == "scheduling":
         findings.append(f"The next one: {result.stop}")
-    if result.waiting or result.stuck:
-        findings.append(_waiting(result))
+    if result.waiting.placed or result.waiting.without_node:
+        findings.append(_waiting(result.waiting))
     if result.victims:
         findings.append(f"{counted(len(result.victims), 'pod')} of lower priority would be evicted")
     facts: Json = {
@@ -241,10 +192,10 @@ def fit_answer(
         "count": result.count,
         "replicas_today": source.replicas,
         "stop": {"by": result.refused_by, "message": result.stop},
-        "waiting_placed_first": result.waiting,
-        "waiting_without_node": result.stuck,
-        "preempted_by_waiting": result.displaced,
-        "preempted_without_node": result.lost,
+        "waiting_placed_first": result.waiting.placed,
+        "waiting_without_node": result.waiting.without_node,
+        "preempted_by_waiting": result.waiting.preempted,
+        "preempted_without_node": result.waiting.lost,
     }
     return TabularAnswer(
         "Fit",
@@ -270,13 +221,13 @@ def _verdict(result: FitResult, source: NewPods) -> str:
     return f"{more} {what} {verb}, on {nodes}{source.in_all(result.count)}."
 
 
-def _waiting(result: FitResult) -> str:
-    text = f"{counted(result.waiting, 'waiting pod')} of the snapshot took a place first"
-    if result.stuck:
-        text += f"; {result.stuck:,} found none"
-    if result.displaced:
-        text += f". They preempt {counted(result.displaced, 'pod')} of lower priority"
-        text += f", and {result.lost:,} of these find no other node" if result.lost else ""
+def _waiting(waiting: WaitingPodCounts) -> str:
+    text = f"{counted(waiting.placed, 'waiting pod')} of the snapshot took a place first"
+    if waiting.without_node:
+        text += f"; {waiting.without_node:,} found none"
+    if waiting.preempted:
+        text += f". They preempt {counted(waiting.preempted, 'pod')} of lower priority"
+        text += f", and {waiting.lost:,} of these find no other node" if waiting.lost else ""
     return text
 
 

@@ -12,6 +12,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.fit import PODS_MAX, fit, fit_answer
 from fairlead.whatif.planner.new_pod import pod_source
+from fairlead.whatif.planner.waiting_pods import WaitingPodCounts
 from fairlead.whatif.question import what_if
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -88,7 +89,7 @@ def test_waiting_pods_take_their_places_first(fitted, make):
         "deploy/web", make.node(), make.pod("first", cpu="3"), make.pod("big", cpu="9"),
         make.workload(replicas=0),
     )  # fmt: skip
-    assert (found.count, found.waiting, found.stuck) == (1, 1, 1)
+    assert (found.count, found.waiting) == (1, WaitingPodCounts(placed=1, without_node=1))
 
 
 def test_waiting_pods_preempt_as_the_scheduler_does(fitted, make):
@@ -102,7 +103,7 @@ def test_waiting_pods_preempt_as_the_scheduler_does(fitted, make):
         make.pod("urgent", cpu="4", priorityClassName="high"),
         make.workload(replicas=0),
     )  # fmt: skip
-    assert (found.waiting, found.stuck, found.displaced, found.lost) == (1, 0, 2, 1)
+    assert found.waiting == WaitingPodCounts(placed=1, preempted=2, lost=1)
     assert found.by_node == {"b": 1}
     assert not found.victims
 

@@ -250,6 +250,8 @@ def unsafe_because(run: DrainRun) -> str:
         parts.append(f"{listed(replicated, 2)} {verb} for a time")
     if run.pending:
         parts.append(f"{counted(len(run.pending), 'pod')} without a node at the end")
+    if run.breaches:
+        parts.append(f"{counted(run.breaches, 'eviction')} against a budget")
     return ", ".join(parts)
 
 

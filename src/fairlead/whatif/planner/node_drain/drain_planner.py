@@ -45,7 +45,7 @@ from fairlead.whatif.planner.cluster_model import (
 from fairlead.whatif.planner.node.node_copy import copy_node
 
 _REMEDY_NODES_MAX: Final = 12  # number of nodes; each search for a remedy takes milliseconds
-_ORDERS_MAX: Final = 4  # number of orders in which the pods of a node are placed
+_ORDERS_MAX: Final = 16  # number of orders in which the pods of a node are placed
 
 
 class BlockCause(StrEnum):
@@ -144,10 +144,13 @@ class DrainPlanner:
         """Cordon `node` and move its pods to other nodes; budgets are not checked.
 
         If the pods do not all fit on other nodes, change nothing and return a Blocker for a pod
-        that does not fit; with `with_remedy`, it contains a change that would help.
+        that does not fit; with `with_remedy`, it contains a change that would help. If a pod does
+        not fit, all are placed again, with those of its workload before the others. The search ends
+        if the pods that are placed first do not fit, or after `_ORDERS_MAX` orders.
         """
-        model, pods, first = self.model, self.evicted(node), list[str]()
+        model, pods, first = self.model, self.evicted(node), tuple[str, ...]()
         unplaced: _Unplaced | None = None
+        tried = set[tuple[str, ...]]()
         while True:
             with model.hypothesis() as supposed:
                 model.cordon(node)
@@ -159,11 +162,13 @@ class DrainPlanner:
                         return _wrong_order(node, unplaced, first)
                     supposed.commit()
                     return found
-                if found.workload in first or len(first) + 1 == _ORDERS_MAX:
-                    edit = self._remedy(node, found.pod) if with_remedy else ""
-                    return _no_place(node, found, edit, is_first=found.workload == first[0])
-            unplaced = unplaced or found
-            first.insert(0, found.workload)
+                tried.add(first)
+                is_first = first[:1] == (found.workload,)
+                unplaced = found if is_first or unplaced is None else unplaced
+                first = (found.workload, *(one for one in first if one != found.workload))
+                if is_first or first in tried or len(tried) == _ORDERS_MAX:
+                    edit = self._remedy(node, unplaced.pod) if with_remedy else ""
+                    return _no_place(node, unplaced, edit, is_first=is_first)
 
     def _move(
         self, node: str, pods: Sequence[PodInfo], first: Sequence[str]

@@ -4,12 +4,16 @@ The simulation's drain controller evicts through the eviction API, so no budget 
 shows the delay of drains by budgets, and whether workloads without a budget stop. The cluster is
 loaded once, and the drains at each pace run in a forked copy of the process. If the process cannot
 be forked (extenders, threads), the cluster is loaded for each pace.
+
+A drain begins when the cluster is at rest. What another simulation shows without any drain (pods
+that stay pending, evictions against a budget) is not attributed to the drains.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
@@ -50,14 +54,25 @@ class StoppedWorkload(Struct, frozen=True):
     stopped_for: DurationNs | None
 
 
+class _WithoutDrain(Struct, frozen=True):
+    """The result of a simulation without a drain, in which the cluster was at rest `after` a time.
+
+    `pending` pods have no node at the end; `breaches` is the number of evictions against a budget.
+    """
+
+    after: DurationNs
+    pending: dict[str, WorkloadRef]  # {key: workload}
+    breaches: int
+
+
 class DrainRun(Struct, frozen=True):
     """The result of draining `pace.at_once` nodes at a time.
 
     `took` is the time until the last node was empty and, if nodes return, back in service; None if
     the `unfinished` nodes never became empty or never returned. `stopped` workloads had no ready
-    pod for a time. `pending` pods have no node at the end. A budget refused the eviction of
-    `waited` pods at least once. `breaches` is the number of evictions against a budget; a run with
-    breaches is not safe.
+    pod for a time. `pending` pods have no node at the end because of the drain. A budget
+    refused the eviction of `waited` pods at least once. `breaches` is the number of evictions
+    against a budget; a run with breaches is not safe.
     """
 
     pace: DrainPace
@@ -88,24 +103,24 @@ def run_drains(
         experiment.scheduler.extenders
     )  # connections to extenders cannot be shared with a forked process
     if has_extenders or not hasattr(os, "fork") or threading.active_count() > 1:
-        rest = run_experiment(base, "at rest", progress).outcome.rest
+        calm = _without_drain(run_experiment(base, "at rest", progress).outcome)
         return _until_unsafe(
-            _drain_run(pace, nodes, _run_apart(base, nodes, pace, rest.after or 0, progress))
+            _drain_run(pace, nodes, _run_apart(base, nodes, pace, calm.after, progress), calm)
             for pace in paces
         )
     run = ExperimentRun(base, None)
     run.start("loading", progress)
     shared = run.keep_state()
-    before = in_child(lambda: run.finish(progress).outcome.rest.after, shared)
+    forked = in_child(lambda: _without_drain(run.finish(progress).outcome), shared)
+    # None if the forked process failed, perhaps for lack of memory.
+    calm = forked or _without_drain(run_experiment(base, "at rest", progress).outcome)
 
     def drained(pace: DrainPace) -> DrainRun:
         progress.begin(f"draining {pace.at_once} at once", 0)
-        outcome = in_child(
-            partial(_finish, run, _steps(nodes, pace), before or 0, progress), shared
-        )
-        if outcome is None:  # the forked process failed, perhaps for lack of memory
-            outcome = _run_apart(base, nodes, pace, before or 0, progress)
-        return _drain_run(pace, nodes, outcome)
+        outcome = in_child(partial(_finish, run, _steps(nodes, pace), calm.after, progress), shared)
+        if outcome is None:
+            outcome = _run_apart(base, nodes, pace, calm.after, progress)
+        return _drain_run(pace, nodes, outcome, calm)
 
     return _until_unsafe(map(drained, paces))
 
@@ -152,7 +167,31 @@ def _steps(nodes: Sequence[str], pace: DrainPace) -> tuple[ScriptedStep, ...]:
     return tuple(steps)
 
 
-def _drain_run(pace: DrainPace, nodes: Sequence[str], outcome: RunOutcome) -> DrainRun:
+def _without_drain(outcome: RunOutcome) -> _WithoutDrain:
+    pending = {pod.key: pod.workload for pod in outcome.pending()}
+    return _WithoutDrain(outcome.rest.after or 0, pending, len(outcome.pdb_breaches))
+
+
+def _pending_since(outcome: RunOutcome, calm: _WithoutDrain) -> tuple[str, ...]:
+    """Return the pods that stay pending because of the drain.
+
+    If a workload has N pending pods without the drain, N of its pending pods are left out, even if
+    they are other pods of the workload.
+    """
+    expected = Counter(calm.pending.values())
+    pending = sorted(outcome.pending(), key=lambda pod: pod.key not in calm.pending)
+    found = []
+    for pod in pending:
+        if expected[pod.workload]:
+            expected[pod.workload] -= 1
+        else:
+            found.append(pod.key)
+    return tuple(sorted(found))
+
+
+def _drain_run(
+    pace: DrainPace, nodes: Sequence[str], outcome: RunOutcome, calm: _WithoutDrain
+) -> DrainRun:
     wanted = set(nodes)
     drains = [one for one in outcome.drains if one.node in wanted]
     returns = pace.away is not None
@@ -173,8 +212,8 @@ def _drain_run(pace: DrainPace, nodes: Sequence[str], outcome: RunOutcome) -> Dr
         len(refused),
         unfinished,
         stopped,
-        tuple(pod.key for pod in outcome.pending()),
-        len(outcome.pdb_breaches),
+        _pending_since(outcome, calm),
+        max(len(outcome.pdb_breaches) - calm.breaches, 0),
     )
 
 

@@ -9,6 +9,7 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.whatif.planner.node_drain.drain_plan import drain_answer, plan_drains, run_plan
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause, PlannedDrain
+from fairlead.whatif.planner.node_drain.drain_run import DrainPace, run_drains
 from fairlead.whatif.run.progress import NoProgress
 
 NODES = ("a", "b", "c")
@@ -194,6 +195,22 @@ def test_a_run_takes_time_by_the_number_of_nodes_at_once(planner, experiment, ma
         (2, seconds(60), True),
     ]
     assert plan.best is plan.runs[1]
+
+
+def test_pods_that_are_pending_without_the_drain_do_not_make_it_unsafe(experiment, make):
+    objects = [*map(make.node, NODES), *deployment(make, "web", ["a"]), make.pod("big", cpu="9")]
+    [run] = run_drains(experiment(*objects), ["a"], [DrainPace(1)], NoProgress())
+    assert run.is_safe
+
+
+def test_of_the_pending_pods_of_a_workload_only_those_of_the_drain_count(experiment, make):
+    """One of three replicas is pending without the drain of node a, two are pending with it."""
+    nodes = [make.node(name, cpu="1") for name in ("a", "b")]
+    *objects, waiting = deployment(make, "web", ["a", "b", ""])
+    waiting["status"] = {"phase": "Pending"}
+    [run] = run_drains(experiment(*nodes, *objects, waiting), ["a"], [DrainPace(1)], NoProgress())
+    assert not run.is_safe
+    assert len(run.pending) == 1
 
 
 def test_a_pace_at_which_a_workload_stops_is_not_safe(planner, experiment, make):

@@ -1,0 +1,72 @@
+"""Places the pods that wait in a snapshot, as the scheduler does before it sees a new pod."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from itertools import count
+
+from msgspec import Struct
+
+from fairlead.api.pods.facts import controller_of
+from fairlead.engine.scheduling.decision import Decision, Placement
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.planner.cluster_model import ClusterModel
+
+
+class WaitingPodCounts(Struct):
+    """Counts of the waiting pods of a snapshot: `placed` ones, and ones `without_node`.
+
+    They preempted `preempted` pods, of which `lost` have no node at the end.
+    """
+
+    placed: int = 0
+    without_node: int = 0
+    preempted: int = 0
+    lost: int = 0
+
+
+def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
+    """Place the waiting pods, and those that controllers create in place of preempted pods.
+
+    Pods are placed by preemption if necessary; afterwards, `model` allows no preemption. Victims
+    have a lower priority than the pod that preempts them, so pods are placed in descending order of
+    priority, and no pod that was placed here is preempted again.
+    """
+    counts = WaitingPodCounts()
+    waiting = model.waiting_pods()
+    # A heap of (-priority, position among equals, pod).
+    queue = [(-pod.priority, number, pod) for number, pod in enumerate(waiting)]
+    numbers = count(len(queue))
+    model.allow_preemption(allowed=True)
+    while queue:
+        _, number, pod = heappop(queue)
+        victims: list[PodInfo] = []
+        is_placed = isinstance(place(model, pod, victims), Placement)
+        if number < len(waiting):
+            counts.placed += is_placed
+            counts.without_node += not is_placed
+        else:
+            counts.lost -= is_placed
+        counts.preempted += len(victims)
+        counts.lost += len(victims)
+        for victim in victims:
+            if controller_of(victim.pod.metadata) is not None:
+                heappush(queue, (-victim.priority, next(numbers), model.replacement(victim)))
+    model.allow_preemption(allowed=False)
+    return counts
+
+
+def place(model: ClusterModel, pod: PodInfo, victims: list[PodInfo]) -> Decision:
+    """Place `pod`, by preemption if `model` allows it; return the placement, or the failure.
+
+    Pods that are preempted are added to `victims`. This ends because each repetition removes at
+    least one pod.
+    """
+    while True:
+        decision = model.schedule(pod)
+        if isinstance(decision, Placement):
+            return decision
+        removed = model.make_room(decision)
+        if not removed:
+            return decision
+        victims += removed
