@@ -363,7 +363,8 @@ class NodeTable:
         volume_use = VolumeUse()
         for info in self.nodes():
             for pod in info.pods.values():
-                volume_use.add(info.row, pod)
+                if pod.shape.has_volumes:
+                    volume_use.add(info.row, pod)
         assert self.volume_use == volume_use
 
 

@@ -12,6 +12,7 @@ from fairlead.engine.core.status import Code
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.plugins.node_volume_limits.attached import AttachedVolumes
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.random_cluster import Chance
 from fairlead.testing.storage_builders import (
@@ -226,6 +227,22 @@ def any_change(chance):
         ]
     )()
     return ObjectDeleted(one) if chance.one_in(4) else ObjectChanged(one)
+
+
+def test_nodes_whose_pods_have_no_volumes_are_not_read(scene, plugin, monkeypatch):
+    """In a large cluster, reading all pods of all nodes takes most of the first cycle."""
+    read, of_one = [], AttachedVolumes._read
+    monkeypatch.setattr(
+        AttachedVolumes,
+        "_read",
+        lambda kept, node, sources: read.append(node.name) or of_one(kept, node, sources),
+    )
+    scene.node("plain")
+    scene.pod("other", "plain")
+    use(scene, "x", "c")
+    limit(scene, 2)
+    verdict(scene, plugin, "c")
+    assert {*read} == {"n"}
 
 
 @settings(max_examples=60)

@@ -103,7 +103,9 @@ class AttachedVolumes:
             self._capacity = table.capacity
             self._forget_all()
             self._file_attachments()
-            dirty = {node.row: None for node in table.nodes()}
+            attached_to = map(table.find, self._attachments_on)
+            there = {node.row for node in attached_to if node is not None}
+            dirty = dict.fromkeys(sorted(there.union(table.volume_use.pods)))
         else:
             dirty = dict.fromkeys([*(pods or ()), *(nodes or ())])
             for key in dict.fromkeys(changes or ()):
@@ -142,8 +144,11 @@ class AttachedVolumes:
         self._drop(row)
         if not self._table.alive[row]:
             return
+        node = self._table.at(row)
+        if row not in self._table.volume_use.pods and node.name not in self._attachments_on:
+            return
         sources: list[StorageKey] = []
-        found = self._read(self._table.at(row), sources)
+        found = self._read(node, sources)
         if not found.used and not found.left and found.failure is None and not sources:
             return
         self._rows[row] = found

@@ -1,4 +1,4 @@
-"""VolumeUse: the claims that placed pods use, and the rows where exclusive disks are mounted.
+"""VolumeUse: the claims that placed pods use, and the rows where pods use volumes.
 
 Two rules depend on pods on any node: a claim with access mode ReadWriteOncePod may have only one
 user, and some in-tree disks only one writer. `NodeTable` keeps this index up to date, including the
@@ -19,10 +19,14 @@ _Key = TypeVar("_Key")
 
 
 class VolumeUse:
-    """The claims and exclusive disks that placed pods use; only `NodeTable` changes it."""
+    """The claims and exclusive disks that placed pods use; only `NodeTable` changes it.
+
+    `pods` is the number of pods with volumes on each row that has such pods.
+    """
 
     def __init__(self) -> None:
         """Start without pods."""
+        self.pods: dict[int, int] = {}
         self._claims: dict[str, int] = {}
         self._disks: dict[Disk, dict[int, int]] = {}
 
@@ -46,6 +50,7 @@ class VolumeUse:
         self._count(row, pod, -1)
 
     def _count(self, row: int, pod: PodInfo, by: int) -> None:
+        _change(self.pods, row, by)
         for name in named_claims(pod.pod):
             _change(self._claims, f"{pod.namespace}/{name}", by)
         for disk in disks_of(pod):
@@ -58,7 +63,11 @@ class VolumeUse:
         """Return whether both objects have the same content; for `NodeTable.validate`."""
         if not isinstance(other, VolumeUse):
             return NotImplemented
-        return self._claims == other._claims and self._disks == other._disks
+        return (
+            self.pods == other.pods
+            and self._claims == other._claims
+            and self._disks == other._disks
+        )
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -50,6 +50,19 @@ def test_a_claim_is_used_while_a_placed_pod_names_it(believer, use):
     assert not use.is_claim_used("default/c")
 
 
+def test_pods_with_volumes_are_counted_by_row(believer, use):
+    """A volume that no plugin reads does not count."""
+    row = believer.table.find("n1").row
+    scratch = {"volumes": [{"name": "s", "emptyDir": {}}]}
+    first, second = (make_pod(name, node="n1", spec=claiming("c")) for name in ("a", "b"))
+    believer.put(first, second, make_pod("d", node="n2", spec=scratch))
+    assert use.pods == {row: 2}
+    believer.gone(first)
+    assert use.pods == {row: 1}
+    believer.gone(second)
+    assert use.pods == {}
+
+
 def test_a_claim_made_for_a_pod_is_not_counted(believer, use):
     """No other pod can use it."""
     ephemeral = {"volumes": [{"name": "e", "ephemeral": {"volumeClaimTemplate": {}}}]}
