@@ -26,6 +26,7 @@ from fairlead.api.objects import Node
 from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.state.change_log import ChangeLog
 from fairlead.engine.state.label_column import LabelColumn
+from fairlead.engine.state.loaded_pods import LoadedGroup, LoadedPods
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_index.pod_index import PodIndex
 from fairlead.engine.state.pod_info import PodInfo
@@ -68,6 +69,7 @@ class NodeTable:
         self.images = ImageTable()
         self.node_log: ChangeLog[int] = ChangeLog()
         self.pod_log: ChangeLog[int] = ChangeLog()
+        self.loaded = LoadedPods(self.pod_log)
         self.pod_index = PodIndex()
         self.volume_use = VolumeUse()
         self.unusual: set[int] = set()
@@ -204,6 +206,7 @@ class NodeTable:
         self.requested[:, row] = 0
         self.offered[:, row] = 0
         self.unusual.discard(row)
+        self.loaded.note_removed(row)
         for labels in self._label_columns.values():
             labels.set(row, {})
         self.node_log.append(row)
@@ -265,6 +268,7 @@ class NodeTable:
         every: list[NodeInfo] = [info for some in placed for info in some.nodes]
         if not every:
             return
+        self.loaded.begin()
         for some in placed:
             entries = zip(some.nodes, some.replicas.uids, some.replicas.rows, strict=True)
             for info, uid, entry in entries:
@@ -275,12 +279,16 @@ class NodeTable:
                     info.used_ports[port] = None
             self.pod_index.add_replicas([info.row for info in some.nodes], some.like)
         self.widen()
-        self._sum_up(placed, np.array([info.row for info in every]))
+        rows = np.array([info.row for info in every])
+        self._sum_up(placed, rows)
         for row, info in {info.row: info for info in every}.items():
             info.requested = self.requested[:, row].tolist()
             info.nonzero_cpu, info.nonzero_memory = self.nonzero[:, row].tolist()
             self.pod_count[row] = len(info.pods)
             self.pod_log.append(row)
+        ends = np.cumsum([len(some.nodes) for some in placed])
+        groups = zip(placed, np.split(rows, ends[:-1]), strict=True)
+        self.loaded.end([LoadedGroup(some.replicas, at, some.like) for some, at in groups])
 
     def _sum_up(self, placed: Sequence[PlacedReplicas], rows: Ints) -> None:
         """Add the requests of the pods `placed`, which are on the nodes in `rows`."""

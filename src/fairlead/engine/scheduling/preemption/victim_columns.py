@@ -19,13 +19,15 @@ on node 0, which has 0 cores left; the pod of 2 cores is lost on node 1. Slot 1:
 Slot 2: the pod of 2 cores is lost on node 0.
 
 Invariant after `refresh`: the columns contain exactly the pods that are on the nodes. `refresh`
-rewrites the rows that the logs name.
+rewrites the rows that the logs name. At first, the pods of all nodes are read. Most of them have
+been loaded, and nothing else has happened on their nodes (`LoadedPods`). Such pods are read and
+sorted by groups of replicas.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +36,7 @@ from msgspec import Struct
 from fairlead.api.late_dict import LateDict
 from fairlead.api.objects import PodDisruptionBudget
 from fairlead.api.pods.replicas import Replicas
+from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.candidate import CandidateRule
@@ -42,13 +45,15 @@ from fairlead.engine.framework.preemption.disruption_budget import selects
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.scheduling.preemption.importance import importance
 from fairlead.engine.scheduling.preemption.policy import RULES, PreemptionPolicy
+from fairlead.engine.state.loaded_pods import LoadedGroup
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_class import PodClass
-from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.pod_info import NEVER_STARTED, PodInfo
 from fairlead.engine.state.shape import Shape
 
 Ints = npt.NDArray[np.int64]
+Kinds = npt.NDArray[np.int32]
 Number = TypeVar("Number", np.int64, np.int32)
 NO_POD: Final = 1 << 62  # higher than every priority
 _ENTRIES_MAX: Final = 8_000_000  # slots × rows, 20 bytes each
@@ -87,7 +92,7 @@ class VictimColumns:
     def _allocate(self, slots: int, capacity: int) -> None:
         self._priority: Ints = np.full((slots, capacity), NO_POD, np.int64)
         self._start: Ints = np.zeros((slots, capacity), np.int64)
-        self._kind: npt.NDArray[np.int32] = np.zeros((slots, capacity), np.int32)
+        self._kind: Kinds = np.zeros((slots, capacity), np.int32)
         self._kinds: list[Shape] = []
         self._kind_of: dict[Shape, int] = {}
 
@@ -109,9 +114,11 @@ class VictimColumns:
             return False
         if is_new:
             self._allocate(slots, table.capacity)
-        elif slots > len(self._priority):
-            self._widen(slots)
-        self._priority[:, rows] = NO_POD
+            alive = self._fill_loaded(alive)
+        else:
+            if slots > len(self._priority):
+                self._widen(slots)
+            self._priority[:, rows] = NO_POD
         self._fill(alive)
         if is_new:
             self._kinds_written = len(self._kinds)
@@ -152,15 +159,64 @@ class VictimColumns:
         self._kind[:slots, rows] = kind.T
         ties = (priority[:, 1:] == priority[:, :-1]) & (start[:, 1:] == start[:, :-1])
         ties &= kind[:, 1:] != kind[:, :-1]
-        for row in rows[ties.any(axis=1)].tolist():
+        self._order_by_name(rows[ties.any(axis=1)])
+
+    def _order_by_name(self, rows: Rows) -> None:
+        """Order the pods on each of `rows` as `importance` does, which also compares names."""
+        for row in rows.tolist():
             by_name = sorted(self._table.at(row).pods.values(), key=importance)
             self._kind[: len(by_name), row] = self._numbers([pod.shape for pod in by_name])
 
-    def _facts(self, nodes: Sequence[NodeInfo]) -> tuple[Ints, Ints, npt.NDArray[np.int32]]:
+    def _fill_loaded(self, rows: Rows) -> Rows:
+        """Write those of `rows` whose pods are loaded pods, as `_fill` does; return the others."""
+        loaded, capacity = self._table.loaded, self._table.capacity
+        changed = loaded.changed_rows()
+        if changed is None or not loaded.groups:
+            return rows
+        is_known = np.zeros(capacity, np.bool_)
+        is_known[rows] = True
+        is_known[list(changed)] = False
+        row, priority, start, kind = self._group_facts(loaded.groups)
+        # Stable sorts by importance and then by row.
+        order = np.lexsort((start, -priority))
+        order = order[np.argsort(_narrowed(row[order], capacity), kind="stable")]
+        order = order[is_known[row[order]]]
+        row, priority, start, kind = row[order], priority[order], start[order], kind[order]
+        counts = np.bincount(row, minlength=capacity)
+        slot = np.arange(len(row)) - (np.cumsum(counts) - counts)[row]
+        self._priority[slot, row] = priority
+        self._start[slot, row] = start
+        self._kind[slot, row] = kind
+        ties = (row[1:] == row[:-1]) & (priority[1:] == priority[:-1]) & (start[1:] == start[:-1])
+        ties &= kind[1:] != kind[:-1]
+        is_tied = np.zeros(capacity, np.bool_)
+        is_tied[row[1:][ties]] = True
+        self._order_by_name(np.flatnonzero(is_tied))
+        return rows[~is_known[rows]]
+
+    def _group_facts(self, groups: Sequence[LoadedGroup]) -> tuple[Rows, Ints, Ints, Kinds]:
+        """Return the row, priority, start and kind of each pod of `groups`."""
+        sizes = [len(group.rows) for group in groups]
+        likes = [group.like for group in groups]
+        starts = np.array([like.start for like in likes], np.int64).repeat(sizes)
+        last = 0
+        for group, size in zip(groups, sizes, strict=True):
+            first, last = last, last + size
+            if group.like.start != NEVER_STARTED:  # else none of these pods has started
+                texts = [pod.status.start_time for pod in group.replicas]
+                starts[first:last] = list(map(parse_timestamp, texts))
+        return (
+            np.concatenate([group.rows for group in groups]),
+            np.array([like.priority for like in likes], np.int64).repeat(sizes),
+            starts,
+            np.array(self._numbers([like.shape for like in likes]), np.int32).repeat(sizes),
+        )
+
+    def _facts(self, nodes: Sequence[NodeInfo]) -> tuple[Ints, Ints, Kinds]:
         """Return the priority, start and kind of each pod on `nodes`, one node after the other.
 
         The nodes are read in blocks whose pods fit into the processor's cache. This halves the
-        time. Loaded pods whose PodInfos are not made yet are read by groups of replicas.
+        time. Pods whose PodInfos are not made yet are read from their groups of replicas.
         """
         loaded = _LoadedFacts()
         priorities, starts, kinds = [], [], []
@@ -218,7 +274,7 @@ class VictimColumns:
         by_rule = np.array([costs[rule] for rule in rules])
         return VictimCosts((codes == 0) & lost.any(axis=0), by_rule, codes, statuses)
 
-    def _loads(self, columns: Sequence[int], kind: npt.NDArray[np.int32]) -> list[Ints]:
+    def _loads(self, columns: Sequence[int], kind: Kinds) -> list[Ints]:
         """Return the requests of each pod for each resource in `columns`, as [slot, row] arrays."""
         wanted = tuple(columns)
         amounts = [one.amounts_of(wanted) for one in self._kinds]
@@ -250,46 +306,47 @@ class _Facts(Protocol):
     def shape(self) -> Shape: ...
 
 
-class _LoadedFacts:
-    """The facts of loaded pods; replicas without a start time and with one affinity share theirs.
+class _Started(Struct, frozen=True):
+    """The facts of a loaded pod with a start time."""
 
-    So most PodInfos need not be made.
+    priority: int
+    start: Instant
+    shape: Shape
+
+
+class _LoadedFacts:
+    """The facts of loaded pods; their PodInfos need not be made.
+
+    Replicas have one priority and the same requests, and all or none of them have a start time.
     """
 
     def __init__(self) -> None:
-        self._shared: dict[int, tuple[Replicas, PodInfo | None]] = {}
+        self._like: dict[int, tuple[Replicas, PodInfo]] = {}
 
     def of(self, pods: LateDict[PodInfo]) -> list[_Facts]:
         """Return the facts of each of `pods`, in order."""
         facts: list[_Facts] = []
         last: Replicas | None = None
-        like: PodInfo | None = None
         for found in pods.raw():
             if not isinstance(found, tuple):
                 facts.append(found)
                 continue
             if found[0] is not last:
                 last = found[0]
-                like = self._shared_by(last, pods)
-            facts.append(like or pods.make(*found))
+                like = self._like_of(last, pods)
+                has_start = like.start != NEVER_STARTED
+            if has_start:
+                start = parse_timestamp(last[found[1]].status.start_time)
+                facts.append(_Started(like.priority, start, like.shape))
+            else:
+                facts.append(like)
         return facts
 
-    def _shared_by(self, replicas: Replicas, pods: LateDict[PodInfo]) -> PodInfo | None:
-        """Return one of `replicas` if all have its facts."""
-        known = self._shared.get(id(replicas))
+    def _like_of(self, replicas: Replicas, pods: LateDict[PodInfo]) -> PodInfo:
+        known = self._like.get(id(replicas))
         if known is None:
-            like = pods.make(replicas, 0) if _are_alike(replicas) else None
-            known = self._shared[id(replicas)] = replicas, like
+            known = self._like[id(replicas)] = replicas, pods.make(replicas, 0)
         return known[1]
-
-
-def _are_alike(replicas: Replicas) -> bool:
-    """Return whether all of `replicas` have the same priority, start and shape."""
-    first = replicas[0]
-    if first.status.start_time:
-        return False
-    affinity = first.spec.affinity
-    return affinity is None or all(pod.spec.affinity is affinity for pod in replicas)
 
 
 def _by_node(facts: npt.NDArray[Number], is_pod: Mask) -> npt.NDArray[Number]:
@@ -297,6 +354,11 @@ def _by_node(facts: npt.NDArray[Number], is_pod: Mask) -> npt.NDArray[Number]:
     found = np.zeros(is_pod.shape, facts.dtype)
     found[is_pod] = facts
     return found
+
+
+def _narrowed(rows: Rows, capacity: int) -> npt.NDArray[Any]:
+    """Return `rows`, which are less than `capacity`, in the smallest type; it is sorted fastest."""
+    return rows.astype(np.min_scalar_type(capacity))
 
 
 def _by_importance(priority: Ints, start: Ints) -> Ints:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fairlead.api.codec import decode_as
+from fairlead.api.late_dict import LateDict
 from fairlead.api.objects import DeviceClass, PodDisruptionBudget
 from fairlead.engine.core.status import SUCCESS, Code, Status, unschedulable
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
@@ -435,33 +436,99 @@ def test_shapes_of_deleted_pods_are_dropped(monkeypatch):
     assert len(columns._kinds) <= 2 * 2 + 4 + 1
 
 
+def workload(chance, app):
+    """The pods of one workload on random nodes; workloads may tie in priority and start."""
+    has_start, priority = chance.one_in(2), chance.below(3)
+    requests = {"cpu": chance.of(["100m", "200m", "300m"])}
+    return [
+        make_pod(
+            f"{app}-{number}",
+            node=chance.of(NODES[:30]),
+            priority=priority,
+            labels={"app": app},
+            requests=requests,
+            status={"startTime": f"2026-01-01T00:00:0{chance.below(3)}Z"} if has_start else {},
+        )
+        for number in range(chance.of([1, 4, 40]))
+    ]
+
+
+def facts(columns):
+    """The priority, start and requests of each pod in each column, in order."""
+    shown = []
+    for priority, start, kind in zip(
+        columns._priority.T, columns._start.T, columns._kind.T, strict=True
+    ):
+        used = priority != NO_POD
+        kinds = [columns._kinds[one].requests for one in kind[used].tolist()]
+        shown.append((priority[used].tolist(), start[used].tolist(), kinds))
+    return shown
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_loaded_pods_are_read_as_pods_that_came_one_by_one(seed, monkeypatch):
+    """Also after some of them, or their nodes, are gone, and when the log is too short."""
+    monkeypatch.setattr(change_log, "_LENGTH_MAX", 40 if seed % 5 == 0 else 1 << 16)
+    chance = Chance(seed)
+    loads = [[pod for app in "dbca" for pod in workload(chance, f"{app}{load}")] for load in "xy"]
+    extra = make_pod("extra", node=NODES[0], priority=1, requests={"cpu": "1"})
+    loaded, told = Cluster(), Cluster()
+
+    def both(stimulus):
+        loaded.apply(stimulus)
+        told.apply(stimulus)
+
+    for number, pods in enumerate(loads):
+        objects = [*(map(make_node, NODES) if not number else ()), *pods]
+        loaded.apply(ObjectsLoaded(objects))
+        for one in objects:
+            told.apply(ObjectChanged(one))
+        if chance.one_in(2):
+            both(ObjectChanged(extra))
+    for _ in range(chance.of([0, 0, 3, 50])):
+        pod = chance.of(chance.of(loads))
+        name = chance.of(NODES[:30])
+        both(chance.of([ObjectDeleted(pod), ObjectChanged(pod), ObjectChanged(make_node(name))]))
+        if chance.one_in(4):
+            both(ObjectDeleted(make_node(name)))
+            for one in [one for pods in loads for one in pods if chance.one_in(2)]:
+                if one.spec.node_name == name:
+                    both(ObjectDeleted(one))
+            both(ObjectChanged(make_node(chance.of([name, "new"]))))
+    columns = [VictimColumns(cluster.table) for cluster in (loaded, told)]
+    assert all(one.refresh() for one in columns)
+    assert facts(columns[0]) == facts(columns[1])
+
+
+def test_pods_of_a_node_that_is_gone_are_not_on_the_next_node_in_its_row():
+    cluster, pods = Cluster(), [make_pod(f"p-{number}", node="a") for number in range(4)]
+    cluster.apply(ObjectsLoaded([make_node("a"), *pods]))
+    for change in (ObjectDeleted(make_node("a")), ObjectChanged(make_node("b"))):
+        cluster.apply(change)
+    columns = VictimColumns(cluster.table)
+    assert columns.refresh()
+    assert columns.lowest_priorities()[cluster.table.find("b").row] == NO_POD
+
+
 @pytest.mark.parametrize("start", ["", "2026-01-01T00:00:00Z"])
-def test_loaded_pods_are_read_without_being_made(start):
-    """If nothing tells the pods of a workload apart; else they are made."""
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_loaded_pods_are_read_without_being_made(start, is_changed):
+    """Only one of each workload is made, if other pods have come to their nodes since."""
     pods = [
         make_pod(
             f"{app}-{number}",
             node=NODES[number],
             priority=number_of_app,
             labels={"app": app},
-            requests={"cpu": f"{number_of_app + 1}00m"},
             status={"startTime": start} if start else {},
         )
         for number_of_app, app in enumerate("abc")
         for number in range(30)
     ]
-    loaded, told = Cluster(), Cluster()
-    objects = [*map(make_node, NODES), *pods]
-    loaded.apply(ObjectsLoaded(objects))
-    for one in objects:
-        told.apply(ObjectChanged(one))
-    columns = [VictimColumns(cluster.table) for cluster in (loaded, told)]
-    assert all(one.refresh() for one in columns)
-    made = sum(len(list(node.pods.made())) for node in loaded.table.nodes() if node.pods)
-    assert made == (len(pods) if start else 3)
-    first, second = columns
-    assert first._priority.tolist() == second._priority.tolist()
-    assert first._start.tolist() == second._start.tolist()
-    there = first._priority != NO_POD
-    for one, other in zip(first._kind[there].tolist(), second._kind[there].tolist(), strict=True):
-        assert first._kinds[one].requests == second._kinds[other].requests
+    cluster = Cluster()
+    cluster.apply(ObjectsLoaded([*map(make_node, NODES), *pods]))
+    for name in NODES if is_changed else ():
+        cluster.apply(ObjectChanged(make_pod(f"new-{name}", node=name, priority=3)))
+    assert VictimColumns(cluster.table).refresh()
+    late = [node.pods for node in cluster.table.nodes() if isinstance(node.pods, LateDict)]
+    assert sum(len(list(pods.rows())) for pods in late) == len(pods) - 3 * is_changed

@@ -1,0 +1,77 @@
+"""LoadedPods: the pods of loads by group of replicas, and the rows where nothing else has happened.
+
+A reader that needs facts of all pods takes them from the groups instead of reading each node. On
+the other rows, pods have changed since the load, so the nodes there must be read.
+
+    load of a-1 and a-2 on rows 0 and 1, and of b-1 on row 1      groups: a [0, 1], b [1]
+    a-2 is deleted                                                changed: row 1
+    a reader takes a-1 from the group of a, and reads the node at row 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from fairlead.api.pods.replicas import Replicas
+from fairlead.engine.state.change_log import ChangeLog
+from fairlead.engine.state.pod_info import PodInfo
+
+Ints = npt.NDArray[np.int64]
+
+
+class LoadedGroup(Struct, frozen=True):
+    """Loaded pods: `replicas[i]` was put on `rows[i]`.
+
+    All have the priority, requests and ports of `like`, which is one of them.
+    """
+
+    replicas: Replicas
+    rows: Ints
+    like: PodInfo
+
+
+class LoadedPods:
+    """The groups of loaded pods; only `NodeTable` changes them.
+
+    Invariant: on a row that `changed_rows` does not name, there are exactly the pods of `groups`.
+    """
+
+    def __init__(self, pod_log: ChangeLog[int]) -> None:
+        """Start without pods; `pod_log` names the rows whose pods changed."""
+        self.groups: list[LoadedGroup] = []
+        self._pod_log = pod_log
+        self._read = 0  # position in the log
+        self._changed: set[int] | None = set()
+
+    def begin(self) -> None:
+        """Note the changes since the previous load; call it before the pods are added."""
+        self._note()
+
+    def end(self, groups: Sequence[LoadedGroup]) -> None:
+        """Add `groups`; call it when their pods are added and their rows are logged."""
+        self._read = self._pod_log.position
+        if self._changed is not None:
+            self.groups += groups
+
+    def note_removed(self, row: int) -> None:
+        """Note that there is no longer a node at `row`."""
+        if self._changed is not None:
+            self._changed.add(row)
+
+    def changed_rows(self) -> Collection[int] | None:
+        """Return the rows that must be read; None for all rows."""
+        return self._note()
+
+    def _note(self) -> set[int] | None:
+        rows = self._pod_log.since(self._read)
+        self._read = self._pod_log.position
+        if rows is None:
+            self._changed = None
+            self.groups.clear()
+        elif self._changed is not None:
+            self._changed.update(rows)
+        return self._changed
