@@ -129,14 +129,17 @@ class DefaultPreemption:
     ) -> PostFilterResult:
         """Nominate the best candidate; if there is no candidate, clear an earlier nomination.
 
-        An earlier nomination stays if `pod` may not preempt, or if the policy's `keeps_nomination`
-        is set. If extenders filter candidates, the result contains the shortlist of candidates for
-        the extenders instead of a nomination.
+        An earlier nomination stays if `pod` may not preempt, if dry runs failed, or if the policy's
+        `keeps_nomination` is set. If extenders filter candidates, the result contains the shortlist
+        of candidates for the extenders instead of a nomination.
         """
         search = self.search(state, pod, diagnosis, self._sample(diagnosis))
         if search.ineligible:
             return PostFilterResult(unschedulable(f"preemption: {search.ineligible}"))
         if search.dry_run is None or search.pick is None:
+            failure = _failure(search.dry_run)
+            if failure:
+                return PostFilterResult(error(f"preemption: {failure}"))
             message = no_candidates(diagnosis, search)
             keeps = self._policy.keeps_nomination and len(search.potential) > 0
             nominated = None if keeps else ""
@@ -213,6 +216,18 @@ def no_candidates(diagnosis: Diagnosis, search: PreemptionSearch) -> str:
     nodes = diagnosis.table.count
     text = histogram(_dry_run_counts(nodes, search))
     return f"preemption: 0/{nodes} nodes are available:{text}"
+
+
+def _failure(dry_run: DryRun | None) -> str:
+    """Return the messages of the dry runs that failed, "" if none did.
+
+    upstream: preemption.go: DryRunPreemption, Preempt, which count only if there is no candidate
+    """
+    if dry_run is None:
+        return ""
+    counts = dry_run.columns.refusal_counts(dry_run.potential)
+    messages = [status.message for status, _ in counts if status.code is Code.ERROR]
+    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]" if messages else ""
 
 
 def _dry_run_counts(nodes: int, search: PreemptionSearch) -> Iterator[tuple[Status, int]]:

@@ -87,6 +87,20 @@ def test_reasons_count_as_those_of_plugins_do_and_any_event_wakes_the_pod(scene)
     assert stage.place("p") == "backoff"
 
 
+def test_preemption_fails_where_only_the_extender_rejects(scene):
+    """The dry run does not ask it, so no victim is needed; an earlier nomination is kept."""
+    low = [make_pod(f"on-{node}", node=node) for node in "ab"]
+    stage = scene(pods=(*low, make_pod("p", priority=9, nominated="c")))
+    stage.turn()
+    stage.say(left())
+    [(_, _, _, text), (_, _, fields, _)] = stage.say(left(a="no", b="no", c="no"))
+    assert text.endswith(
+        'preemption: [expected at least one victim pod on node "a", '
+        'expected at least one victim pod on node "b"]'
+    )
+    assert (fields, stage.nominated("p")) == ({}, "c")
+
+
 def test_preemption_is_not_tried_where_the_extender_says_that_it_cannot_help(scene):
     stage = scene()
     stage.turn()
