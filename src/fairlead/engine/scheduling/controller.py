@@ -277,24 +277,22 @@ class Scheduler:
             self.queue.pop_specific(p.key) if p.key != queued.info.key else queued for p in waiting
         ]
         found = [one for one in popped if one is not None]
-        skipped = [self._skip(one) for one in found if one.info.terminating]
-        found = sorted((one for one in found if not one.info.terminating), key=_priority_first)
-        if not found:
-            return skipped
-        group = tuple(PodGroupMember(one, one.info) for one in found)
-        head = group[0].pod
-        built = self.profiles[head.pod.spec.scheduler_name]
-        mixed = mixed_schedulers(group)
+        found.sort(key=_group_order)
+        mixed = mixed_schedulers([one.info for one in found])
         if mixed:
             failure = Failure(mixed, is_error=True)
-            cycles = (
-                self._failures.handle(one.queued, one.pod, failure, now, now) for one in group
-            )
-            return [*skipped, *chain.from_iterable(cycles)]
+            cycles = (self._failures.handle(one, one.info, failure, now, now) for one in found)
+            return list(chain.from_iterable(cycles))
+        skipped = [self._skip(one) for one in found if one.info.terminating]
+        group = tuple(PodGroupMember(one, one.info) for one in found if not one.info.terminating)
+        if not group:
+            return skipped
+        head = group[0].pod
+        built = self.profiles[head.pod.spec.scheduler_name]
         pending: PendingDecision[Decision | PodGroupResult] = PendingDecision(
             decide_group(built, group, self._tie_break, now)
         )
-        self._cycle = _Cycle(found[0], head, built, pending, now, group=group)
+        self._cycle = _Cycle(group[0].queued, head, built, pending, now, group=group)
         return [*skipped, *self._continue_cycle(self._cycle, pending.begin(), now)]
 
     def _continue_cycle(
@@ -468,8 +466,12 @@ class Scheduler:
         )
 
 
-def _priority_first(queued: QueuedPod) -> int:
-    return -queued.info.priority
+def _group_order(queued: QueuedPod) -> tuple[int, Instant]:
+    """Return the sort key of the pods in a PodGroup's cycle; pods of equal key keep their order.
+
+    upstream: schedule_one_podgroup.go: podGroupInfoForPod
+    """
+    return -queued.info.priority, queued.first_active or 0
 
 
 def _is_awaited(command: Command) -> bool:

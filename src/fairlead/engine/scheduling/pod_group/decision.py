@@ -37,6 +37,7 @@ from fairlead.engine.scheduling.pod_group.placement import (
 )
 from fairlead.engine.scheduling.pod_group.preemption import preempt_for_group
 from fairlead.engine.state.pod_groups import GROUP
+from fairlead.engine.state.pod_info import PodInfo
 
 POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
 SCHEDULED: Final = "Scheduled"
@@ -48,7 +49,8 @@ def decide_group(
     """Decide on nodes for all `members` of one PodGroup.
 
     If they do not fit and the group preempts as a whole, the result contains the victims to remove.
-    If preemption does not help, it contains the reasons.
+    If preemption does not help, it contains the reasons. An error in preemption is an error of the
+    whole cycle.
     """
     result = yield from schedule_pod_group(built, members, tie_break, started)
     group = built.framework.cluster.pod_groups.group_of(members[0].pod)
@@ -57,6 +59,9 @@ def decide_group(
     if not by_group or group is None or not result.status.is_rejected:
         return result
     found = preempt_for_group(built, group, members, tie_break, started)
+    if isinstance(found, Status) and not found.is_rejected:
+        result.status = found
+        return result
     if isinstance(found, Status):
         reasons = (*result.status.reasons, *found.reasons)
         result.status = replace(result.status, reasons=reasons)
@@ -65,12 +70,12 @@ def decide_group(
     return result
 
 
-def mixed_schedulers(members: Sequence[PodGroupMember]) -> str:
-    """Return an error message if `members` have different schedulerNames, else "".
+def mixed_schedulers(pods: Sequence[PodInfo]) -> str:
+    """Return an error message if `pods` have different schedulerNames, else "".
 
     upstream: frameworkForPodGroup
     """
-    names = [member.pod.pod.spec.scheduler_name for member in members]
+    names = [pod.pod.spec.scheduler_name for pod in pods]
     other = next((name for name in names if name != names[0]), None)
     if other is None:
         return ""

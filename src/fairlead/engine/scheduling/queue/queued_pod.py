@@ -29,7 +29,8 @@ class QueuedPod(Struct, eq=False):
     rejected it in its last attempt and, since then, in PreEnqueue. `gated_by` is the PreEnqueue
     plugin that rejects it now.
     `likeness` is the number of the pod's likeness key; it is valid only for the version in `info`.
-    `window` is the truncated expiry of its backoff. `activations` is the number of its activations
+    `window` is the truncated expiry of its backoff. `first_active` is the time at which it first
+    entered the active queue. `activations` is the number of its activations
     at the time `activated_at`. A heap entry for this pod is valid only if it has the current
     `token`.
     """
@@ -44,6 +45,7 @@ class QueuedPod(Struct, eq=False):
     plugins: tuple[str, ...] = ()
     gated_by: str = ""
     window: Instant = 0
+    first_active: Instant | None = None
     activations: int = 0
     activated_at: Instant = 0
     token: int = 0

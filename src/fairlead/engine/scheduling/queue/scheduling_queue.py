@@ -471,6 +471,8 @@ class SchedulingQueue:
         elif self._is_backing_off(queued, now):
             self._push_backoff(queued)
         else:
+            if queued.first_active is None:
+                queued.first_active = now
             self._push_active(queued)
 
     def _is_backing_off(self, queued: QueuedPod, now: Instant) -> bool:

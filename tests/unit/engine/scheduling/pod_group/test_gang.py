@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from fairlead.api.codec import decode
 from fairlead.engine.configuration.release import release_of
 from fairlead.engine.configuration.translation import default_config
+from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import PodPreempting
-from fairlead.engine.core.status import unschedulable
+from fairlead.engine.core.status import error, unschedulable
 from fairlead.testing.builders import make_budget, make_node, make_pod
 
 GANGS = {"GenericWorkload": True, "GangScheduling": True}
@@ -177,6 +178,22 @@ def test_pods_of_higher_priority_are_tried_first(gang_stage):
     assert binds(run(stage)) == [("high", "n")]
 
 
+def test_pods_that_became_active_first_are_tried_first(gang_stage):
+    """A pod that arrived earlier may have been gated longer."""
+    gated = {"schedulingGates": [{"name": "g"}], "schedulingGroup": {"podGroupName": "gang"}}
+    first = make_pod("gated", requests={"cpu": "1"}, spec=gated)
+    stage = gang_stage(pod_group(minimum=1), first, make_node("n", cpu="0"))
+    stage.now += 1
+    stage.put(member("b"))
+    run(stage)
+    stage.now += seconds(60)
+    stage.put(member("gated"))
+    run(stage)
+    stage.now += seconds(60)
+    stage.put(make_node("n", cpu="1"))
+    assert binds(run(stage)) == [("b", "n")]
+
+
 def test_a_pod_group_that_is_deleted_during_the_wait_is_an_error(gang_stage):
     """Then the pods wait for it again."""
     stage = gang_stage(make_node("n", cpu="2"), pod_group(minimum=2), *gang("a", "b"))
@@ -289,6 +306,26 @@ def test_a_gang_removes_nothing_if_that_does_not_make_it_fit(gang_stage):
     assert [c for c in commands if c[0] == "delete"] == []
     condition = next(c for c in commands if c[0] == "patch" and c[1] == "high")[3]
     assert condition[3] == "pod group is unschedulable, pod group is unschedulable"
+
+
+def test_an_error_in_the_search_for_victims_is_an_error_of_the_group(stage):
+    plugin = Refuses("b", error("broken"))
+    config = default_config(release_of("1.36", WHOLE), {})
+    profile = replace(config.profiles[0], plugins=(*config.profiles[0].plugins, ("Refuses", 0)))
+    found = stage(
+        make_node("n", cpu="3"),
+        pod_group(minimum=3, priority=9),
+        *(member(name, of="", node="n") for name in ("v1", "v2", "v3")),
+        *gang("a", "b", "c", priority=9),
+        profiles=(profile,),
+        version=config.version,
+        out_of_tree={"Refuses": lambda _handle, _args: plugin},
+    )
+    commands = found.turn()
+    text = "failed to schedule other pod from a pod group: broken"
+    group = next(c for c in commands if c[0] == "patch" and c[1] == "gang")
+    assert group[3] == ("PodGroupScheduled", "False", "SchedulerError", text)
+    assert {c[3] for c in commands if c[0] == "event"} == {text}
 
 
 def test_the_gang_binds_when_its_victims_are_gone(gang_stage):
