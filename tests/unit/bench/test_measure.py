@@ -31,6 +31,18 @@ def test_all_calls_reach_the_engine_and_cycles_are_measured():
     assert len(engine.cycles_ns) == 1
 
 
+def test_one_of_several_cycles_is_measured():
+    """After a restart, the first cycle is measured, and then one of three."""
+    engine = TimedEngine(FakeEngine())
+    engine.handle_deadline(5)
+    engine.restart(3)
+    counts = []
+    for _ in range(7):
+        assert engine.handle_deadline(5) == ["done", 5]
+        counts.append(len(engine.cycles_ns))
+    assert counts == [1, 1, 1, 2, 2, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("cycles_ms", "first", "p99"),
     [
