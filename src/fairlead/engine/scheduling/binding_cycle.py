@@ -100,14 +100,19 @@ class BindingCycles:
         found = (one.node for one in self._by_pod.values() if one.pod.key == key)
         return next(found, "")
 
-    def begin(self, binding: PodBinding, now: Instant) -> list[Command] | BindingRefused:
+    def begin(
+        self, binding: PodBinding, now: Instant, *, at_once: bool = False
+    ) -> list[Command] | BindingRefused:
         """Assume the pod on its node, and run Reserve, Permit, PreBind and Bind.
 
         Returns the commands to send, or a refusal. If Permit waits, PreBind and Bind run later
-        (`resume`). If PreBind sends commands, Bind runs when they have succeeded (`answer`).
+        (`resume`). If PreBind sends commands, Bind runs when they have succeeded (`answer`). If
+        `at_once` is set, Reserve, Permit and PreBind would do nothing, and only Bind runs.
         """
         self._by_pod[binding.pod.id] = binding
         self._cluster.assume(binding.pod, binding.node)
+        if at_once:
+            return self._bind(binding)
         refusal = run_reserve(binding)
         waits = run_permit(binding) if refusal is None else refusal
         if isinstance(waits, Status):

@@ -395,7 +395,7 @@ class Scheduler:
         binding = PodBinding(
             cycle.queued, pod, node, placement.state, cycle.built.framework, cycle.started, attempt
         )
-        answer = self._bindings.begin(binding, now)
+        answer = self._bindings.begin(binding, now, at_once=placement.binds_at_once)
         if isinstance(answer, BindingRefused):
             return self._failures.handle_refusal(answer, now)
         if self._waiting_pods.find(pod.id) is None:

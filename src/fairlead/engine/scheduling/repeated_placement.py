@@ -47,7 +47,8 @@ from fairlead.engine.state.pod_info import PodInfo
 
 # Plugins whose PreFilter and PreScore skip a pod, or not, by what `_key` and `_State` contain.
 _KNOWN: Final = (InterPodAffinity, PodTopologySpread, DynamicResources)
-# Plugins that read the state of a cycle when a pod is bound, and write only what they read.
+# Plugins that read the state of a cycle when a pod is bound, and write only what they read. If
+# their PreFilter skips a pod, they store nothing there, and do nothing when the pod is bound.
 _READERS: Final = (DynamicResources, VolumeBinding)
 _KEPT_MAX: Final = 1_024
 # The position of the log of nodes, and the versions of all else that the `_KNOWN` plugins read.
@@ -58,10 +59,12 @@ class _Kept(Struct, frozen=True, eq=False):
     """The common part of the cycles of equal pods.
 
     `accepted` are the best of the nodes that InterPodAffinity accepts, None if it does not run.
+    `binds_at_once` is set if no plugin has anything to do before the pods are bound.
     """
 
     state: CycleState
     accepted: HighestTotals | None
+    binds_at_once: bool
 
 
 class RepeatedPlacements:
@@ -76,6 +79,7 @@ class RepeatedPlacements:
         self._table = framework.cluster.table
         binding = (*framework.reserve, *framework.permit, *framework.pre_bind)
         self._shares_state = all(type(plugin) in _READERS for plugin in binding)
+        self._binding = {plugin.name for plugin in binding}
         self._state: _State | None = None
         self._kept: dict[Hashable, _Kept] = {}
 
@@ -100,11 +104,11 @@ class RepeatedPlacements:
             if accepted is not None or plan.node_names is not None:
                 return None
             accepted = best_beside_nominated(self._plans, pod, plan, kept.state)
-        return self._choose(kept.state, plan, accepted, tie_break)
+        return self._choose(kept, plan, accepted, tie_break)
 
     def _choose(
         self,
-        state: CycleState,
+        kept: _Kept,
         plan: ShapePlan,
         accepted: HighestTotals | None,
         tie_break: TieBreak,
@@ -119,8 +123,9 @@ class RepeatedPlacements:
             return None
         best = plan.best_positions() if accepted is None else accepted.find(plan.total)
         node = self._table.at(plan.row(int(best[tie_break.pick(len(best))])))
-        state = state if self._shares_state else state.clone()
-        return Placement(node, state, "single" if feasible == 1 else "score", feasible, len(best))
+        state = kept.state if self._shares_state else kept.state.clone()
+        via = "single" if feasible == 1 else "score"
+        return Placement(node, state, via, feasible, len(best), kept.binds_at_once)
 
     def keep(self, pod: PodInfo, found: Feasibility) -> None:
         """Store the common part of the cycles of `pod` and equal pods, if it is known.
@@ -152,7 +157,8 @@ class RepeatedPlacements:
         if self._state != state or len(self._kept) >= _KEPT_MAX:
             self._kept.clear()
             self._state = state
-        self._kept[self._key(pod)] = _Kept(found.state.clone(), accepted)
+        at_once = self._shares_state and self._binding <= skipped.keys()
+        self._kept[self._key(pod)] = _Kept(found.state.clone(), accepted, at_once)
 
     def _current(self) -> _State:
         cluster, table = self._cluster, self._table

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from fairlead.api.objects import Namespace, ObjectMeta, Service, ServiceSpec
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import (
+    Namespace,
+    ObjectMeta,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Service,
+    ServiceSpec,
+)
 from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.cycle import schedule_one
@@ -116,6 +124,14 @@ def chosen(served, pod, seed):
     return (found.node.name, found.via, found.feasible, found.equals), tie_break.choices
 
 
+def prepares_nothing(served, placement, pod):
+    """Return whether the plugins that run before the pod is bound do nothing."""
+    framework, node = served.framework, placement.node.name
+    answers = [plugin.reserve(placement.state, pod, node) for plugin in framework.reserve]
+    answers += [plugin.pre_bind(placement.state, pod, node) for plugin in framework.pre_bind]
+    return answers == [None] * len(answers) and not framework.permit
+
+
 def run(seed):
     """Compare cycles with and without repetition.
 
@@ -132,8 +148,11 @@ def run(seed):
         for number in range(6):
             kind = chance.of(kinds)
             pod = scene.info(make_pod(f"new-{step}-{number}", **kind))
-            is_repeated = scene.served.placements.find(pod, TieBreak(0)) is not None
+            found = scene.served.placements.find(pod, TieBreak(0))
+            is_repeated = found is not None
             repeated += is_repeated
+            assert not is_repeated or found.binds_at_once
+            assert not is_repeated or prepares_nothing(scene.served, found, pod)
             beside += is_repeated and bool(scene.nominator)
             kept = scene.served.placements._kept.values()
             masked += any(one.accepted is not None for one in kept)
@@ -246,3 +265,38 @@ def test_users_plugins_get_a_state_of_their_own():
         for name in ("second", "third")
     )
     assert second.state is not third.state
+
+
+def test_only_users_plugins_run_before_equal_pods_are_bound():
+    """Given a user's Permit plugin, then equal pods do not skip it; without one, they do."""
+
+    class Holding:
+        name = "Holding"
+
+        def permit(self, state, pod, node):
+            return None
+
+    def second(*plugins):
+        scene = PluginScene(*plugins, nodes=[make_node("n0", cpu=4), make_node("n1", cpu=4)])
+        place_two(scene)
+        return scene.served.placements.find(scene.info(make_pod("second")), TieBreak(0))
+
+    assert second().binds_at_once
+    assert not second(Holding).binds_at_once
+
+
+def test_claims_of_pods_are_reserved():
+    """Given equal pods with a volume, then Reserve runs for each of them."""
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    volume = {
+        "metadata": {"name": "v"},
+        "spec": {"claimRef": {"namespace": "default", "name": "data", "uid": "c"}},
+        "status": {"phase": "Bound"},
+    }
+    bound = {"pv.kubernetes.io/bind-completed": "true"}
+    meta = {"name": "data", "namespace": "default", "uid": "c", "annotations": bound}
+    scene = scene_of_equal_nodes()
+    scene.add(decode_as(PersistentVolume, volume))
+    scene.add(decode_as(PersistentVolumeClaim, {"metadata": meta, "spec": {"volumeName": "v"}}))
+    place_two(scene, spec={"volumes": [claim]})
+    assert not repeats(scene, make_pod("second", spec={"volumes": [claim]}))
