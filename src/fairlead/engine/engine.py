@@ -74,6 +74,7 @@ class Engine:
         self._is_selective = any(member.interest.is_selective for member in self._members)
         # Topics are few: they are pairs of classes.
         self._concerned: dict[Topic, tuple[_Member, ...]] = {}
+        self._concerned_by_pods = self._concerned_by((ObjectChanged, Pod, ""))
 
     def find(self, kind: type[Found]) -> Found:
         """Return the controller of class `kind`, for inspection.
@@ -95,7 +96,8 @@ class Engine:
         if type(stimulus) is ObjectChanged and type(stimulus.object) is Pod:
             return self._handle_pod(stimulus, stimulus.object, now)
         issued: list[Issued] = []
-        for member in self._concerned_by(stimulus) if self._is_selective else self._members:
+        selected = self._concerned_by(topic_of(stimulus)) if self._is_selective else self._members
+        for member in selected:
             member.is_outdated = True
             commands = member.controller.handle(stimulus, now)
             if commands:
@@ -106,7 +108,7 @@ class Engine:
     def _handle_pod(self, changed: ObjectChanged, pod: Pod, now: Instant) -> list[Issued]:
         """Return the commands of all controllers in response to the changed `pod`."""
         issued: list[Issued] = []
-        for member in self._concerned_by(changed) if self._is_selective else self._members:
+        for member in self._concerned_by_pods:
             member.is_outdated = True
             handle = member.handle_pod
             commands = (
@@ -117,8 +119,7 @@ class Engine:
                 issued += [Issued(command, issuer) for command in commands]
         return issued
 
-    def _concerned_by(self, stimulus: Stimulus) -> tuple[_Member, ...]:
-        topic = topic_of(stimulus)
+    def _concerned_by(self, topic: Topic) -> tuple[_Member, ...]:
         concerned = self._concerned.get(topic)
         if concerned is None:
             concerned = tuple(one for one in self._members if one.interest.includes(topic))

@@ -11,32 +11,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
+from msgspec import Struct
+
 from fairlead.engine.core.command import CallExtender, Command
 from fairlead.engine.scheduling.extender.consultation import Answer, Consultation
 
 Decided = TypeVar("Decided")
 
 
-class PendingDecision(Generic[Decided]):
-    """Runs the `consultation` of one cycle; `decision` is None until the cycle has decided."""
+class PendingDecision(Struct, Generic[Decided], eq=False):
+    """Runs the `consultation` of one cycle; `decision` is None until the cycle has decided.
 
-    __slots__ = ("_answers", "_asked", "_consultation", "decision")
+    `asked` are the calls whose answers the cycle waits for, and `answers` those that have arrived,
+    by the index of their call.
+    """
 
-    def __init__(self, consultation: Consultation[Decided]) -> None:
-        """Store `consultation`; `begin` starts it."""
-        self._consultation = consultation
-        self._asked: tuple[CallExtender, ...] = ()
-        self._answers: dict[int, Answer] = {}  # keyed by index among the calls
-        self.decision: Decided | None = None
+    consultation: Consultation[Decided]
+    decision: Decided | None = None
+    asked: tuple[CallExtender, ...] = ()
+    answers: dict[int, Answer] = {}
 
     def begin(self) -> Sequence[Command]:
         """Start the cycle; return its first extender calls, () if it decides without calls."""
         try:
-            self._asked = next(self._consultation)
+            self.asked = next(self.consultation)
         except StopIteration as end:
             self.decision = end.value
             return ()
-        return self._asked
+        return self.asked
 
     def answer(self, answer: Answer) -> Sequence[Command] | None:
         """Store an answer; after the last one, continue the cycle and return its next calls.
@@ -45,16 +47,16 @@ class PendingDecision(Generic[Decided]):
         no open call. Two cycles may send equal calls, so answers are matched by the identity of the
         command.
         """
-        place = next((i for i, call in enumerate(self._asked) if call is answer.command), None)
+        place = next((i for i, call in enumerate(self.asked) if call is answer.command), None)
         if place is None:
             return None
-        self._answers[place] = answer
-        if len(self._answers) < len(self._asked):
+        self.answers[place] = answer
+        if len(self.answers) < len(self.asked):
             return ()
-        answers = tuple(self._answers[i] for i in range(len(self._asked)))
-        self._asked, self._answers = (), {}
+        answers = tuple(self.answers[i] for i in range(len(self.asked)))
+        self.asked, self.answers = (), {}
         try:
-            self._asked = self._consultation.send(answers)
+            self.asked = self.consultation.send(answers)
         except StopIteration as end:
             self.decision = end.value
-        return self._asked
+        return self.asked

@@ -122,6 +122,8 @@ class Cluster:
         """Apply the object changes in `stimulus`; a stimulus without objects changes nothing."""
         self.changes = []
         match stimulus:
+            case ObjectChanged(object=Pod() as pod):  # by far the most frequent
+                self._put_pod(pod)
             case ObjectChanged(object=changed):
                 self._put(changed)
             case ObjectDeleted(object=gone):
@@ -183,10 +185,11 @@ class Cluster:
             self._drop_pod(pod.key)
             return
         meta = pod.metadata
-        old = self.pods.get(f"{meta.namespace}/{meta.name}")
-        new = PodInfo(pod, self._shape_of(pod, old))
+        key = f"{meta.namespace}/{meta.name}"
+        old = self.pods.get(key)
+        new = PodInfo(pod, self._shape_of(pod, old), key if old is None else old.key)
         if old is not None and old.uid != new.uid:
-            self._drop_pod(old.key)
+            self._drop_pod(key)
             old = None
         self._move(old, new)
         self.pods[new.key] = new

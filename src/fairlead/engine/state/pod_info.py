@@ -37,13 +37,16 @@ class PodInfo:
         "uid",
     )
 
-    def __init__(self, pod: Pod, shape: Shape) -> None:
-        """Compute the values for `pod`, which has the interned shape `shape`."""
+    def __init__(self, pod: Pod, shape: Shape, key: str = "") -> None:
+        """Compute the values for `pod`, which has the interned shape `shape`.
+
+        `key` is the key of the pod, so that its versions share one text; "" if it is not known.
+        """
         meta = pod.metadata
         self.pod = pod
         self.shape = shape
         self.namespace = meta.namespace
-        self.key = f"{meta.namespace}/{meta.name}"
+        self.key = key or f"{meta.namespace}/{meta.name}"
         self.uid = meta.uid
         self.id = meta.uid or self.key
         self.labels = meta.labels

@@ -15,6 +15,7 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 import msgspec
+from msgspec import Struct
 
 from fairlead.api.objects import Pod, PodSpec, PodStatus, Volume
 from fairlead.api.pods.host_port import host_ports
@@ -28,7 +29,7 @@ _NO_VOLUMES: Final = ((), False)
 _RESIZE_PENDING: Final = "PodResizePending"
 HostPort = tuple[str, str, int]
 Amounts = tuple[tuple[int, int], ...]
-_Key = tuple[bytes, bytes, bytes]  # of the sums, of the rest, and of the affinity
+_Key = tuple[bytes, bytes]  # of the affinity, and of all other parts
 
 
 class _Sums:
@@ -146,11 +147,16 @@ def _sums_key(pod: Pod) -> bytes:
     )
 
 
-def _rest_key(pod: Pod) -> bytes:
-    """Return the key of the parts of a shape, except affinity, on which its sums do not depend."""
+def _key_of(pod: Pod) -> _Key:
+    """Return a key that is equal for pods of one shape."""
     spec = pod.spec
-    return _ENCODER.encode(
+    others = _ENCODER.encode(
         (
+            spec.containers,
+            spec.init_containers,
+            spec.overhead,
+            spec.resources,
+            _resize_key(pod),
             sorted(spec.node_selector.items()) if spec.node_selector else None,
             spec.tolerations,
             spec.topology_spread_constraints,
@@ -160,6 +166,11 @@ def _rest_key(pod: Pod) -> bytes:
             spec.host_users,
         )
     )
+    return _affinity_key(spec), others
+
+
+def _affinity_key(spec: PodSpec) -> bytes:
+    return b"" if spec.affinity is None else _ENCODER.encode(spec.affinity)
 
 
 def _volumes_key(spec: PodSpec) -> object:
@@ -198,6 +209,8 @@ def _have_one_resize(one: Pod, other: Pod) -> bool:
         and before.allocated_resources is after.allocated_resources
         and (before.conditions is after.conditions or not (_resizes(before) or _resizes(after)))
     ):
+        if statuses is others:
+            return True
         for mine, their in zip(statuses, others, strict=True):
             if (
                 mine.resources is not their.resources
@@ -241,7 +254,10 @@ def _share_summands(one: PodSpec, other: PodSpec) -> bool:
 
 
 def _share_rest(one: PodSpec, other: PodSpec) -> bool:
-    """Return whether the `_rest_key` of two specs is equal; False if that is not certain."""
+    """Return whether two specs with one affinity and equal summands have one `_key_of`.
+
+    The result is False if that is not certain.
+    """
     return (
         one.node_selector is other.node_selector
         and one.tolerations is other.tolerations
@@ -265,7 +281,7 @@ def _have_one_key(volumes: Sequence[Volume], others: Sequence[Volume]) -> bool:
     return True
 
 
-class _Latest:
+class _Latest(Struct, frozen=True, eq=False):
     """The last pod for which a shape was looked up.
 
     Most pods have the same shape as the pod before them: a dump is loaded workload by workload, and
@@ -273,12 +289,9 @@ class _Latest:
     their affinity, so they share only the sums.
     """
 
-    __slots__ = ("key", "pod", "shape")
-
-    def __init__(self, pod: Pod, shape: Shape, key: _Key) -> None:
-        self.pod = pod
-        self.shape = shape
-        self.key = key
+    pod: Pod
+    shape: Shape
+    key: _Key
 
     def has_sums_of(self, pod: Pod) -> bool:
         """Return True if `pod` shares the objects on which sums depend with the last pod."""
@@ -306,17 +319,14 @@ class ShapeTable:
         Raises QuantityError if a quantity cannot be parsed.
         """
         latest, spec = self._latest, pod.spec
-        if latest is not None and latest.has_sums_of(pod):
-            if _share_rest(latest.pod.spec, spec):
-                if latest.pod.spec.affinity is spec.affinity:
-                    return latest.shape
-                return self.shape_of_replica(pod)
-            sums_key = latest.key[0]
-        else:
-            sums_key = _sums_key(pod)
-        key = sums_key, _rest_key(pod), _ENCODER.encode(spec.affinity)
+        if latest is not None and latest.has_sums_of(pod) and _share_rest(latest.pod.spec, spec):
+            if latest.pod.spec.affinity is spec.affinity:
+                return latest.shape
+            return self.shape_of_replica(pod)
+        key = _key_of(pod)
         shape = self._shapes.get(key)
         if shape is None:
+            sums_key = _sums_key(pod)
             sums = self._sums.get(sums_key)
             if sums is None:
                 sums = self._sums[sums_key] = _Sums(pod, self._columns)
@@ -329,7 +339,7 @@ class ShapeTable:
         latest = self._latest
         assert latest is not None
         like = latest.shape
-        key = *latest.key[:2], _ENCODER.encode(pod.spec.affinity)
+        key = _affinity_key(pod.spec), latest.key[1]
         shape = self._shapes.get(key)
         if shape is None:
             shape = self._shapes[key] = Shape(next(self._ids), pod, like.sums, like)

@@ -28,7 +28,7 @@ Plugins of Locality CLUSTER are not cached; each scheduling cycle calls them
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Hashable, MutableMapping
+from collections.abc import Collection, Hashable, MutableMapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -186,8 +186,9 @@ class ShapePlan:
             and table.node_log.position == self._node_position
         ):
             return
-        nodes = table.node_log.since(self._node_position)
-        if nodes is None or nodes:
+        nodes: Sequence[int] | None = ()
+        if table.node_log.position != self._node_position:
+            nodes = table.node_log.since(self._node_position)
             self.static.refresh(pod)
         pods = table.pod_log.since(self._pod_position)
         # None means that the log no longer contains all changes since the last refresh.
@@ -262,7 +263,7 @@ class ShapePlan:
         self._feasible = None
         self._highest.reset()
 
-    def _redo(self, pod: PodInfo, nodes: list[int], pods: list[int]) -> None:
+    def _redo(self, pod: PodInfo, nodes: Sequence[int], pods: Sequence[int]) -> None:
         if self.static.version != self._static_version:
             self._redo_all(pod)
         elif nodes:
