@@ -157,9 +157,9 @@ def list_compared(items: list[Any], *_: Any) -> int:
     return list_made(len(items) ** 2, 2 + TEXT_COST if is_text else 2)
 
 
-def pairs(one: Any, other: Any, factor: int = 1) -> int:
+def pairs(left: Any, right: Any, factor: int = 1) -> int:
     """Return the cost of comparing each item of one list with each item of the other.
 
     upstream: cel-go's ext/sets.go
     """
-    return size_of(one) * size_of(other) * factor + 1
+    return size_of(left) * size_of(right) * factor + 1

@@ -166,20 +166,20 @@ def found_in(whole: dict[Any, Any], key: Any) -> Any:
     return whole[key] if (type(own) is bool) is (type(key) is bool) else ABSENT
 
 
-def is_equal(one: Any, other: Any) -> bool:
+def is_equal(left: Any, right: Any) -> bool:
     """Return whether two values are equal; values of different types are equal only as numbers."""
-    kind, other_kind = type(one), type(other)
+    kind, other_kind = type(left), type(right)
     if kind in _NUMBERS:
-        return other_kind in _NUMBERS and bool(one == other)
-    if isinstance(one, list):
-        same_size = isinstance(other, list) and len(one) == len(other)
-        return same_size and all(map(is_equal, one, other))
-    if isinstance(one, dict):
-        return isinstance(other, dict) and _is_equal_map(one, other)
+        return other_kind in _NUMBERS and bool(left == right)
+    if isinstance(left, list):
+        same_size = isinstance(right, list) and len(left) == len(right)
+        return same_size and all(map(is_equal, left, right))
+    if isinstance(left, dict):
+        return isinstance(right, dict) and _is_equal_map(left, right)
     if kind is OptionalValue and other_kind is OptionalValue:
-        is_same = one.is_present == other.is_present
-        return is_same and (not one.is_present or is_equal(one.value, other.value))
-    return kind is other_kind and bool(one == other)
+        is_same = left.is_present == right.is_present
+        return is_same and (not left.is_present or is_equal(left.value, right.value))
+    return kind is other_kind and bool(left == right)
 
 
 def _is_equal_map(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
@@ -192,9 +192,9 @@ def _is_equal_map(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
     return True
 
 
-def is_ordered(one: Any, other: Any) -> bool:
+def is_ordered(left: Any, right: Any) -> bool:
     """Return whether the operator `<` can compare the two values."""
-    kind, other_kind = type(one), type(other)
+    kind, other_kind = type(left), type(right)
     if kind in _NUMBERS:
         return other_kind in _NUMBERS
     return kind is other_kind and kind in _ORDERED

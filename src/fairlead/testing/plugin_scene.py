@@ -36,7 +36,7 @@ from fairlead.engine.state.pod_info import PodInfo
 class PluginScene:
     """A cluster and one scheduler profile, for testing plugins without an API server.
 
-    `cluster` is the scheduler's state, `served` is the profile with its plugins, and `reports`
+    `cluster` is the scheduler's state. `profile` is the profile, built with its plugins. `reports`
     contains the scheduler's reports.
     """
 
@@ -65,7 +65,7 @@ class PluginScene:
         handle = PluginHandle(self.cluster, self.nominator, reporter=self)
         factories = {_name(plugin): factory_of(plugin) for plugin in plugins}
         self._tie_break = TieBreak(seed)
-        self.served = build_profile(profile, handle, self._tie_break, factories)
+        self.profile = build_profile(profile, handle, self._tie_break, factories)
         self.add(*nodes)
 
     def report(self, record: Record) -> None:
@@ -101,7 +101,7 @@ class PluginScene:
 
     def decide(self, pod: Pod) -> Placement | Failure:
         """Run one scheduling cycle for `pod`; return its result without placing the pod."""
-        return run_consultation(schedule_one(self.served, self.info(pod), self._tie_break))
+        return run_consultation(schedule_one(self.profile, self.info(pod), self._tie_break))
 
     def make_room(self, pod: Pod) -> PostFilterResult | None:
         """Return the result of the PostFilter plugins for `pod`.
@@ -113,7 +113,7 @@ class PluginScene:
 
     def evaluate(self, pod: Pod) -> Evaluation:
         """Return the verdict and the scores of every node for `pod`."""
-        return evaluate(self.served, self.info(pod))
+        return evaluate(self.profile, self.info(pod))
 
     def info(self, pod: Pod) -> PodInfo:
         """Return `pod` in the form in which plugins receive it."""

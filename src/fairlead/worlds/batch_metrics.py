@@ -9,7 +9,12 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from fairlead.engine.core.reporter import PodPlaced, PodPreempting, PodUnschedulable, QueueStood
+from fairlead.engine.core.reporter import (
+    PodPlaced,
+    PodPreempting,
+    PodUnschedulable,
+    QueueAllocation,
+)
 
 # The rules by which sessions displace pods; the pod scheduler's rules have other names.
 _DISPLACEMENTS: Final = ("preempt", "reclaim")
@@ -66,7 +71,7 @@ class BatchMetrics:
                 return False
         return True
 
-    def see_queue(self, record: QueueStood) -> None:
+    def see_queue(self, record: QueueAllocation) -> None:
         """Set the gauges of the queue in `record`."""
         amounts = (
             ("allocated", record.allocated),
@@ -79,5 +84,5 @@ class BatchMetrics:
         self._set(record, "share", record.share)
         self._set(record, "weight", record.weight)
 
-    def _set(self, record: QueueStood, name: str, value: float) -> None:
+    def _set(self, record: QueueAllocation, name: str, value: float) -> None:
         self._queues[name].labels(record.queue).set(value)

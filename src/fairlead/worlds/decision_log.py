@@ -33,7 +33,7 @@ from fairlead.engine.core.reporter import (
     PodPlaced,
     PodPreempting,
     PodUnschedulable,
-    QueueStood,
+    QueueAllocation,
     Record,
     Reporter,
     WorkloadStarving,
@@ -117,7 +117,7 @@ class DecisionLog:
             case PluginFailed(plugin=plugin, point=point, message=message):
                 pairs = {"plugin": plugin, "extensionPoint": point, "reason": message}
                 yield _Line(0, _SCHEDULER, "Plugin failed", pairs, is_warning=True)
-            case QueueStood():
+            case QueueAllocation():
                 pairs = {
                     "queue": record.queue,
                     "share": record.share,

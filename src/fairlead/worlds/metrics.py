@@ -33,7 +33,7 @@ from fairlead.engine.core.reporter import (
     PodPlaced,
     PodPreempting,
     PodUnschedulable,
-    QueueStood,
+    QueueAllocation,
     Record,
     Reporter,
     WorkloadStarving,
@@ -179,7 +179,7 @@ class SchedulerMetrics:
             case PodPreempting():
                 self._preemptions.inc()
                 self._victims.observe(len(record.victims))
-            case QueueStood():
+            case QueueAllocation():
                 self._batch.see_queue(record)
             case DisplacementCycle():
                 self._cycles.inc()

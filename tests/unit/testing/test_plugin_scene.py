@@ -59,7 +59,7 @@ def test_arguments_and_changes_of_the_cluster() -> None:
 
 
 def test_what_the_plugin_did_wrong_is_reported_or_raised(scene) -> None:
-    scene.served.framework.post_bind[0].post_bind(scene.info(make_pod("p")), "a")
+    scene.profile.framework.post_bind[0].post_bind(scene.info(make_pod("p")), "a")
     assert [record.plugin for record in scene.reports] == ["NoSpot"]
 
     class Broken(NoSpot):

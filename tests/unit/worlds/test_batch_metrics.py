@@ -9,7 +9,7 @@ from fairlead.engine.core.reporter import (
     PodPlaced,
     PodPreempting,
     PodUnschedulable,
-    QueueStood,
+    QueueAllocation,
     SilentReporter,
 )
 from fairlead.worlds.metrics import SchedulerMetrics
@@ -63,7 +63,7 @@ def test_sessions_preempt_and_reclaim():
 
 def test_queues():
     held, wanted = {"cpu": 1000, "memory": 5}, {"cpu": 3000}
-    queue = QueueStood("research", 2, {"cpu": 1500.0}, held, wanted, 0.5, 0)
+    queue = QueueAllocation("research", 2, {"cpu": 1500.0}, held, wanted, 0.5, 0)
     found = samples(queue)
     assert found["volcano_queue_allocated_milli_cpu", "research"] == 1000
     assert found["volcano_queue_allocated_memory_bytes", "research"] == 5

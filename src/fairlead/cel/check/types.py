@@ -272,9 +272,9 @@ class TypeSubstitution:
         return any(self._is_in(parameter, one) for one in type_.parameters)
 
 
-def most_general(one: CelType, other: CelType) -> CelType:
+def most_general(left: CelType, right: CelType) -> CelType:
     """Return the more general one of two types that fit each other."""
-    return one if _is_more_general(one, other) else other
+    return left if _is_more_general(left, right) else right
 
 
 def _is_more_general(one: CelType, other: CelType) -> bool:

@@ -109,15 +109,15 @@ def checked_timestamp(nanos: int) -> Timestamp:
     raise CelError("timestamp overflow")
 
 
-def sum_of(one: Any, other: Any) -> Any:
+def sum_of(left: Any, right: Any) -> Any:
     """Return `one + other` for all types except lists, strings and bytes."""
-    match one, other:
+    match left, right:
         case Duration(), Duration():
-            return checked_duration(one.nanos + other.nanos)
+            return checked_duration(left.nanos + right.nanos)
         case (Timestamp(), Duration()) | (Duration(), Timestamp()):
-            return checked_timestamp(one.nanos + other.nanos)
+            return checked_timestamp(left.nanos + right.nanos)
         case _:
-            return _number(one, other, python.add)
+            return _number(left, right, python.add)
 
 
 def _number(one: Any, other: Any, operate: Callable[[Any, Any], Any]) -> Any:

@@ -11,7 +11,7 @@ from fairlead.cli.output.console.amount import amount_text
 from fairlead.cli.output.console.screen import Rank, Section
 from fairlead.cli.output.console.terminal import print_table
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.reporter import QueueStood
+from fairlead.engine.core.reporter import QueueAllocation
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.deserved_amount import deserved_amounts
 from fairlead.whatif.outcome.jobs import JobsOutcome
@@ -60,11 +60,11 @@ def _queue_row(name: str, jobs: JobsOutcome, without: JobsOutcome | None) -> tup
     )
 
 
-def _allocated(queue: QueueStood | None) -> str:
+def _allocated(queue: QueueAllocation | None) -> str:
     return "" if queue is None else amounts_text(queue.allocated)
 
 
-def _share(queue: QueueStood | None) -> str:
+def _share(queue: QueueAllocation | None) -> str:
     return "" if queue is None else f"{queue.share:.2f}"
 
 

@@ -99,18 +99,18 @@ def shown_requirements(requirements: Requirements) -> list[Json]:
     ]
 
 
-def api_requirement(one: LabelRequirement) -> list[Json]:
+def api_requirement(requirement: LabelRequirement) -> list[Json]:
     """Return one requirement in the form of the API.
 
     A requirement with two bounds has two entries.
     """
-    more: Json = {} if one.min_values is None else {"minValues": one.min_values}
-    bounds = (("Gte", one.gte), ("Lte", one.lte))
+    more: Json = {} if requirement.min_values is None else {"minValues": requirement.min_values}
+    bounds = (("Gte", requirement.gte), ("Lte", requirement.lte))
     stated = [(operator, str(bound)) for operator, bound in bounds if bound is not None]
     if stated:
-        return [{"key": one.key, "operator": op, "values": [v], **more} for op, v in stated]
-    values: Json = {"values": one.sorted_values()} if one.values else {}
-    return [{"key": one.key, "operator": one.operator, **values, **more}]
+        return [{"key": requirement.key, "operator": op, "values": [v], **more} for op, v in stated]
+    values: Json = {"values": requirement.sorted_values()} if requirement.values else {}
+    return [{"key": requirement.key, "operator": requirement.operator, **values, **more}]
 
 
 def _labels(request: NodeClaimRequest) -> Json:

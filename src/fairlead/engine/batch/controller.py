@@ -26,7 +26,7 @@ from fairlead.engine.core.command import Bind, Command, DeleteObject
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.interest import REQUESTS, Interest
 from fairlead.engine.core.issuer import SCHEDULER, Issuer
-from fairlead.engine.core.reporter import QueueStood, Reporter
+from fairlead.engine.core.reporter import QueueAllocation, Reporter
 from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
@@ -159,7 +159,7 @@ class Batch:
         for one in (*queues, *gone):
             if self._stood.get(one.name) != one:
                 self._reporter.report(
-                    QueueStood(
+                    QueueAllocation(
                         queue=one.name,
                         weight=one.weight,
                         deserved=one.deserved,

@@ -168,7 +168,7 @@ class PodCollected(Struct, frozen=True):
     at: Instant
 
 
-class QueueStood(Struct, frozen=True):
+class QueueAllocation(Struct, frozen=True):
     """The allocation of a queue when a session of the batch scheduler closes; reported on change.
 
     Amounts are by resource: cpu in millicores, memory in bytes, other resources in units. `request`
@@ -240,7 +240,7 @@ Record = (
     | EvictionTimed
     | EvictionCancelled
     | PodCollected
-    | QueueStood
+    | QueueAllocation
     | PluginFailed
     | DisplacementCycle
     | WorkloadStarving

@@ -46,7 +46,7 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
     objects: Sequence[ApiObject]
 
     @cached_property
-    def alike(self) -> Sequence[Replicas | ApiObject]:
+    def grouped(self) -> Sequence[Replicas | ApiObject]:
         """The objects in their order, with neighbouring replicas grouped into `Replicas`.
 
         A value that is equal for all replicas is then computed once.
@@ -67,7 +67,7 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
     @cached_property
     def replicas(self) -> Sequence[Replicas]:
         """The pods in their order, with neighbouring replicas grouped into `Replicas`."""
-        return [some for some in self.alike if isinstance(some, Replicas)]
+        return [some for some in self.grouped if isinstance(some, Replicas)]
 
     @cached_property
     def pods(self) -> Sequence[Pod]:
@@ -77,7 +77,7 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
     @cached_property
     def others(self) -> Sequence[ApiObject]:
         """The objects that are not pods, in their order."""
-        return [one for one in self.alike if not isinstance(one, Replicas)]
+        return [one for one in self.grouped if not isinstance(one, Replicas)]
 
     @cached_property
     def bound(self) -> LateDict[Pod]:

@@ -28,8 +28,8 @@ class Diagnosis(Struct, frozen=True, dict=True):
     negative code means that there is no verdict. Nodes without a verdict and nodes in other rows
     were excluded by the plugins `restricting`, whose PreFilter limits the nodes by name.
     `pre_filter` is set if the pod was rejected as a whole, and is then the verdict on every node.
-    `unnamed` are plugins that rejected nodes but appear in no status. `kept` counts the codes if
-    they are those of a plan.
+    `unnamed` are plugins that rejected nodes but appear in no status. `code_counts` counts the
+    codes if they are those of a plan.
     """
 
     table: NodeTable
@@ -39,7 +39,7 @@ class Diagnosis(Struct, frozen=True, dict=True):
     restricting: tuple[str, ...] = ()
     pre_filter: Status | None = None
     unnamed: tuple[str, ...] = ()
-    kept: CodeCounts | None = None
+    code_counts: CodeCounts | None = None
 
     def counts(self) -> Iterator[tuple[Status, int]]:
         """Yield (verdict, number of nodes) for each distinct rejection."""
@@ -49,8 +49,8 @@ class Diagnosis(Struct, frozen=True, dict=True):
     def _counts(self) -> list[tuple[Status, int]]:
         if self.pre_filter is not None:
             return [(self.pre_filter, self.table.count)]
-        kept = self.kept or CodeCounts(self.statuses)
-        tally = kept.tally(self.rows, self.codes)
+        counts = self.code_counts or CodeCounts(self.statuses)
+        tally = counts.tally(self.rows, self.codes)
         found = [(self.statuses[code], count) for code, count in tally]
         if self.restricting:
             rest = self.table.count - int(np.count_nonzero(self.codes >= 0))
@@ -72,8 +72,8 @@ class Diagnosis(Struct, frozen=True, dict=True):
         if self.pre_filter is not None:
             alive = np.flatnonzero(self.table.alive)
             return alive if self.pre_filter.code is code else alive[:0]
-        kept = self.kept or CodeCounts(self.statuses)
-        return kept.rows_with(self.rows, self.codes, code)
+        counts = self.code_counts or CodeCounts(self.statuses)
+        return counts.rows_with(self.rows, self.codes, code)
 
     def plugins(self) -> tuple[str, ...]:
         """Return the names of the plugins that rejected or excluded a node."""

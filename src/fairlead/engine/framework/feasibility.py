@@ -126,7 +126,7 @@ class Feasibility(Struct, eq=False):
             restricting=self.restricting,
             pre_filter=self.rejected,
             unnamed=self.unnamed,
-            kept=None if self._verdicts else plan.code_counts,
+            code_counts=None if self._verdicts else plan.code_counts,
         )
 
 

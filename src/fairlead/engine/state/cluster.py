@@ -200,7 +200,7 @@ class Cluster:
     def _load(self, loaded: ObjectsLoaded) -> None:
         """Put all objects, nodes first; the columns of each node are written only once."""
         placed: list[PlacedReplicas] = []
-        for some in sorted(loaded.alike, key=_nodes_first):
+        for some in sorted(loaded.grouped, key=_nodes_first):
             if isinstance(some, Replicas):
                 self._load_replicas(some, placed)
             else:

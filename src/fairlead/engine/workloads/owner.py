@@ -40,9 +40,9 @@ API_VERSIONS: Final[Mapping[type[Any], str]] = {
 }
 
 
-def is_owner(one: ApiObject) -> TypeGuard[Owner]:
-    """Return whether `one` controls pods."""
-    return type(one) in API_VERSIONS
+def is_owner(obj: ApiObject) -> TypeGuard[Owner]:
+    """Return whether `obj` controls pods."""
+    return type(obj) in API_VERSIONS
 
 
 def reference_to(owner: Owner) -> OwnerReference:

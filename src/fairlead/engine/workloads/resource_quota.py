@@ -54,7 +54,7 @@ class ResourceQuotas(Struct):
             case ObjectDeleted(one):
                 self._see(one, is_gone=True)
             case ObjectsLoaded():
-                for some in stimulus.alike:
+                for some in stimulus.grouped:
                     one = some[0] if isinstance(some, Replicas) else some
                     self._see(one, is_gone=False)
             case CommandFailed(UpdateQuotaStatus(target), reason):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 
 from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.core.reporter import QueueStood
+from fairlead.engine.core.reporter import QueueAllocation
 from fairlead.whatif.outcome.percentile import percentile_of_all
 
 if TYPE_CHECKING:
@@ -59,12 +59,12 @@ class JobsOutcome(Struct, frozen=True):
     `queues` and `waiting` describe the end of the run; `samples` is ordered by time.
     """
 
-    queues: tuple[QueueStood, ...] = ()
+    queues: tuple[QueueAllocation, ...] = ()
     waiting: tuple[GroupExplanation, ...] = ()
-    samples: tuple[QueueStood, ...] = ()
+    samples: tuple[QueueAllocation, ...] = ()
     gangs: GangTally = field(default_factory=GangTally)
 
-    def queue(self, name: str) -> QueueStood | None:
+    def queue(self, name: str) -> QueueAllocation | None:
         """Return the queue `name` at the end of the run; None if it never had a job."""
         return next((queue for queue in self.queues if queue.queue == name), None)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Required, TypedDict
 
 from fairlead.engine.core.instant import Instant, seconds, to_seconds
-from fairlead.engine.core.reporter import QueueStood
+from fairlead.engine.core.reporter import QueueAllocation
 from fairlead.whatif.outcome.jobs import JobsOutcome, contended_resource
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 
@@ -51,7 +51,7 @@ def queue_section(outcome: RunOutcome) -> QueueSection | None:
     resource = contended_resource(outcome.jobs, offered)
     if not resource:
         return None
-    by_instant: dict[Instant, dict[str, QueueStood]] = defaultdict(dict)
+    by_instant: dict[Instant, dict[str, QueueAllocation]] = defaultdict(dict)
     for sample in outcome.jobs.samples:
         by_instant[sample.at][sample.queue] = sample
     instants = sorted(by_instant)
@@ -68,7 +68,7 @@ def queue_section(outcome: RunOutcome) -> QueueSection | None:
 
 
 def _line(
-    queue: QueueStood, resource: str, capacity: int, samples: list[dict[str, QueueStood]]
+    queue: QueueAllocation, resource: str, capacity: int, samples: list[dict[str, QueueAllocation]]
 ) -> QueueLine:
     held, deserved, found = list[float](), list[float](), None
     for at in samples:

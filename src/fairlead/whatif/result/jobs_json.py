@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.json import Json
 from fairlead.engine.core.instant import Instant, seconds, to_seconds
-from fairlead.engine.core.reporter import QueueStood
+from fairlead.engine.core.reporter import QueueAllocation
 from fairlead.whatif.outcome.deserved_amount import deserved_amounts
 from fairlead.whatif.outcome.jobs import GangWaits, JobsOutcome
 
@@ -33,7 +33,7 @@ def queues_of_both(without: JobsOutcome, changed: JobsOutcome) -> list[Json]:
     return rows
 
 
-def _queue(queue: QueueStood) -> Json:
+def _queue(queue: QueueAllocation) -> Json:
     return {
         "queue": queue.queue,
         "weight": queue.weight,

@@ -75,11 +75,11 @@ class Stage:
         self.a, self.b = self.scene.cluster.table.nodes()
         [self.drummer] = self.a.pods.values()
         self.state = framework.CycleState()
-        for each in self.scene.served.framework.pre_filters:
-            self.scene.served.framework.run_pre_filter(self.state, self.pod, each)
+        for each in self.scene.profile.framework.pre_filters:
+            self.scene.profile.framework.run_pre_filter(self.state, self.pod, each)
 
     def trial(self):
-        return self.scene.served.framework.trial(self.state, self.pod)
+        return self.scene.profile.framework.trial(self.state, self.pod)
 
 
 def message(status):
@@ -137,7 +137,7 @@ def test_counted_neighbours_leave_a_trial_once() -> None:
     stage.scene.add(make_pod("piper", node="b", labels={"loud": ""}))
     pod = stage.scene.info(make_pod("p", spec={"affinity": apart}))
     [piper] = stage.b.pods.values()
-    asked, state = stage.scene.served.framework, framework.CycleState()
+    asked, state = stage.scene.profile.framework, framework.CycleState()
     for each in asked.pre_filters:
         asked.run_pre_filter(state, pod, each)
     for leaving, staying in ((stage.drummer, piper), (piper, stage.drummer)):

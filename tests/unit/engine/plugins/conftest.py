@@ -54,8 +54,8 @@ class Scene:
         self.cluster = Cluster()
         self.nominator = Nominator()
         handle = PluginHandle(self.cluster, self.nominator)
-        self.served = build_profile(Profile(args=args or {}), handle, TieBreak(0))
-        self.framework = self.served.framework
+        self.profile = build_profile(Profile(args=args or {}), handle, TieBreak(0))
+        self.framework = self.profile.framework
 
     @property
     def table(self):

@@ -46,7 +46,7 @@ def answering(**answers):
 
 def with_extender(scene, *verbs, **more):
     extender = Extender(url_prefix="http://e", **{f"{verb}_verb": verb for verb in verbs}, **more)
-    return replace(scene.served, extenders=(extender,))
+    return replace(scene.profile, extenders=(extender,))
 
 
 def test_a_pod_that_may_not_enter_the_queue_is_not_judged():
@@ -136,7 +136,7 @@ class Finds:
 def test_an_error_of_a_post_filter_is_the_result_of_preemption():
     scene = PluginScene(Finds, nodes=NODES)
     assert scene.evaluate(make_pod("a", requests={"cpu": "4"})).preemption is not None
-    first = replace(scene.served.framework.profile, plugins=(("Finds", 0), *DEFAULT_PLUGINS))
+    first = replace(scene.profile.framework.profile, plugins=(("Finds", 0), *DEFAULT_PLUGINS))
     scene = PluginScene(Finds, nodes=NODES, profile=first)
     found = scene.evaluate(make_pod("a", requests={"cpu": "4"}))
     assert found.preemption.post_filter_error == "no luck"

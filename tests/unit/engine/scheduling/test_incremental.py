@@ -105,7 +105,7 @@ class Life:
         self.nominator = Nominator()
         self.objects = {}
         self.waiting = {}
-        self.served = self.build_profile(self.cluster, self.nominator)
+        self.profile = self.build_profile(self.cluster, self.nominator)
         self.victims = VictimColumns(self.cluster.table)
         self.seen = Counter()
         for name in NODE_NAMES[:4]:
@@ -192,7 +192,7 @@ class Life:
     def place(self):
         """A cycle that ends in a binding."""
         pod = self.any_waiting()
-        found = run_consultation(schedule_one(self.served, pod, TieBreak(self.chance.below(99))))
+        found = run_consultation(schedule_one(self.profile, pod, TieBreak(self.chance.below(99))))
         if isinstance(found, Placement):
             self.nominator.withdraw(pod.uid)
             self.tell(on_node(promised(pod.pod, ""), found.node.name))
@@ -206,11 +206,11 @@ class Life:
     def check(self):
         """Kept, rebuilt, told anew."""
         pod = self.any_waiting()
-        kept, decided = findings(self.served, pod), decision(self.served, pod)
+        kept, decided = findings(self.profile, pod), decision(self.profile, pod)
         fresh = self.build_profile(self.cluster, self.nominator)
         assert kept == findings(fresh, pod)
         assert decided == decision(fresh, pod)
-        kept_plan, fresh_plan = (one.plans.plan_for(pod) for one in (self.served, fresh))
+        kept_plan, fresh_plan = (one.plans.plan_for(pod) for one in (self.profile, fresh))
         assert kept_plan.total.tolist() == fresh_plan.total.tolist()
         anew, stranger = self.told_anew(pod)
         assert kept == findings(anew, stranger)
@@ -223,8 +223,8 @@ class Life:
 
     def victims_both_ways(self, pod):
         """Victims by arithmetic are the victims of a trial, on every node."""
-        framework, nominator = self.served.framework, self.nominator
-        found = find_nodes_that_fit(self.served.plans, pod)
+        framework, nominator = self.profile.framework, self.nominator
+        found = find_nodes_that_fit(self.profile.plans, pod)
         fit = None if found.rejected else only_fit(framework, found.plan, found.state)
         if fit is None:
             return

@@ -17,9 +17,9 @@ from fairlead.testing.random_cluster import NODE_NAMES, POD_NAMES, Chance, any_n
 
 def verdicts(scene, pod):
     """Yield (cached, new verdict) of each node to which competing pods are nominated."""
-    framework = scene.served.framework
-    alone = filter_nodes(scene.served.plans, pod)
-    found = find_nodes_that_fit(scene.served.plans, pod)
+    framework = scene.profile.framework
+    alone = filter_nodes(scene.profile.plans, pod)
+    found = find_nodes_that_fit(scene.profile.plans, pod)
     for name in scene.nominator.nodes() if found.rejected is None else ():
         node = scene.cluster.table.find(name)
         at = None if node is None else found.plan.position(node.row)
@@ -61,7 +61,7 @@ def test_verdicts_are_those_of_a_new_evaluation(seed):
             for cached, new in verdicts(scene, pod):
                 assert cached == new
                 compared += 1
-                found = filter_nodes(scene.served.plans, pod)
+                found = filter_nodes(scene.profile.plans, pod)
                 beyond += looks_beyond_the_node(found.plan, found.state)
     assert compared > 200
     assert beyond > 50
@@ -78,7 +78,7 @@ def test_a_nominated_node_that_fits_alone_fits_among_all(seed):
     """Given random changes, then the verdict does not need the other nodes; nor a current plan."""
     chance = Chance(seed)
     scene = PluginScene(nodes=[any_node(chance, name) for name in NODE_NAMES])
-    plans = scene.served.plans
+    plans = scene.profile.plans
     waiting = [any_pod(chance, f"waiting-{number}") for number in range(24)]
     fitting = refused = 0
     for number in range(60):
@@ -106,7 +106,7 @@ def test_a_nominated_node_that_fits_is_found_alone():
     """With plugins that are all in-tree, once another pod of the shape has been evaluated."""
     scene = PluginScene(nodes=[make_node("a", cpu="1"), make_node("b", cpu="1")])
     pod = scene.info(nominated_to(make_pod("p", requests={"cpu": "1"}), "b"))
-    plans = scene.served.plans
+    plans = scene.profile.plans
     assert fitting_nominated_node(plans, pod) is None
     find_nodes_that_fit(plans, pod)
     assert fitting_nominated_node(plans, pod)[0].name == "b"

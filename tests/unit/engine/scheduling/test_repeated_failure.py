@@ -106,14 +106,14 @@ def test_failures_are_those_of_new_cycles(seed):
     """Given random changes, when several equal pods are tried, then no failure is out of date."""
     chance = Chance(seed)
     scene = PluginScene(nodes=[node(chance, name) for name in NODES])
-    plain, changes, repeated = replace(scene.served, failures=None), Changes(scene, chance), 0
+    plain, changes, repeated = replace(scene.profile, failures=None), Changes(scene, chance), 0
     kinds = [random_kind(chance) for _ in range(6)]
     for step in range(60):
         changes.change()
         for number in range(12):
             pod = scene.info(make_pod(f"new-{step}-{number}", **chance.of(kinds)))
-            repeated += scene.served.failures.find(pod) is not None
-            tried = run_consultation(schedule_one(scene.served, pod, TieBreak(0)))
+            repeated += scene.profile.failures.find(pod) is not None
+            tried = run_consultation(schedule_one(scene.profile, pod, TieBreak(0)))
             again = run_consultation(schedule_one(plain, pod, TieBreak(0)))
             if not isinstance(again, Failure):
                 assert tried.node.name == again.node.name
@@ -139,8 +139,8 @@ def test_a_nominated_pod_is_evaluated():
     first, second = (make_pod(name, requests={"cpu": 2}) for name in ("first", "second"))
     scene.nominate(second, "a")
     scene.decide(first)
-    assert scene.served.failures.find(scene.info(first)) is not None
-    assert scene.served.failures.find(scene.info(second)) is None
+    assert scene.profile.failures.find(scene.info(first)) is not None
+    assert scene.profile.failures.find(scene.info(second)) is None
 
 
 def test_failures_of_pods_with_claims_are_not_kept():
@@ -149,4 +149,4 @@ def test_failures_of_pods_with_claims_are_not_kept():
     claims = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "missing"}]}
     pod = make_pod("first", requests={"cpu": 2}, spec=claims)
     scene.decide(pod)
-    assert scene.served.failures.find(scene.info(pod)) is None
+    assert scene.profile.failures.find(scene.info(pod)) is None

@@ -140,7 +140,7 @@ def run(seed):
     """
     chance = Chance(seed)
     scene = PluginScene(nodes=[node(chance, name) for name in NODES])
-    plain = replace(scene.served, placements=None, failures=None)
+    plain = replace(scene.profile, placements=None, failures=None)
     changes, repeated, beside, masked = Changes(scene, chance), 0, 0, 0
     kinds = [random_kind(chance) for _ in range(5)]
     for step in range(60):
@@ -148,15 +148,15 @@ def run(seed):
         for number in range(6):
             kind = chance.of(kinds)
             pod = scene.info(make_pod(f"new-{step}-{number}", **kind))
-            found = scene.served.placements.find(pod, TieBreak(0))
+            found = scene.profile.placements.find(pod, TieBreak(0))
             is_repeated = found is not None
             repeated += is_repeated
             assert not is_repeated or found.binds_at_once
-            assert not is_repeated or prepares_nothing(scene.served, found, pod)
+            assert not is_repeated or prepares_nothing(scene.profile, found, pod)
             beside += is_repeated and bool(scene.nominator)
-            kept = scene.served.placements._kept.values()
+            kept = scene.profile.placements._kept.values()
             masked += any(one.accepted is not None for one in kept)
-            decided = chosen(scene.served, pod, number)
+            decided = chosen(scene.profile, pod, number)
             assert decided == chosen(plain, pod, number)
             if decided[1] and chance.below(3) == 0:
                 changes.put(make_pod(f"new-{step}-{number}", node=decided[0][0], **kind))
@@ -189,7 +189,7 @@ def place_two(scene, **kind):
 
 def repeats(scene, pod):
     """Return whether `pod` is placed without running all plugins."""
-    return scene.served.placements.find(scene.info(pod), TieBreak(0)) is not None
+    return scene.profile.placements.find(scene.info(pod), TieBreak(0)) is not None
 
 
 def test_an_equal_pod_shares_the_cycle_of_the_first_pod():
@@ -261,7 +261,7 @@ def test_users_plugins_get_a_state_of_their_own():
     scene = PluginScene(Holding, nodes=[make_node("n0", cpu=4), make_node("n1", cpu=4)])
     place_two(scene)
     second, third = (
-        scene.served.placements.find(scene.info(make_pod(name)), TieBreak(0))
+        scene.profile.placements.find(scene.info(make_pod(name)), TieBreak(0))
         for name in ("second", "third")
     )
     assert second.state is not third.state
@@ -279,7 +279,7 @@ def test_only_users_plugins_run_before_equal_pods_are_bound():
     def second(*plugins):
         scene = PluginScene(*plugins, nodes=[make_node("n0", cpu=4), make_node("n1", cpu=4)])
         place_two(scene)
-        return scene.served.placements.find(scene.info(make_pod("second")), TieBreak(0))
+        return scene.profile.placements.find(scene.info(make_pod("second")), TieBreak(0))
 
     assert second().binds_at_once
     assert not second(Holding).binds_at_once

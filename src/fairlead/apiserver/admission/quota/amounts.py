@@ -23,26 +23,26 @@ def amounts(texts: Mapping[str, Any] | None) -> Amounts:
     return {name: parse_quantity(text) for name, text in (texts or {}).items()}
 
 
-def add(one: Amounts, other: Amounts) -> Amounts:
+def add(left: Amounts, right: Amounts) -> Amounts:
     """Return the sum for each resource.
 
-    The sum has the format of the amount in `one`. If this amount is zero, the sum has the format of
-    the amount in `other`.
+    The sum has the format of the amount in `left`, or of the amount in `right` if the amount in
+    `left` is zero.
     """
-    names = (*one, *(name for name in other if name not in one))
-    return {name: _sum(one.get(name, _ZERO), other.get(name, _ZERO)) for name in names}
+    names = (*left, *(name for name in right if name not in left))
+    return {name: _sum(left.get(name, _ZERO), right.get(name, _ZERO)) for name in names}
 
 
-def subtract(one: Amounts, other: Amounts) -> Amounts:
-    """Return `one` minus `other` for each resource; a difference may be negative."""
-    negative = {name: Quantity(nano=-a.nano, format=a.format) for name, a in other.items()}
-    return add(one, negative)
+def subtract(left: Amounts, right: Amounts) -> Amounts:
+    """Return `left` minus `right` for each resource; a difference may be negative."""
+    negative = {name: Quantity(nano=-a.nano, format=a.format) for name, a in right.items()}
+    return add(left, negative)
 
 
-def maximum(one: Amounts, other: Amounts) -> Amounts:
+def maximum(left: Amounts, right: Amounts) -> Amounts:
     """Return the larger amount for each resource."""
-    names = (*one, *(name for name in other if name not in one))
-    return {name: max(one.get(name, _ZERO), other.get(name, _ZERO)) for name in names}
+    names = (*left, *(name for name in right if name not in left))
+    return {name: max(left.get(name, _ZERO), right.get(name, _ZERO)) for name in names}
 
 
 def amounts_text(amounts_: Amounts, names: Iterable[str]) -> str:

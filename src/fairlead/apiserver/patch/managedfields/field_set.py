@@ -34,38 +34,38 @@ LEAF: Final[FieldSet] = {SELF: {}}
 EMPTY: Final[FieldSet] = {}
 
 
-def union(one: FieldSet, other: FieldSet) -> FieldSet:
+def union(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the fields that are in at least one of the sets."""
-    if not one or not other:
-        return one or other
-    merged = dict(one)
-    for element, node in other.items():
+    if not left or not right:
+        return left or right
+    merged = dict(left)
+    for element, node in right.items():
         mine = merged.get(element)
         merged[element] = node if mine is None or element == SELF else union(mine, node)
     return merged
 
 
-def difference(one: FieldSet, other: FieldSet) -> FieldSet:
-    """Return the fields that are in `one` but not in `other`."""
-    if not other:
-        return one
-    left = {}
-    for element, node in one.items():
-        theirs = other.get(element)
+def difference(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Return the fields that are in `left` but not in `right`."""
+    if not right:
+        return left
+    result = {}
+    for element, node in left.items():
+        theirs = right.get(element)
         if theirs is None:
-            left[element] = node
+            result[element] = node
         elif element != SELF:
             rest = difference(node, theirs)
             if rest:
-                left[element] = rest
-    return left
+                result[element] = rest
+    return result
 
 
-def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
+def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the fields that are in both sets."""
     both = {}
-    for element, node in one.items():
-        theirs = other.get(element)
+    for element, node in left.items():
+        theirs = right.get(element)
         if theirs is None:
             continue
         shared = node if element == SELF else intersection(node, theirs)
@@ -74,22 +74,22 @@ def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
     return both
 
 
-def recursive_difference(one: FieldSet, roots: FieldSet) -> FieldSet:
-    """Return the fields of `one` that are neither in `roots` nor below a field in `roots`.
+def recursive_difference(fields: FieldSet, roots: FieldSet) -> FieldSet:
+    """Return the fields of `fields` that are neither in `roots` nor below a field in `roots`.
 
     With `roots` {.status}, this also removes .status.phase; `difference` would keep it.
     """
     # upstream: set.go:RecursiveDifference
-    left = {}
-    for element, node in one.items():
+    result = {}
+    for element, node in fields.items():
         theirs = roots.get(element)
         if theirs is None:
-            left[element] = node
+            result[element] = node
         elif SELF not in theirs and element != SELF:
             rest = recursive_difference(node, theirs)
             if rest:
-                left[element] = rest
-    return left
+                result[element] = rest
+    return result
 
 
 def set_of_path(*names: str) -> FieldSet:

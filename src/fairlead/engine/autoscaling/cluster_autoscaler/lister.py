@@ -96,13 +96,13 @@ class Listers:
 
     # --- reading ---------------------------------------------------------------------------
 
-    def find(self, one: ApiObject) -> ApiObject | None:
-        """Return the stored version of the object `one`; None if no version is stored."""
-        if isinstance(one, Pod):
-            return self.pods.get(one.key)
-        if isinstance(one, Node):
-            return self.nodes.get(one.metadata.name)
-        return self._by_kind.get(type(one), {}).get(one.key)
+    def find(self, obj: ApiObject) -> ApiObject | None:
+        """Return the stored version of the object `obj`; None if no version is stored."""
+        if isinstance(obj, Pod):
+            return self.pods.get(obj.key)
+        if isinstance(obj, Node):
+            return self.nodes.get(obj.metadata.name)
+        return self._by_kind.get(type(obj), {}).get(obj.key)
 
     def get(self, kind: type[View], key: str) -> View | None:
         """Return the object of `kind` with key `namespace/name`; None if there is none."""

@@ -71,21 +71,21 @@ _POOL_CONDITIONS: Final = ("ValidationSucceeded", "NodeClassReady", _READY)
 _HEALTHY: Final = "NodeRegistrationHealthy"
 
 
-def karpenter_view(one: Unstructured) -> NodePool | NodeClaim | NodeOverlay | None:
+def karpenter_view(obj: Unstructured) -> NodePool | NodeClaim | NodeOverlay | None:
     """Return the typed view of a custom resource of Karpenter.
 
     Returns None for an object of any other kind, and for an object whose fields are invalid.
     """
-    view = _VIEWS.get(one.kind)
-    if view is None or not one.api_version.startswith(f"{GROUP}/"):
+    view = _VIEWS.get(obj.kind)
+    if view is None or not obj.api_version.startswith(f"{GROUP}/"):
         return None
-    parts = {"spec": one.spec, "status": one.status}
+    parts = {"spec": obj.spec, "status": obj.status}
     stated = {name: without_nulls(part) for name, part in parts.items() if part is not None}
     try:
         found = decode_as(view, stated)
     except DecodeError:  # A schema without validation can hold anything; such an object is ignored.
         return None
-    return _hashed(replace(found, metadata=one.metadata))
+    return _hashed(replace(found, metadata=obj.metadata))
 
 
 def _hashed(one: NodePool | NodeClaim | NodeOverlay) -> NodePool | NodeClaim | NodeOverlay:

@@ -426,32 +426,32 @@ class SharedCapacity:
         self._allocating: dict[DeviceId, dict[str, int]] = {}
         self._shares: dict[DeviceId, int] = {}
 
-    def is_in_use(self, one: PoolDevice) -> bool:
+    def is_in_use(self, device: PoolDevice) -> bool:
         """Return whether shares of the device are on the current path or already use capacity."""
-        return one.id in self._shares or self._ledger.consumed(one.id) is not None
+        return device.id in self._shares or self._ledger.consumed(device.id) is not None
 
-    def consumption(self, request: ResolvedRequest, one: PoolDevice) -> Consumption | None:
+    def consumption(self, request: ResolvedRequest, device: PoolDevice) -> Consumption | None:
         """Return the amounts that the request consumes; None if they are not available."""
         wanted = request.spec.capacity
-        if wanted is None and not _is_shared(one):
+        if wanted is None and not _is_shared(device):
             return {}
-        found = consumption_of(wanted, one.device)
+        found = consumption_of(wanted, device.device)
         if found is None:
             return None
-        allocated, allocating = self._ledger.consumed(one.id), self._allocating.get(one.id)
-        return found if is_left(found, one.device, allocated, allocating) else None
+        allocated, allocating = self._ledger.consumed(device.id), self._allocating.get(device.id)
+        return found if is_left(found, device.device, allocated, allocating) else None
 
-    def consume(self, one: PoolDevice, consumption: Consumption) -> None:
+    def consume(self, device: PoolDevice, consumption: Consumption) -> None:
         """Add a share of the device to the path; `release` reverts this."""
-        self._shares[one.id] = self._shares.get(one.id, 0) + 1
-        self._add(one, consumption, 1)
+        self._shares[device.id] = self._shares.get(device.id, 0) + 1
+        self._add(device, consumption, 1)
 
-    def release(self, one: PoolDevice, consumption: Consumption) -> None:
+    def release(self, device: PoolDevice, consumption: Consumption) -> None:
         """Remove a share of the device from the path."""
-        self._shares[one.id] -= 1
-        self._add(one, consumption, -1)
-        if not self._shares[one.id]:
-            del self._shares[one.id], self._allocating[one.id]
+        self._shares[device.id] -= 1
+        self._add(device, consumption, -1)
+        if not self._shares[device.id]:
+            del self._shares[device.id], self._allocating[device.id]
 
     def _add(self, one: PoolDevice, consumption: Consumption, sign: int) -> None:
         amounts = self._allocating.setdefault(one.id, {})
@@ -474,14 +474,14 @@ class AttributeMatch:
         self._value: DeviceAttribute | None = None
         self._count = 0
 
-    def add(self, request: ResolvedRequest, one: PoolDevice) -> bool:
+    def add(self, request: ResolvedRequest, device: PoolDevice) -> bool:
         """Add the device if the constraint stays satisfied; return False if it does not.
 
         A request that the constraint does not concern always gets True. `remove` reverts this.
         """
         if not self._concerns(request):
             return True
-        value = _attribute_of(one, self._attribute)
+        value = _attribute_of(device, self._attribute)
         if value is None or value == DeviceAttribute():
             return False
         if self._count and value != self._value:
@@ -515,14 +515,14 @@ class DistinctAttribute:
         self._attribute = attribute
         self._values: list[DeviceAttribute] = []
 
-    def add(self, request: ResolvedRequest, one: PoolDevice) -> bool:
+    def add(self, request: ResolvedRequest, device: PoolDevice) -> bool:
         """Add the device if the constraint stays satisfied; return False if it does not.
 
         A request that the constraint does not concern always gets True. `remove` reverts this.
         """
         if not self._concerns(request):
             return True
-        value = _attribute_of(one, self._attribute)
+        value = _attribute_of(device, self._attribute)
         if value is None or value == DeviceAttribute() or value in self._values:
             return False
         self._values.append(value)

@@ -32,23 +32,23 @@ class SharedCounters:
         self._ledger = ledger
         self._available: dict[PoolId, dict[CounterId, int]] = {}
 
-    def suffice(self, one: PoolDevice) -> bool:
+    def suffice(self, device: PoolDevice) -> bool:
         """Return whether enough is left of each counter that the device consumes.
 
         Returns False if the device consumes a counter that its pool does not define.
         """
-        if not one.device.consumes_counters:
+        if not device.device.consumes_counters:
             return True
-        available = self._of(one.id[:2])
-        return all(available.get(counter, -1) >= amount for counter, amount in _consumed(one))
+        available = self._of(device.id[:2])
+        return all(available.get(counter, -1) >= amount for counter, amount in _consumed(device))
 
-    def consume(self, one: PoolDevice) -> None:
+    def consume(self, device: PoolDevice) -> None:
         """Consume the device's counters."""
-        self._add(one, -1)
+        self._add(device, -1)
 
-    def release(self, one: PoolDevice) -> None:
+    def release(self, device: PoolDevice) -> None:
         """Release the device's counters; reverts `consume`."""
-        self._add(one, 1)
+        self._add(device, 1)
 
     def _add(self, one: PoolDevice, sign: int) -> None:
         if one.device.consumes_counters:

@@ -108,7 +108,9 @@ def _raise_to(limits: dict[str, dict[str, int]], topology: LabelSelector, limit:
     of_key[value] = max(limit, of_key.get(value, _NOTHING))
 
 
-def volume_limit(one: CSIStorageCapacity) -> int | None:
+def volume_limit(capacity: CSIStorageCapacity) -> int | None:
     """Return the largest size of a volume in bytes, None if not set (binder.go: volumeLimit)."""
-    said = one.capacity if one.maximum_volume_size is None else one.maximum_volume_size
+    said = (
+        capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
+    )
     return None if said is None else parse_quantity(said).whole

@@ -180,13 +180,13 @@ def selector_of(volume: PersistentVolume) -> NodeSelector | None:
     return None if affinity is None else affinity.required
 
 
-def size_of(one: PersistentVolume | PersistentVolumeClaim) -> int:
+def size_of(obj: PersistentVolume | PersistentVolumeClaim) -> int:
     """Return a volume's capacity or a claim's request in nano-bytes; 0 if not set."""
     amount: QuantityText = 0
-    if isinstance(one, PersistentVolume):
-        amount = one.spec.capacity.get("storage", 0)
+    if isinstance(obj, PersistentVolume):
+        amount = obj.spec.capacity.get("storage", 0)
     else:
-        amount = one.spec.resources.requests.get("storage", 0)
+        amount = obj.spec.resources.requests.get("storage", 0)
     return parse_quantity(amount).nano
 
 

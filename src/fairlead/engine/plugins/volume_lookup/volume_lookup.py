@@ -38,13 +38,13 @@ class VolumeLookup:
         return self._related.get(StorageClass, name) if name else None
 
 
-def class_name(one: PersistentVolumeClaim | PersistentVolume) -> str:
+def class_name(obj: PersistentVolumeClaim | PersistentVolume) -> str:
     """Return the name of the storage class, "" if none is set.
 
     upstream: component-helpers/storage/volume/helpers.go: GetPersistentVolumeClaimClass
     """
-    annotated = one.metadata.annotations.get(_CLASS_ANNOTATION)
-    return one.spec.storage_class_name or "" if annotated is None else annotated
+    annotated = obj.metadata.annotations.get(_CLASS_ANNOTATION)
+    return obj.spec.storage_class_name or "" if annotated is None else annotated
 
 
 def is_bound(claim: PersistentVolumeClaim) -> bool:

@@ -253,12 +253,12 @@ def _reaches(one: ResourceSlice, devices: tuple[PoolDevice, ...], node: Node) ->
     return _matches(node, spec.node_name, spec.node_selector, all_nodes=spec.all_nodes)
 
 
-def is_usable_on(one: PoolDevice, node: Node) -> bool:
-    """Return whether `node` can use the device `one`, given that it can use the device's slice."""
-    if not one.slice.spec.per_device_node_selection:
+def is_usable_on(device: PoolDevice, node: Node) -> bool:
+    """Return whether `node` can use `device`, given that it can use the device's slice."""
+    if not device.slice.spec.per_device_node_selection:
         return True
-    device = one.device
-    return _matches(node, device.node_name, device.node_selector, all_nodes=device.all_nodes)
+    spec = device.device
+    return _matches(node, spec.node_name, spec.node_selector, all_nodes=spec.all_nodes)
 
 
 def _matches(node: Node, name: str, selector: NodeSelector | None, *, all_nodes: bool) -> bool:

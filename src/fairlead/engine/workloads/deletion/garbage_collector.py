@@ -210,7 +210,7 @@ class GarbageCollector(Struct):
         """
         ending: list[ApiObject] = []
         indexed: set[str] = set()  # keys of owners with dependents that are not only listed
-        for some in loaded.alike:
+        for some in loaded.grouped:
             alike: Sequence[ApiObject] = some if isinstance(some, Replicas) else (some,)
             meta = alike[0].metadata
             if self._are_listed_only(alike):

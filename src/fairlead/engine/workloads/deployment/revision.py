@@ -38,9 +38,9 @@ def number_in(annotations: Annotations, key: str) -> int | None:
     return parse_int64(text) if text.isdecimal() else None
 
 
-def revision_of(one: ReplicaSet) -> int:
+def revision_of(replica_set: ReplicaSet) -> int:
     """Return the revision number of a ReplicaSet, or 0 if it has no revision annotation."""
-    return number_in(one.metadata.annotations, REVISION) or 0
+    return number_in(replica_set.metadata.annotations, REVISION) or 0
 
 
 def next_revision(others: Iterable[ReplicaSet]) -> int:

@@ -342,9 +342,9 @@ def is_implied_replica_set(deployment: Deployment, owner: OwnerReference, pod: P
     )
 
 
-def is_ending(one: ReplicaSet | Deployment) -> bool:
-    """Return whether `one` is being deleted."""
-    return one.metadata.deletion_timestamp != ""
+def is_ending(obj: ReplicaSet | Deployment) -> bool:
+    """Return whether `obj` is being deleted."""
+    return obj.metadata.deletion_timestamp != ""
 
 
 def _newest(implied: dict[str, PodSet]) -> str:

@@ -115,7 +115,7 @@ class DeviceTaintEviction:
                 return self._evaluate(self._forget(one), now)
             case ObjectsLoaded():
                 uids: dict[str, None] = {}
-                for some in stimulus.alike:
+                for some in stimulus.grouped:
                     if not isinstance(some, Replicas):
                         uids |= dict.fromkeys(self._see(some, now))
                     elif some[0].spec.resource_claims:

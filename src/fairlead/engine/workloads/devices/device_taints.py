@@ -123,9 +123,9 @@ class DeviceTaints:
                 yield slices[key]
 
 
-def pool_of(one: ResourceSlice) -> PoolId:
-    """Return (driver, pool name) of the slice `one`."""
-    return (one.spec.driver, one.spec.pool.name)
+def pool_of(slice_: ResourceSlice) -> PoolId:
+    """Return (driver, pool name) of the slice `slice_`."""
+    return (slice_.spec.driver, slice_.spec.pool.name)
 
 
 def _time_added(taint: DeviceTaint) -> Instant | None:

@@ -113,7 +113,7 @@ class ResourceClaims:
 
     def _load(self, loaded: ObjectsLoaded) -> list[Command]:
         concerned: list[ApiObject] = []
-        for some in loaded.alike:
+        for some in loaded.grouped:
             if not isinstance(some, Replicas):
                 concerned += (some,) if self._see(some) else ()
             elif _may_use_claims(some[0]):

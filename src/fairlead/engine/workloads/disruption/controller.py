@@ -158,7 +158,7 @@ class Disruption:
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
         """Store all objects before any budget is synced; the loaded status counts as written."""
-        for some in loaded.alike:
+        for some in loaded.grouped:
             if isinstance(some, Replicas):
                 self._load_replicas(some)
             else:

@@ -57,19 +57,19 @@ class Scales(Struct):
     _known: dict[ScalePath, Scalable] = field(default_factory=dict)
     _pods: dict[tuple[str, OwnerReference], _ControllerPods] = field(default_factory=dict)
 
-    def see(self, one: Scalable) -> bool:
-        """Store the newest version of `one`; return whether its scale changed."""
-        path = _path(one)
-        before, self._known[path] = self._known.get(path), one
+    def see(self, workload: Scalable) -> bool:
+        """Store the newest version of `workload`; return whether its scale changed."""
+        path = _path(workload)
+        before, self._known[path] = self._known.get(path), workload
         return (
             before is None
-            or before.spec.replicas != one.spec.replicas
-            or before.metadata.uid != one.metadata.uid
+            or before.spec.replicas != workload.spec.replicas
+            or before.metadata.uid != workload.metadata.uid
         )
 
-    def forget(self, one: Scalable) -> None:
-        """Remove `one`."""
-        self._known.pop(_path(one), None)
+    def forget(self, workload: Scalable) -> None:
+        """Remove `workload`."""
+        self._known.pop(_path(workload), None)
 
     def see_pod(self, pod: Pod) -> None:
         """Count `pod` as a pod of its controller while it is active."""
@@ -159,9 +159,9 @@ class Scales(Struct):
         return None
 
 
-def is_scalable(one: ApiObject) -> TypeGuard[Scalable]:
-    """Return whether `one` is of a kind that has a scale."""
-    return isinstance(one, SCALABLE)
+def is_scalable(obj: ApiObject) -> TypeGuard[Scalable]:
+    """Return whether `obj` is of a kind that has a scale."""
+    return isinstance(obj, SCALABLE)
 
 
 def _path(one: Scalable) -> ScalePath:

@@ -227,10 +227,10 @@ def _metadata(
     return patch
 
 
-def ref_of(one: EndpointSlice | Endpoints) -> ObjectRef:
-    """Return the object reference of `one`."""
-    meta = one.metadata
-    return ObjectRef(type(one).__name__, meta.namespace, meta.name, meta.uid)
+def ref_of(obj: EndpointSlice | Endpoints) -> ObjectRef:
+    """Return the object reference of `obj`."""
+    meta = obj.metadata
+    return ObjectRef(type(obj).__name__, meta.namespace, meta.name, meta.uid)
 
 
 def _changed_at(pod: Pod) -> str:

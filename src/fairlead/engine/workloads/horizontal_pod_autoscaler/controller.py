@@ -136,11 +136,11 @@ class HorizontalPodAutoscalers:
         for namespace in self._namespaces.values():
             yield from namespace.autoscalers.values()
 
-    def replicas_of(self, one: Autoscaler) -> int | None:
+    def replicas_of(self, autoscaler: Autoscaler) -> int | None:
         """Return the number of replicas of the autoscaler's target, or None if it has no scale."""
         try:
-            namespace = one.view.metadata.namespace
-            return self._targets.find(one.view.spec.scale_target_ref, namespace).replicas
+            namespace = autoscaler.view.metadata.namespace
+            return self._targets.find(autoscaler.view.spec.scale_target_ref, namespace).replicas
         except ScaleError:
             return None
 
@@ -158,7 +158,7 @@ class HorizontalPodAutoscalers:
             case ObjectDeleted(one):
                 self._forget(one, now)
             case ObjectsLoaded():
-                for some in stimulus.alike:
+                for some in stimulus.grouped:
                     if isinstance(some, Replicas):
                         self._load_replicas(some, now)
                     else:

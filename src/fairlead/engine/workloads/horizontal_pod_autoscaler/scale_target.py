@@ -93,9 +93,9 @@ class ScaleTargets(Struct):
         return scale
 
 
-def is_scale_target(one: ApiObject) -> TypeGuard[ScalableWorkload]:
-    """Return whether an autoscaler can scale `one`."""
-    return isinstance(one, _SCALABLE)
+def is_scale_target(obj: ApiObject) -> TypeGuard[ScalableWorkload]:
+    """Return whether an autoscaler can scale `obj`."""
+    return isinstance(obj, _SCALABLE)
 
 
 def _scale(workload: ScalableWorkload) -> Scale:

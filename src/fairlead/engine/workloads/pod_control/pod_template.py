@@ -151,10 +151,10 @@ def with_finalizer(template: Json, finalizer: str) -> Json:
     return template | {"metadata": held}
 
 
-def same_template(one: Json, other: Json) -> bool:
+def same_template(left: Json, right: Json) -> bool:
     """Return whether two templates are equal except for nulls, defaults and IGNORED fields."""
     # upstream: pkg/controller/deployment/util/deployment_util.go:EqualIgnoreHash
-    return _are_alike(_without_restart_default(one), _without_restart_default(other))
+    return _are_alike(_without_restart_default(left), _without_restart_default(right))
 
 
 def resembles(template: Json, pod: Pod) -> bool:

@@ -76,8 +76,8 @@ def deletion_cost(pod: Pod) -> int:
 
 
 def _first(candidates: list[_Candidate], count: int, now: Instant | None) -> list[Pod]:
-    def order(one: _Candidate, other: _Candidate) -> int:
-        return _compare(one, other, now)
+    def order(left: _Candidate, right: _Candidate) -> int:
+        return _compare(left, right, now)
 
     ranked = sorted(candidates, key=cmp_to_key(order))
     return [candidate.pod for candidate in ranked[:count]]

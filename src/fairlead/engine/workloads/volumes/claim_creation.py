@@ -53,16 +53,16 @@ class ClaimCreator:
         self._being_made: dict[str, Pod | None] = {}  # by claim, the pod that needs it
         self._refused: dict[str, Pod] = {}  # by claim whose creation was refused, the pod
 
-    def see(self, one: ApiObject) -> None:
+    def see(self, obj: ApiObject) -> None:
         """Store a StatefulSet, or end the creation of a claim that now exists.
 
         Other objects are ignored.
         """
-        if isinstance(one, StatefulSet):
-            self._sets[one.metadata.uid] = one
-        elif isinstance(one, PersistentVolumeClaim):
-            self._being_made.pop(one.key, None)
-            self._refused.pop(one.key, None)
+        if isinstance(obj, StatefulSet):
+            self._sets[obj.metadata.uid] = obj
+        elif isinstance(obj, PersistentVolumeClaim):
+            self._being_made.pop(obj.key, None)
+            self._refused.pop(obj.key, None)
 
     def see_refusal(self, claim: str) -> bool:
         """Record that the creation of the claim with the key `claim` was refused.

@@ -37,39 +37,39 @@ class VolumeIndex:
         self._meant_for: dict[str, dict[str, None]] = {}
         self._of_class: dict[str, dict[str, None]] = {}
 
-    def see(self, one: ApiObject) -> None:
+    def see(self, obj: ApiObject) -> None:
         """Store a new or changed object."""
-        match one:
+        match obj:
             case PersistentVolumeClaim():
-                self.claims[one.key] = one
+                self.claims[obj.key] = obj
             case PersistentVolume():
-                self._drop_volume(one.key)
-                self._file_volume(one)
-                if one.spec.claim_ref is not None:
-                    self._assumed.pop(one.key, None)
+                self._drop_volume(obj.key)
+                self._file_volume(obj)
+                if obj.spec.claim_ref is not None:
+                    self._assumed.pop(obj.key, None)
             case StorageClass():
-                self.classes[one.key] = one
+                self.classes[obj.key] = obj
             case Node():
-                self.nodes[one.key] = one
+                self.nodes[obj.key] = obj
             case CSINode():
-                self.csi_nodes[one.key] = one
+                self.csi_nodes[obj.key] = obj
             case _:
                 pass
 
-    def forget(self, one: ApiObject) -> None:
+    def forget(self, obj: ApiObject) -> None:
         """Remove a deleted object."""
-        match one:
+        match obj:
             case PersistentVolumeClaim():
-                self.claims.pop(one.key, None)
+                self.claims.pop(obj.key, None)
             case PersistentVolume():
-                self._drop_volume(one.key)
-                self._assumed.pop(one.key, None)
+                self._drop_volume(obj.key)
+                self._assumed.pop(obj.key, None)
             case StorageClass():
-                self.classes.pop(one.key, None)
+                self.classes.pop(obj.key, None)
             case Node():
-                self.nodes.pop(one.key, None)
+                self.nodes.pop(obj.key, None)
             case CSINode():
-                self.csi_nodes.pop(one.key, None)
+                self.csi_nodes.pop(obj.key, None)
             case _:
                 pass
 

@@ -83,7 +83,7 @@ class GangRecorder:
         """Record changes of pods and groups."""
         match stimulus:
             case ObjectsLoaded():
-                for some in stimulus.alike:
+                for some in stimulus.grouped:
                     if not isinstance(some, Replicas):
                         self._record(some, now)
                     elif group_name(some[0]):

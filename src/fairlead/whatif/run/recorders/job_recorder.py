@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from fairlead.api.objects import Pod
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.reporter import PodPreempting, QueueStood, Record, Reporter
+from fairlead.engine.core.reporter import PodPreempting, QueueAllocation, Record, Reporter
 from fairlead.engine.state.cluster import Cluster
 from fairlead.whatif.outcome.jobs import JobsOutcome
 from fairlead.whatif.run.recorders.gang_recorder import GangRecorder
@@ -36,13 +36,13 @@ class JobRecorder(Struct):
     """A Reporter that keeps samples of queues and forwards every record to `reporter`."""
 
     reporter: Reporter
-    samples: list[QueueStood] = field(default_factory=list)
+    samples: list[QueueAllocation] = field(default_factory=list)
     gangs: GangRecorder = field(default_factory=GangRecorder)
 
     def report(self, record: Record) -> None:
         """Record the queues and gangs in `record`, then forward it."""
         match record:
-            case QueueStood():
+            case QueueAllocation():
                 self.samples.append(record)
             case PodPreempting(victims=victims, at=at):
                 self.gangs.preempted(victims, at)
@@ -90,6 +90,6 @@ def _lacks_queue(batch: Batch, job: JobInfo) -> bool:
     return job.queue not in batch.jobs.queues
 
 
-def _newest(samples: Iterable[QueueStood]) -> tuple[QueueStood, ...]:
+def _newest(samples: Iterable[QueueAllocation]) -> tuple[QueueAllocation, ...]:
     by_name = {sample.queue: sample for sample in samples}
     return tuple(by_name[name] for name in sorted(by_name))

@@ -303,7 +303,7 @@ class Recorder(Struct):
         """Record the objects of a snapshot, and one sample of each priority."""
         self.counts.begin_load()
         self.history.is_loading = True
-        for some in loaded.alike:
+        for some in loaded.grouped:
             if isinstance(some, Replicas):
                 self._load_replicas(some)
             else:

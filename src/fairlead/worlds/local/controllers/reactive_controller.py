@@ -100,6 +100,6 @@ def changes(stimulus: Stimulus) -> Iterator[tuple[ApiObject, bool]]:
             pass
 
 
-def kind_name(one: ApiObject) -> str:
-    """Return the name of the kind of `one`, which may be a typed view or an Unstructured object."""
-    return one.kind if isinstance(one, Unstructured) else type(one).__name__
+def kind_name(obj: ApiObject) -> str:
+    """Return the name of the kind of `obj`, which may be a typed view or an Unstructured object."""
+    return obj.kind if isinstance(obj, Unstructured) else type(obj).__name__

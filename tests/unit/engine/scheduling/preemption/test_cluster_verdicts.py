@@ -89,7 +89,7 @@ class Room:
         for one in (*csi_nodes(len(NODES), 3), *claimed_volumes("pod", CLAIMS, "default")):
             self.change(one)
         handle = PluginHandle(self.cluster, self.nominator, WaitingPods())
-        self.served = build_profile(Profile(), handle, TieBreak(0))
+        self.profile = build_profile(Profile(), handle, TieBreak(0))
 
     def change(self, one):
         self.cluster.apply(ObjectChanged(one))
@@ -133,26 +133,26 @@ class Room:
             self.place(f"q{step}-{gone}")
 
     def needs_room(self, pod):
-        return evaluate(self.served, pod).preemption is not None
+        return evaluate(self.profile, pod).preemption is not None
 
     def by_trials(self, pod):
-        framework, found = self.served.framework, find_nodes_that_fit(self.served.plans, pod)
+        framework, found = self.profile.framework, find_nodes_that_fit(self.profile.plans, pod)
         table, budgets = framework.cluster.table, framework.cluster.budgets()
-        potential = evaluate(self.served, pod).preemption.potential_nodes
+        potential = evaluate(self.profile, pod).preemption.potential_nodes
         return {
             name: select_victims_on_node(framework, found.state, pod, table.find(name), budgets)
             for name in potential
         }
 
     def by_search(self, pod):
-        search = evaluate(self.served, pod).preemption
+        search = evaluate(self.profile, pod).preemption
         return {**search.candidates, **search.rejected}
 
     def settled(self, pod):
         """How many nodes need no trial."""
-        found = find_nodes_that_fit(self.served.plans, pod)
+        found = find_nodes_that_fit(self.profile.plans, pod)
         rows = found.diagnosis().rows_with(Code.UNSCHEDULABLE)
-        verdicts = cluster_verdicts(self.served.framework, found)
+        verdicts = cluster_verdicts(self.profile.framework, found)
         return 0 if verdicts is None else len(rows) - verdicts.judge(pod, found, rows)[1].sum()
 
 
@@ -190,11 +190,11 @@ def test_a_plugin_that_states_no_effect_needs_trials():
     room = Room(0)
     waiting = make_pod("new", priority=9, requests={"cpu": "3"}, spec=using("pod-00001"))
     pod = PodInfo(waiting, room.cluster.shapes.shape_of(waiting))
-    found = find_nodes_that_fit(room.served.plans, pod)
-    assert isinstance(cluster_verdicts(room.served.framework, found), ClusterVerdicts)
+    found = find_nodes_that_fit(room.profile.plans, pod)
+    assert isinstance(cluster_verdicts(room.profile.framework, found), ClusterVerdicts)
     split = found.plan.split
     split.cluster_filters = [replace(one, plugin=object()) for one in split.cluster_filters]
-    assert cluster_verdicts(room.served.framework, found) is None
+    assert cluster_verdicts(room.profile.framework, found) is None
 
 
 def lodger(name, number, priority, app):
@@ -216,9 +216,9 @@ def test_only_victims_that_a_filter_counts_need_a_trial():
     spec = {"topologySpreadConstraints": [spread(ZONE, 2)]} | using("pod-00000")
     waiting = make_pod("new", priority=9, labels={"app": "a"}, requests={"cpu": 3}, spec=spec)
     pod = scene.info(waiting)
-    found = find_nodes_that_fit(scene.served.plans, pod)
+    found = find_nodes_that_fit(scene.profile.plans, pod)
     rows = [scene.cluster.table.find(name).row for name in NODES[:4]]
-    verdicts = cluster_verdicts(scene.served.framework, found)
+    verdicts = cluster_verdicts(scene.profile.framework, found)
     assert NO_EFFECT in verdicts.effects  # that of a volume plugin
     codes, needs_trial = verdicts.judge(pod, found, np.array(rows))
     assert [bool(code) for code in codes] == [True, True, False, False]
@@ -232,8 +232,8 @@ def test_all_nodes_need_a_trial_if_another_filter_depends_on_their_pods():
     spec = {"topologySpreadConstraints": [spread(ZONE)]}
     for ports, is_possible in (([], True), ([80], False)):
         waiting = make_pod("new", priority=9, requests={"cpu": 3}, host_ports=ports, spec=spec)
-        found = find_nodes_that_fit(scene.served.plans, scene.info(waiting))
-        verdicts = cluster_verdicts(scene.served.framework, found)
+        found = find_nodes_that_fit(scene.profile.plans, scene.info(waiting))
+        verdicts = cluster_verdicts(scene.profile.framework, found)
         assert isinstance(verdicts, ClusterVerdicts) is is_possible
         assert scene.make_room(waiting).nominated_node == "n"
 

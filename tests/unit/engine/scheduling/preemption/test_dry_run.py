@@ -214,14 +214,14 @@ def test_verdicts_and_sums_are_combined_as_in_a_trial(monkeypatch):
     scene.add(make_pod("a", node="rejects-room", priority=10, labels={"app": "a"}))
     wanted = {"cpu": 3, "memory": "8Gi"}
     waiting = make_pod("new", priority=9, labels={"app": "a"}, requests=wanted, spec=SPREAD)
-    pod, framework = scene.info(waiting), scene.served.framework
-    found = find_nodes_that_fit(scene.served.plans, pod)
+    pod, framework = scene.info(waiting), scene.profile.framework
+    found = find_nodes_that_fit(scene.profile.plans, pod)
     expected = {
         name: select_victims_on_node(framework, found.state, pod, scene.cluster.table.at(row), ())
         for name, row in rows.items()
     }
     diary = Diary(monkeypatch)
-    run = DryRuns(scene.served.plans, PreemptionPolicy())
+    run = DryRuns(scene.profile.plans, PreemptionPolicy())
     result = run.dry_run_preemption(pod, found, np.array(sorted(rows.values()))).columns
     trials, _ = diary.read()
     assert {name: result.answer(row) for name, row in rows.items()} == expected

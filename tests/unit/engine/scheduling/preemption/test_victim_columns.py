@@ -121,7 +121,7 @@ def test_victims_among_pods_of_one_size(seed):
         )
         scene.add(pod)
     pod = scene.info(make_pod("new", priority=9, requests={"cpu": chance.of(["1", "2500m"])}))
-    served, node = scene.served, scene.cluster.table.find("n")
+    served, node = scene.profile, scene.cluster.table.find("n")
     found = find_nodes_that_fit(served.plans, pod)
     fit = only_fit(served.framework, found.plan, found.state)
     for policy in PreemptionPolicy(), PreemptionPolicy(order=lambda victim: victim.key):
@@ -219,7 +219,7 @@ class Columns:
         return answers
 
     def _fit(self, pod):
-        served = self.scene.served
+        served = self.scene.profile
         found = find_nodes_that_fit(served.plans, pod)
         return only_fit(served.framework, found.plan, found.state)
 

@@ -81,9 +81,9 @@ class Requirements:
             by_key[one.key] = one if existing is None else one.intersection(existing)
         return Requirements(by_key)
 
-    def replaced(self, one: LabelRequirement) -> Requirements:
-        """Return a set in which `one` replaces the requirement on its label."""
-        return Requirements({**self._by_key, one.key: one})
+    def replaced(self, requirement: LabelRequirement) -> Requirements:
+        """Return a set in which `requirement` replaces the requirement on its label."""
+        return Requirements({**self._by_key, requirement.key: requirement})
 
     def without(self, key: str) -> Requirements:
         """Return a set without the requirement on `key`."""
