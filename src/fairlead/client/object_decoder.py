@@ -1,7 +1,7 @@
 """ObjectDecoder: decodes pages of lists and lines of watches directly into typed views.
 
 An object that does not match its view is decoded again after its nulls have been removed. If it
-still does not match, it is counted and ignored.
+still does not match, its key and the reason are returned instead.
 """
 
 from __future__ import annotations
@@ -49,6 +49,33 @@ class _RawEvent(Struct):
     object: Raw
 
 
+class UndecodableObject(Struct, frozen=True):
+    """An object that does not match its view.
+
+    `key` is NAMESPACE/NAME or NAME, "" if it has no name. `problem` names the field.
+    """
+
+    key: str
+    problem: str
+
+
+class DecodedPage(Struct, frozen=True):
+    """A page of a list."""
+
+    objects: list[ApiObject]
+    metadata: ListMeta
+    undecodable: list[UndecodableObject] = []
+
+
+class _Name(Struct):
+    name: str = ""
+    namespace: str = ""
+
+
+class _Named(Struct):
+    metadata: _Name = field(default_factory=_Name)
+
+
 class WatchFailure(Struct):
     """The Status in an ERROR event."""
 
@@ -61,6 +88,7 @@ _decode_raw_page: Final = msgspec.json.Decoder(_RawPage).decode
 _decode_raw_event: Final = msgspec.json.Decoder(_RawEvent).decode
 _decode_failure: Final = msgspec.json.Decoder(WatchFailure).decode
 _decode_json: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_named: Final = msgspec.json.Decoder(_Named).decode
 
 
 class ObjectDecoder:
@@ -72,23 +100,21 @@ class ObjectDecoder:
         self._type = {"apiVersion": resource.api_version, "kind": resource.kind}
         self._decode_page = msgspec.json.Decoder(_Page[view]).decode  # type: ignore[valid-type]
         self._decode_event = msgspec.json.Decoder(_Event[view]).decode  # type: ignore[valid-type]
-        self.refused = 0  # objects that could not be decoded
 
-    def page(self, body: bytes) -> tuple[list[ApiObject], ListMeta]:
-        """Return (objects, metadata) of a page of a list.
-
-        Raises msgspec.DecodeError for anything but a list.
-        """
+    def page(self, body: bytes) -> DecodedPage:
+        """Return a page of a list. Raises msgspec.DecodeError for anything but a list."""
         try:
             page = self._decode_page(body)
         except msgspec.ValidationError:
             raw = _decode_raw_page(body)
-            found = (self._view(item) for item in raw.items or ())
-            return [view for view in found if view is not None], raw.metadata
-        return page.items or [], page.metadata
+            found = [self._view(item) for item in raw.items or ()]
+            views = [one for one in found if not isinstance(one, UndecodableObject)]
+            undecodable = [one for one in found if isinstance(one, UndecodableObject)]
+            return DecodedPage(views, raw.metadata, undecodable)
+        return DecodedPage(page.items or [], page.metadata)
 
-    def event(self, line: bytes) -> tuple[str, ApiObject | WatchFailure | None]:
-        """Return (type, object) of one line of a watch; the object is None if it is not decodable.
+    def event(self, line: bytes) -> tuple[str, ApiObject | UndecodableObject | WatchFailure]:
+        """Return (type, object) of one line of a watch.
 
         The object of an ERROR event is a WatchFailure. Raises msgspec.DecodeError for a line that
         is not an event.
@@ -104,9 +130,19 @@ class ObjectDecoder:
             return ERROR, _decode_failure(_decode_raw_event(line).object)
         return event.type, event.object
 
-    def _view(self, item: Raw) -> ApiObject | None:
+    def _view(self, item: Raw) -> ApiObject | UndecodableObject:
         try:
             return decode_stored({**_decode_json(item), **self._type})
-        except (DecodeError, msgspec.DecodeError):
-            self.refused += 1
-            return None
+        except DecodeError as cause:
+            problem = f"{cause.field}: {cause.problem}" if cause.field else cause.problem
+        except msgspec.DecodeError as cause:
+            problem = str(cause)
+        return UndecodableObject(_key(item), problem)
+
+
+def _key(item: Raw) -> str:
+    try:
+        named = _decode_named(item).metadata
+    except msgspec.DecodeError:
+        return ""
+    return f"{named.namespace}/{named.name}" if named.namespace else named.name

@@ -9,9 +9,11 @@ to `listed`, `watched`, `ended` or `failed`. `listed` and `watched` return the d
 known objects. A repeated list also yields only differences, including deleted objects. Events and
 lists that are older than the known objects are ignored. So a repeated event or the list of a
 lagging server does not revert changes. After STALE_LISTS_MAX older lists, an older list is
-accepted, because the server may have been restored from a backup.
+accepted, because the server may have been restored from a backup. A watch of such a server shows
+nothing but bookmarks, which are older than the watch.
 
-If the server supports it, a list is streamed as events (`sendInitialEvents`).
+If the server supports it, a list is streamed as events (`sendInitialEvents`). An object that cannot
+be decoded keeps its last known version until it is deleted.
 
 upstream: client-go/tools/cache/reflector.go
 """
@@ -27,7 +29,13 @@ from fairlead.api.objects import ApiObject
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.client.api_resource import ApiResource
 from fairlead.client.error import UNDECODABLE
-from fairlead.client.object_decoder import BOOKMARK, DELETED, ObjectDecoder, WatchFailure
+from fairlead.client.object_decoder import (
+    BOOKMARK,
+    DELETED,
+    ObjectDecoder,
+    UndecodableObject,
+    WatchFailure,
+)
 from fairlead.client.retry_backoff import Jitter, RetryBackoff
 
 PAGE_OBJECTS: Final = 500  # upstream: client-go/tools/pager/pager.go:defaultPageSize
@@ -36,9 +44,16 @@ NOT_SERVED_NS: Final = 120_000_000_000
 FORBIDDEN_NS: Final = 60_000_000_000
 # A list may be older than the known objects after the server was restored from a backup.
 STALE_LISTS_MAX: Final = 5
+# Bookmarks in a row that are older than the watch, after which the resource is listed again.
+OLD_BOOKMARKS_MAX: Final = 2
+# Watches in a row that the server answers with one of _NO_VERSION, which may mean that it does not
+# know the version: "Too large resource version" has status 504.
+REFUSED_WATCHES_MAX: Final = 3
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _FORBIDDEN, _NOT_FOUND, _GONE = 403, 404, 410
 _NO_STREAM: Final = (400, 422)
+_NO_VERSION: Final = (400, 422, 500, 504)
+_OLD_LIST: Final = "the list is older than the known objects"
 
 
 class ReadPage(Struct, frozen=True):
@@ -92,6 +107,7 @@ class Reflector:
         self.refusal = 0
         # why the last requests failed, if at least two failed one after the other; otherwise ""
         self.problem = ""
+        self.undecodable: dict[str, str] = {}  # why an object cannot be decoded, by key
         self.relists = 0
         self.decoder = ObjectDecoder(resource)
         self._jitter = jitter
@@ -101,7 +117,9 @@ class Reflector:
         self._version = ""  # "" requests a list
         self._token = ""
         self._listed: set[str] | None = None  # the keys of the list in progress
+        self._lists_whole = False  # because a page had expired
         self._stale_lists = 0
+        self._old_bookmarks = 0  # in a row
         self._not_before = 0
         self._failures = 0  # since the last success
 
@@ -119,6 +137,8 @@ class Reflector:
             return self._watch(initial)
         if self._listed is None:
             self._listed, self._token = set(), ""
+        if self._lists_whole:
+            return ReadPage({})
         query = {"limit": str(self._page_objects)}
         return ReadPage(query | ({"continue": self._token} if self._token else {}))
 
@@ -133,21 +153,24 @@ class Reflector:
         """Process a page of a list; return the differences to the known objects."""
         assert self._listed is not None
         try:
-            items, metadata = self.decoder.page(body)
+            page = self.decoder.page(body)
         except UNDECODABLE:
             self.failed(0, now, problem="the answer is not a list of Kubernetes objects")
             return []
-        self._succeeded()
-        if not self._token and self._is_stale(metadata.resource_version):
+        version = page.metadata.resource_version
+        if not self._token and self._is_stale(version):
             self._stale_lists += 1
             if self._stale_lists <= STALE_LISTS_MAX:
-                self.failed(0, now)
+                self.failed(0, now, problem=_OLD_LIST)
                 return []
-        updates = [update for item in items for update in self._put(item)]
-        self._listed.update(item.key for item in items)
-        self._token = metadata.continue_
+        self._succeeded()
+        updates = [update for item in page.objects for update in self._put(item)]
+        self._listed.update(item.key for item in page.objects)
+        for one in page.undecodable:
+            self._keep_known(one)
+        self._token = page.metadata.continue_
         if not self._token:
-            updates += self._end_list(metadata.resource_version)
+            updates += self._end_list(version)
         return updates
 
     def watched(self, line: bytes, now: int) -> list[ObjectUpdate] | None:
@@ -162,21 +185,39 @@ class Reflector:
             return None
         if self._failures or self.refusal:
             self._succeeded()
-        if found is None:
-            return []
+        if isinstance(found, UndecodableObject):
+            if kind == BOOKMARK:
+                return []
+            return self._remove_key(found.key) if kind == DELETED else self._keep_known(found)
+        if kind == BOOKMARK:
+            return self._marked(found, now)
         version = found.metadata.resource_version
         if self._listed is not None:
-            if kind == BOOKMARK:
-                is_end = found.metadata.annotations.get(INITIAL_EVENTS_END) == "true"
-                return self._end_list(version) if is_end else []
             self._listed.add(found.key)
         elif is_newer(version, self._version):
-            self._version = version
+            self._version, self._old_bookmarks = version, 0
         else:
             return []  # repeated
-        if kind == BOOKMARK:
-            return []
         return self._remove(found) if kind == DELETED else self._put(found)
+
+    def _marked(self, bookmark: ApiObject, now: int) -> list[ObjectUpdate] | None:
+        """Process a bookmark; return the differences, None if the watch must end."""
+        version = bookmark.metadata.resource_version
+        if self._listed is not None:
+            if bookmark.metadata.annotations.get(INITIAL_EVENTS_END) != "true":
+                return []
+            if self._is_stale(version):
+                self.failed(0, now, problem=_OLD_LIST)  # it is read in pages next
+                return None
+            return self._end_list(version)
+        if is_newer(version, self._version):
+            self._version, self._old_bookmarks = version, 0
+        elif version != self._version:
+            self._old_bookmarks += 1
+            if self._old_bookmarks >= OLD_BOOKMARKS_MAX:
+                self.failed(_GONE, now)
+                return None
+        return []
 
     def ended(self, now: int) -> None:
         """Record that a watch ended normally; the next watch continues from its last version."""
@@ -192,8 +233,10 @@ class Reflector:
         `code` is 0 if there was no response; `problem` says why. After a refusal to stream a list,
         the first page of the list is requested without a pause.
         """
-        self._token, was_streaming = "", self._listed is not None and self._can_stream
-        self._listed = None
+        was_streaming = self._listed is not None and self._can_stream
+        # upstream: client-go/tools/pager/pager.go: FullListIfExpired
+        self._lists_whole = code == _GONE and bool(self._token)
+        self._token, self._listed = "", None
         if code in (_NOT_FOUND, _FORBIDDEN):
             if not self.has_listed:
                 self._absent(code, now)
@@ -201,7 +244,8 @@ class Reflector:
             # An API server that starts refuses requests until it has read the roles and the
             # custom resources. The known objects are kept.
             self.refusal = code
-        if code == _GONE:
+        is_unknown = code in _NO_VERSION and self._failures >= REFUSED_WATCHES_MAX
+        if code == _GONE or (is_unknown and self._version):
             self._version = ""
             self.relists += 1
         elif was_streaming:  # lists make progress even if streams keep breaking
@@ -232,15 +276,33 @@ class Reflector:
         assert self._listed is not None
         gone = [key for key in self.objects if key not in self._listed]
         updates = [ObjectUpdate(self.objects.pop(key), is_deleted=True) for key in gone]
+        for key in self.undecodable.keys() - self._listed:
+            del self.undecodable[key]
         self._listed, self._version, self._stale_lists = None, version, 0
+        self._lists_whole, self._old_bookmarks = False, 0
         self.has_synced = self.is_served = self.has_listed = True
         self.is_forbidden = False
         self._succeeded()
         self._backoff.reset()
         return updates
 
+    def _keep_known(self, found: UndecodableObject) -> list[ObjectUpdate]:
+        """Record an object that cannot be decoded; its known version, if any, is kept."""
+        self.undecodable[found.key] = found.problem
+        if self._listed is not None:
+            self._listed.add(found.key)
+        return []
+
+    def _remove_key(self, key: str) -> list[ObjectUpdate]:
+        """Remove a deleted object whose last version cannot be decoded."""
+        self.undecodable.pop(key, None)
+        known = self.objects.pop(key, None)
+        return [] if known is None else [ObjectUpdate(known, is_deleted=True)]
+
     def _put(self, found: ApiObject) -> list[ObjectUpdate]:
         key = found.key
+        if self.undecodable:
+            self.undecodable.pop(key, None)
         known = self.objects.get(key)
         if known is None:
             self.objects[key] = found
@@ -256,6 +318,8 @@ class Reflector:
         return [ObjectUpdate(found, is_deleted=False)]
 
     def _remove(self, found: ApiObject) -> list[ObjectUpdate]:
+        if self.undecodable:
+            self.undecodable.pop(found.key, None)
         known = self.objects.get(found.key)
         if known is None or known.metadata.uid != found.metadata.uid:
             return []

@@ -228,9 +228,122 @@ def test_nulls_and_malformed_objects_do_not_stop_a_list():
     odd["spec"] = {"nodeName": 7}
     null = pod("null", 1, creationTimestamp=None)
     assert listed(reflector, page(odd, null, pod("a", 1))) == ["+null", "+a"]
-    assert reflector.decoder.refused == 1
+    assert reflector.undecodable == {"d/odd": "spec.nodeName: Expected `str`, got `int`"}
 
 
 @pytest.mark.parametrize("line", [b'{"type": "ADDED", "obj', b"[]", b"\xff"])
 def test_a_broken_line_ends_the_watch(line):
     assert synced().watched(line, 0) is None
+
+
+def undecodable(name, version=1):
+    odd = pod(name, version)
+    odd["spec"] = {"nodeName": 7}
+    return odd
+
+
+def test_an_object_that_can_no_longer_be_decoded_keeps_its_known_version():
+    reflector = listing()
+    listed(reflector, page(pod("a", 1), pod("b", 1)))
+    assert reflector.watched(event("MODIFIED", undecodable("a", 11)), 0) == []
+    assert "d/a" in reflector.undecodable
+    reflector.failed(410, 0)
+    assert listed(reflector, page(undecodable("a", 11), version="12"), 40 * SECOND) == ["-b"]
+    assert set(reflector.objects) == {"d/a"}
+
+
+def test_an_object_that_can_be_decoded_again_is_no_longer_named():
+    reflector = listing()
+    listed(reflector, page(undecodable("a"), undecodable("b")))
+    assert told(reflector.watched(event("MODIFIED", pod("a", 11)), 0)) == ["+a"]
+    assert list(reflector.undecodable) == ["d/b"]
+    reflector.failed(410, 0)
+    listed(reflector, page(pod("a", 11), version="12"), 40 * SECOND)
+    assert reflector.undecodable == {}
+
+
+def test_an_object_that_cannot_be_decoded_is_deleted():
+    """Otherwise a pod would take room on its node for ever."""
+    reflector = listing()
+    listed(reflector, page(pod("a", 1)))
+    reflector.watched(event("MODIFIED", undecodable("a", 11)), 0)
+    assert told(reflector.watched(event("DELETED", undecodable("a", 12)), 0)) == ["-a"]
+    assert (reflector.objects, reflector.undecodable) == ({}, {})
+
+
+@pytest.mark.parametrize("odd", ["text", 5, None, [], {"metadata": []}, {"metadata": {"name": 1}}])
+def test_what_is_no_object_does_not_end_a_watch(odd):
+    reflector = listing()
+    listed(reflector, page())
+    for kind in ("ADDED", "BOOKMARK", "DELETED"):
+        assert reflector.watched(event(kind, odd), 0) == []
+    assert told(reflector.watched(event("ADDED", pod("a", 11)), 0)) == ["+a"]
+
+
+def bookmark(version, *, ends_list=False):
+    annotations = {"k8s.io/initial-events-end": "true"} if ends_list else {}
+    return event(
+        "BOOKMARK", {"metadata": {"resourceVersion": str(version), "annotations": annotations}}
+    )
+
+
+def test_a_streamed_list_of_a_restored_server_replaces_the_known_objects():
+    """Objects go back to older versions; until it is sure, no object is removed."""
+    reflector, now = make(), 0
+    reflector.next_action(now)
+    for name, version in (("kept", 900), ("gone", 5)):
+        reflector.watched(event("ADDED", pod(name, version)), now)
+    reflector.watched(bookmark(1_000, ends_list=True), now)
+    reflector.failed(410, now)
+    now += 60 * SECOND
+    assert isinstance(reflector.next_action(now), OpenWatch)
+    assert reflector.watched(event("ADDED", pod("kept", 450)), now) == []
+    assert reflector.watched(bookmark(500, ends_list=True), now) is None
+    for number in range(STALE_LISTS_MAX):
+        now += 120 * SECOND
+        assert listed(reflector, page(pod("kept", 450), version="500"), now) == [], number
+    assert reflector.problem == "the list is older than the known objects"
+    now += 120 * SECOND
+    assert listed(reflector, page(pod("kept", 450), version="500"), now) == ["+kept", "-gone"]
+    assert reflector.objects["d/kept"].metadata.resource_version == "450"
+    assert reflector.problem == ""
+
+
+def test_bookmarks_older_than_the_watch_lead_to_a_list():
+    """A restored server shows no change until its version has passed that of the watch."""
+    reflector = listing()
+    listed(reflector, page(pod("a", 900), version="1000"))
+    assert reflector.watched(bookmark(500), 0) == []
+    assert reflector.watched(bookmark(1_001), 0) == []  # the server had lagged
+    assert reflector.watched(bookmark(1_001), 0) == []
+    assert reflector.watched(bookmark(500), 0) == []
+    assert reflector.watched(bookmark(510), 0) is None
+    assert isinstance(reflector.next_action(60 * SECOND), ReadPage)
+
+
+@pytest.mark.parametrize(
+    ("code", "relists"), [(400, True), (500, True), (504, True), (0, False), (429, False)]
+)
+def test_a_watch_that_is_always_refused_leads_to_a_list(code, relists):
+    """As with "Too large resource version", or versions of another form after a restore."""
+    reflector, now = listing(), 0
+    listed(reflector, page(pod("a", 1)))
+    for _ in range(4):
+        now += 120 * SECOND
+        assert isinstance(reflector.next_action(now), OpenWatch)
+        reflector.failed(code, now)
+    now += 120 * SECOND
+    assert isinstance(reflector.next_action(now), ReadPage) == relists
+
+
+def test_a_list_whose_pages_expire_is_read_whole():
+    reflector = listing()
+    listed(reflector, page(pod("a", 1), then="t"))
+    reflector.next_action(0)
+    reflector.failed(410, 0)
+    assert reflector.next_action(60 * SECOND).query == {}
+    reflector.failed(0, 60 * SECOND, problem="the answer has more than 256 MiB")
+    assert reflector.next_action(120 * SECOND).query == {"limit": "500"}
+    reflector.failed(410, 120 * SECOND)
+    assert listed(reflector, page(pod("a", 1), pod("b", 1)), 180 * SECOND) == ["+b"]
+    assert reflector.has_synced

@@ -54,6 +54,9 @@ SLICE_S: Final = 0.02
 STEP_GAP_S: Final = 0.002
 STOP_SECONDS_MAX: Final = 5.0
 LOST_LEADERSHIP: Final = "leaderelection lost"
+# The most objects of a resource that are logged because they cannot be decoded.
+UNDECODABLE_NAMED: Final = 10
+_TEXT_MAX: Final = 200
 _POLL_S: Final = 0.02
 # The most bytes of one response: a page has at most 500 objects.
 _RESPONSE_BYTES_MAX: Final = 256 << 20
@@ -131,6 +134,7 @@ class ClusterRunner:
         self._is_woken = False
         self._stepped_at = 0.0
         self._named: set[str] = set()
+        self._named_objects: dict[str, set[str]] = {}  # keys by resource
         self._refused = RefusedResourceLog(
             options.log,
             lambda seconds, call: asyncio.get_running_loop().call_later(seconds, call),
@@ -256,6 +260,8 @@ class ClusterRunner:
         name, log = reflector.resource.name, self._options.log
         problem = f"status {reflector.refusal}" if reflector.refusal else reflector.problem
         self._refused.notice(name, problem, is_known=reflector.has_listed)
+        if reflector.undecodable:
+            self._name_undecodable(reflector)
         if not reflector.is_forbidden or name in self._named:
             return
         self._named.add(name)
@@ -263,6 +269,23 @@ class ClusterRunner:
             self._fail(f"{name} may not be read")
             return
         log(f"{name} may not be read, so decisions do not take them into account")
+
+    def _name_undecodable(self, reflector: Reflector) -> None:
+        """Log each object that cannot be decoded once, but at most UNDECODABLE_NAMED of a resource.
+
+        A custom resource can have any content, for example.
+        """
+        name, log = reflector.resource.name, self._options.log
+        named = self._named_objects.setdefault(name, set())
+        for key, problem in reflector.undecodable.items():
+            if len(named) > UNDECODABLE_NAMED or key in named:
+                continue
+            named.add(key)
+            if len(named) > UNDECODABLE_NAMED:
+                log(f"{name}: more objects cannot be decoded")
+                return
+            known = "the last known version is used" if key in reflector.objects else "left out"
+            log(f"{name} {key or '(unnamed)'} cannot be decoded ({problem[:_TEXT_MAX]}): {known}")
 
     def _name_absent(self) -> None:
         """Log the built-in resources that the server does not serve."""

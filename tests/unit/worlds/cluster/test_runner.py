@@ -156,6 +156,33 @@ def test_built_in_resources_that_are_not_served_are_named_once():
     assert lines == [absent]
 
 
+def with_odd_pods(count):
+    """A cluster with pods that cannot be decoded."""
+    odd = {"spec": {"nodeName": 7}}
+    pods = [{"metadata": {"name": f"p{at}", "namespace": "d"}, **odd} for at in range(count)]
+
+    async def handle(request):
+        if request.path == "/api/v1/pods" and "watch" not in request.query:
+            return web.json_response({"items": pods, "metadata": {"resourceVersion": "1"}})
+        return await empty_cluster(request)
+
+    return handle
+
+
+def test_an_object_that_cannot_be_decoded_is_named_once():
+    lines = []
+    line = "pods d/p0 cannot be decoded (spec.nodeName: Expected `str`, got `int`): left out"
+    assert asyncio.run(run([], lines, with_odd_pods(1), until="p0")) == ""
+    assert lines == [line]
+
+
+def test_only_some_of_many_objects_that_cannot_be_decoded_are_named():
+    lines = []
+    more = "pods: more objects cannot be decoded"
+    assert asyncio.run(run([], lines, with_odd_pods(1_000), until=more)) == ""
+    assert len(lines) == runner_module.UNDECODABLE_NAMED + 1
+
+
 class Loop:
     """An event loop that keeps its timers instead of running them."""
 
