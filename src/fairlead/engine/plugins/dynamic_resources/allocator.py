@@ -196,7 +196,7 @@ class Allocator:
         if taken is not None:
             pairs = zip(demand.resolved, taken, strict=True)
             return tuple(allocation_of(claim, devices, node.name) for claim, devices in pairs)
-        if any(one.pool.flaw for one in pools):
+        if any(one.flaw for one in pools):
             return INVALID_POOLS
         return unresolvable(NOT_ENOUGH)
 

@@ -312,7 +312,7 @@ class DeviceSearch:
             devices = (
                 device
                 for one in self._pools
-                if one.pool.is_usable
+                if one.is_usable
                 for device in one.devices
                 if request.spec.admin_access or not is_taken(device.id)
             )
@@ -333,15 +333,20 @@ class DeviceSearch:
             for one in self._pools:
                 self._check_whole(request, one)
                 for device in one.devices:
-                    if self._capacity.consumption(request, device) is not None:
-                        self._consider(request, device, found)
+                    self._consider(request, device, found)
+            found[:] = [c for c in found if self._has_capacity(request, c)]
             broken = next((c for c in found if isinstance(c, AllocationError)), None)
             if broken is not None:
                 raise broken
         return found
 
+    def _has_capacity(self, request: ResolvedRequest, one: Candidate) -> bool:
+        return isinstance(one, AllocationError) or (
+            self._capacity.consumption(request, one) is not None
+        )
+
     def _check_whole(self, request: ResolvedRequest, one: NodeDevicePool) -> None:
-        if one.pool.is_usable:
+        if one.is_usable:
             return
         claim = next(c.claim for c in self._claims for r in c.requests if request in r)
         state = "being updated" if one.pool.is_incomplete else "invalid"

@@ -5,15 +5,18 @@ generation count. A pool is complete if the number of its slices equals its reso
 pools belong to one node and are found by the node's name. If a pool has slices for several nodes,
 its slices are checked for every node.
 
-upstream: dynamic-resource-allocation/structured/internal/stable/pools_stable.go: GatherPools, which
-uses pools in random order; Fairlead sorts pools and their slices.
+Pools are sorted by driver and name, and the slices of a pool by name. Pools with a device that has
+binding conditions come last.
+
+upstream: dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go:
+GatherPools, buildPool, poolHasBindingConditions.
 dynamic-resource-allocation/resourceslice/tracker/tracker.go: the taints of DeviceTaintRules come
 after those in the slice; Fairlead sorts them by the names of the rules.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Final
 
 import msgspec
@@ -41,24 +44,36 @@ class PoolDevice(Struct, frozen=True, eq=False):
 
 
 class Pool(Struct, frozen=True, eq=False):
-    """The newest generation of a pool; `flaw` is the reason if it is invalid, else ""."""
+    """The newest generation of a pool.
+
+    `flaw` is the reason why it is invalid on every node, else "". An incomplete pool has no flaw.
+    """
 
     id: PoolId
     slices: tuple[tuple[ResourceSlice, tuple[PoolDevice, ...]], ...]
     is_incomplete: bool
     flaw: str
 
-    @property
-    def is_usable(self) -> bool:
-        """Whether the pool is complete and valid, so that its devices may be allocated."""
-        return not self.is_incomplete and not self.flaw
-
 
 class NodeDevicePool(Struct, frozen=True, eq=False):
-    """The devices of `pool` that one node can use."""
+    """The devices of `pool` that one node can use.
+
+    `flaw` is the reason why the pool is invalid on the node, else "".
+    """
 
     pool: Pool
     devices: tuple[PoolDevice, ...]
+    flaw: str
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the pool is complete and valid, so that its devices may be allocated."""
+        return not self.pool.is_incomplete and not self.flaw
+
+    @property
+    def has_binding_conditions(self) -> bool:
+        """Whether one of the devices has binding conditions."""
+        return any(one.device.binding_conditions for one in self.devices)
 
 
 class DevicePools:
@@ -156,7 +171,9 @@ class DevicePools:
         if known is not None and known[0] == labels:
             return known[1]
         ids = sorted({**self._local.get(name, {}), **self._wide})
-        found = tuple(one for pool in ids if (one := self._seen_from(pool, node)) is not None)
+        pools = [one for pool in ids if (one := self._seen_from(pool, node)) is not None]
+        pools.sort(key=_binding_conditions_last)
+        found = tuple(pools)
         self._known[name] = (labels, found)
         return found
 
@@ -166,10 +183,11 @@ class DevicePools:
             rules = [self._rules[name] for name in sorted(self._rules)]
             slices = {key: _tainted(one, rules) for key, one in self._slices[pool_id].items()}
             pool = self._pools[pool_id] = _compiled(pool_id, slices)
-        reached = [(one, devices) for one, devices in pool.slices if _reaches(one, devices, node)]
+        reached = [devices for one, devices in pool.slices if _reaches(one, devices, node)]
         if not reached:
             return None
-        return NodeDevicePool(pool, tuple(d for one, devices in reached for d in devices))
+        devices = tuple(device for those in reached for device in those)
+        return NodeDevicePool(pool, devices, pool.flaw or _flaw_of_names(pool, devices))
 
 
 def _pool_of(one: ResourceSlice) -> PoolId:
@@ -217,14 +235,52 @@ def _compiled(pool: PoolId, slices: Mapping[str, ResourceSlice]) -> Pool:
     newest = max(one.spec.pool.generation for one in slices.values())
     kept = [slices[key] for key in sorted(slices)]
     kept = [one for one in kept if one.spec.pool.generation == newest]
-    names = [device.name for one in kept for device in one.spec.devices]
-    twice = next((name for name in names if names.count(name) > 1), None)
+    is_incomplete = len(kept) != kept[0].spec.pool.resource_slice_count
     return Pool(
         id=pool,
         slices=tuple((one, _devices_of(one, pool)) for one in kept),
-        is_incomplete=len(kept) != kept[0].spec.pool.resource_slice_count,
-        flaw="" if twice is None else f"duplicate device name {twice}",
+        is_incomplete=is_incomplete,
+        flaw="" if is_incomplete else _flaw_of_counters(kept),
     )
+
+
+def _binding_conditions_last(one: NodeDevicePool) -> bool:
+    return one.is_usable and one.has_binding_conditions
+
+
+def _flaw_of_names(pool: Pool, devices: tuple[PoolDevice, ...]) -> str:
+    """Return the flaw of a complete pool on a node, which can use `devices`.
+
+    upstream: validateDeviceNames
+    """
+    if pool.is_incomplete or len({one.id for one in devices}) == len(devices):
+        return ""
+    names = [one.device.name for one in devices]
+    return f"duplicate device name {next(name for name in names if names.count(name) > 1)}"
+
+
+def _flaw_of_counters(slices: list[ResourceSlice]) -> str:
+    """Return the flaw of a complete pool's counter sets, or of a device that consumes counters.
+
+    upstream: getAndValidateCounterSets, validateDeviceCounterConsumption
+    """
+    counters: dict[str, Container[str]] = {}
+    for one in slices:
+        for defined in one.spec.shared_counters:
+            if defined.name in counters:
+                return f"duplicate counter set name {defined.name}"
+            counters[defined.name] = defined.counters
+    consumptions = (
+        consumed for one in slices for d in one.spec.devices for consumed in d.consumes_counters
+    )
+    for consumed in consumptions:
+        known = counters.get(consumed.counter_set)
+        if known is None:
+            return f"counter set {consumed.counter_set} not found"
+        missing = next((name for name in consumed.counters if name not in known), None)
+        if missing is not None:
+            return f"counter {missing} not found in counter set {consumed.counter_set}"
+    return ""
 
 
 def _devices_of(one: ResourceSlice, pool: PoolId) -> tuple[PoolDevice, ...]:
@@ -247,7 +303,10 @@ def _devices_of(one: ResourceSlice, pool: PoolId) -> tuple[PoolDevice, ...]:
 
 
 def _reaches(one: ResourceSlice, devices: tuple[PoolDevice, ...], node: Node) -> bool:
+    """Return whether `one` counts for `node`; a slice of counter sets counts for all nodes."""
     spec = one.spec
+    if spec.shared_counters and not spec.devices:
+        return spec.node_name in ("", node.metadata.name)
     if spec.per_device_node_selection:
         return any(is_usable_on(device, node) for device in devices)
     return _matches(node, spec.node_name, spec.node_selector, all_nodes=spec.all_nodes)

@@ -345,9 +345,68 @@ def test_the_search_goes_back_when_a_partition_took_too_much(scene, plugin):
     assert found["a"] == ["r=b-half r=c"]
 
 
-def test_a_device_whose_counter_set_is_absent_is_not_allocated(scene, plugin):
-    scene.tell(make_slice("a", [partition("x", "1Gi", "other")], spec=MEMORY))
-    assert devices_by_node(scene, plugin, make_resource_claim("c"))["a"] == NOT_ENOUGH
+INVALID = "invalid resource pools were encountered"
+
+
+@pytest.mark.parametrize(
+    "slices",
+    [
+        [make_slice("a", ["x", partition("y", "1Gi", "other")], spec=MEMORY)],
+        [
+            make_slice(
+                "a",
+                ["x", make_device("y") | {"consumesCounters": [
+                    {"counterSet": "card", "counters": {"cores": {"value": "1"}}}]}],
+                spec=MEMORY,
+            )
+        ],
+        [
+            make_slice("a", ["x"], name="1", count=3),
+            make_slice("a", [], name="2", count=3, spec=MEMORY),
+            make_slice("a", [], name="3", count=3, spec=MEMORY),
+        ],
+    ],
+    ids=["no such counter set", "no such counter", "two counter sets of one name"],
+)  # fmt: skip
+def test_no_device_is_allocated_from_a_pool_with_invalid_counters(scene, plugin, slices):
+    """Not even a device that consumes none."""
+    scene.tell(*slices)
+    found = devices_by_node(scene, plugin, make_resource_claim("c"))
+    assert found == {"a": INVALID, "b": NOT_ENOUGH}
+
+
+def test_a_device_name_may_occur_on_two_nodes_of_a_pool(scene, plugin):
+    """Each node's own devices must have distinct names."""
+    scene.tell(
+        *(
+            make_slice(node, ["x"], name=node, pool="p", count=3, spec={"nodeName": node})
+            for node in "ab"
+        ),
+        make_slice("b", ["x"], name="c", pool="p", count=3, spec={"nodeName": "b"}),
+    )
+    found = devices_by_node(scene, plugin, make_resource_claim("c"))
+    assert found == {"a": ["r=x"], "b": INVALID}
+
+
+def test_counter_sets_without_their_devices_keep_all_nodes_from_asking_for_all(scene, plugin):
+    """The pool is incomplete, and the missing slice might have devices for any node."""
+    everywhere = {"sharedCounters": MEMORY["sharedCounters"], "nodeSelector": ZONE_2}
+    scene.tell(make_slice("", [], pool="p", count=2, spec=everywhere), make_slice("a", ["x"]))
+    found = devices_by_node(scene, plugin, make_resource_claim("c", asking(allocationMode="All")))
+    assert f"resource pool {DRIVER}/p is currently being updated" in found["a"]
+
+
+def test_pools_with_binding_conditions_are_tried_last(scene, plugin):
+    """Within a pool, the order of the slices counts alone."""
+    slow = {"bindingConditions": ["Ready"], "bindingFailureConditions": ["Failed"]}
+    scene.tell(
+        make_slice("a", [make_device("slow") | slow], pool="p1"),
+        make_slice("a", ["fast"], pool="p2"),
+        make_slice("b", ["fast"], name="s2", pool="p3", count=2),
+        make_slice("b", [make_device("slow") | slow], name="s1", pool="p3", count=2),
+    )
+    found = devices_by_node(scene, plugin, make_resource_claim("c"))
+    assert found == {"a": ["r=fast"], "b": ["r=slow"]}
 
 
 # --- distinct attributes ---------------------------------------------------------------------
