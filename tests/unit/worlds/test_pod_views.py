@@ -128,7 +128,7 @@ def test_another_pod_of_the_same_name_shares_nothing(store):
 def test_a_null_counts_as_an_absent_member(spec):
     """Whether the text of an object contains "null" is found without walking its value."""
     node = {**manifest("v1", "Node", "n1", {}), "spec": spec}
-    change = StoredChange(ChangeType.ADDED, NODE, node, None, 1)
+    change = StoredChange(ChangeType.ADDED, NODE, node, None, 1, ("", "n1"))
     assert decoded(change) == decode_stored(node)
 
 

@@ -30,7 +30,7 @@ from fairlead.apiserver.storage.storage import (
     encode,
     value_of,
 )
-from fairlead.apiserver.storage.stored_size import require_storable
+from fairlead.apiserver.storage.stored_size import OBJECT_BYTES_MAX, require_storable
 
 HOT_MAX: Final = 10_000
 HOT_BYTES_MAX: Final = 64 << 20  # more than 10,000 objects of 4 KB
@@ -148,24 +148,32 @@ class CompactStorage(Storage):
         An object with a deletion timestamp may exceed the total size. Raises ApiError 500.
         """
         text = change.text
-        require_storable(change.kind, change.object, text)
+        if len(text) > OBJECT_BYTES_MAX:
+            require_storable(change.kind, change.object, text)
         if self._bytes + _counted(text) <= self._bytes_max:
             return
-        meta = change.object["metadata"]
-        growth = _counted(text) - _counted(self._hot.get((change.kind.resource, _key(meta))))
+        growth = _counted(text) - _counted(self._hot.get((change.kind.resource, change.key)))
         is_too_much = growth > 0 and self._bytes + growth > self._bytes_max
-        if is_too_much and not meta.get("deletionTimestamp"):
+        if is_too_much and not change.object["metadata"].get("deletionTimestamp"):
             raise no_space()
+
+    def _keep_new(self, change: StoredChange) -> None:
+        """Store the text of a new object, which is decoded when it is read."""
+        objects: dict[Key, Any] = self._of(change.kind)
+        objects[change.key] = change.text
 
     def _record(self, change: StoredChange) -> None:
         """Add `change` to the log and call the listeners; the object's text is stored first."""
         self._weigh(change)
-        key = _key(change.object["metadata"])
+        key = change.key
+        objects: dict[Key, Any] = self._of(change.kind)
         if change.type is ChangeType.DELETED:
             entry = change.kind.resource, key
             self._bytes -= _counted(self._hot.get(entry))
             self._set_hot(entry, None)
             self._hot.pop(entry, None)
+        elif type(objects[key]) is bytes:  # see `_keep_new`
+            self._bytes += _counted(change.text)
         else:
             self._keep(change.kind, key, change.text, is_new=True)
         super()._record(change)

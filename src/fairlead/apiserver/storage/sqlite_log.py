@@ -346,7 +346,7 @@ class SqliteLog:
             if previous is None and type_ is not ChangeType.ADDED:
                 changes.clear()
             else:
-                changes.append(StoredChange(type_, kind, obj, previous, version))
+                changes.append(StoredChange(type_, kind, obj, previous, version, (namespace, name)))
             known[key] = obj
             if type_ is ChangeType.DELETED:
                 del known[key]

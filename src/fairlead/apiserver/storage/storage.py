@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
@@ -49,8 +49,8 @@ class StoredChange:
     """One entry of the log; `previous` is the object's previous version, None for a new object.
 
     The last version of a deleted object has the resourceVersion of its deletion, as in a watch
-    event. Entries are never changed. The class is not frozen, because each write makes an entry,
-    which takes three times as long if it is frozen.
+    event. `key` is the object's namespace and name. Entries are never changed. The class is not
+    frozen, because each write makes an entry, which takes three times as long if it is frozen.
     """
 
     type: ChangeType
@@ -58,7 +58,27 @@ class StoredChange:
     object: Json
     previous: Json | None
     version: int
+    key: Key = field(compare=False, repr=False)
     _text: bytes | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of_text(cls, kind: Kind, key: Key, text: bytes, version: int) -> StoredChange:
+        """Return the creation of the object with the JSON text `text`.
+
+        The object is decoded when it is first read.
+        """
+        change = cls(ChangeType.ADDED, kind, {}, None, version, key, text)
+        del change.object
+        return change
+
+    if not TYPE_CHECKING:  # Type checkers would accept every name.
+
+        def __getattr__(self, name: str) -> Json:
+            """Decode `object`, which is the only member that can be unset."""
+            if name != "object":
+                raise AttributeError(name)
+            self.object = _decode(self._text)
+            return self.object
 
     @property
     def text(self) -> bytes:
@@ -280,12 +300,31 @@ class Storage:
         if not is_arranged:
             stored = self.arranged(kind, stored, previous)
         type_ = ChangeType.ADDED if previous is None else ChangeType.MODIFIED
-        change = StoredChange(type_, kind, stored, previous, version)
+        change = StoredChange(type_, kind, stored, previous, version, key)
         self._require_space(change)
         self._version = version
         objects[key] = stored
         self._record(change)
         return stored
+
+    def add_text(self, kind: Kind, key: Key, text_at: Callable[[int], bytes]) -> None:
+        """Store a new object; `text_at` returns its JSON text with the given version.
+
+        There must be no object with this key. The members of the text must be in the order of
+        `arranged`. Raises ApiError 500 like `put`.
+        """
+        if self._is_full:
+            raise no_space()
+        version = self._version + 1
+        change = StoredChange.of_text(kind, key, text_at(version), version)
+        self._require_space(change)
+        self._version = version
+        self._keep_new(change)
+        self._record(change)
+
+    def _keep_new(self, change: StoredChange) -> None:
+        """Store the new object of a change that has its text."""
+        self._of(change.kind)[change.key] = change.object
 
     def remove(self, kind: Kind, namespace: str, name: str) -> Json:
         """Remove an object; return its last version.
@@ -294,11 +333,12 @@ class Storage:
         """
         if self._is_exhausted:
             raise no_space()
-        previous = self._objects[kind.resource].pop((namespace, name))
+        key = namespace, name
+        previous = self._objects[kind.resource].pop(key)
         self._version += 1
         meta = {**previous["metadata"], "resourceVersion": str(self._version)}
         last = {**previous, "metadata": meta}
-        self._record(StoredChange(ChangeType.DELETED, kind, last, previous, self._version))
+        self._record(StoredChange(ChangeType.DELETED, kind, last, previous, self._version, key))
         return last
 
     def restore(self, objects: Iterable[tuple[Kind, Json]], version: int) -> None:
@@ -376,12 +416,10 @@ class Storage:
             listener(change)
 
     def _index_pod(self, change: StoredChange, index: PodNodeIndex) -> None:
-        meta = change.object["metadata"]
-        key = (meta.get("namespace", ""), meta["name"])
         if change.type is ChangeType.DELETED:
-            index.remove(key)
+            index.remove(change.key)
         else:
-            index.put(key, change.object)
+            index.put(change.key, change.object)
 
     def _forget_oldest(self) -> None:
         self._log.popleft()

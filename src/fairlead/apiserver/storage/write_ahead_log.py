@@ -157,13 +157,12 @@ class WriteAheadLog:
 
     def record(self, change: StoredChange) -> None:
         """Queue a change for the writer thread."""
-        meta, previous = change.object["metadata"], change.previous
+        previous = change.previous
         row = (
             change.version,
             change.type.value,
             change.kind.resource,
-            meta.get("namespace", ""),
-            meta["name"],
+            *change.key,
             change.text,
             0 if previous is None else version_of(previous),
         )

@@ -82,7 +82,8 @@ class LocalWorld:
         """Pass every object in the store to the listeners, as if it had just been added."""
         for kind in self.store.storage.kinds():
             for obj in self.store.list(kind):
-                change = StoredChange(ChangeType.ADDED, kind, obj, None, 0)
+                key = obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+                change = StoredChange(ChangeType.ADDED, kind, obj, None, 0, key)
                 for listener in self._listeners:
                     listener.see(change, self.store, now)
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.storage.compact_storage import OVERHEAD_BYTES, CompactStorage
-from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.storage.storage import Storage, StoredChange
 
 KINDS = [find_kind("configmap"), find_kind("secret")]
 STEPS = st.tuples(
-    st.sampled_from(["put", "put", "remove", "find"]),
+    st.sampled_from(["put", "put", "add", "remove", "find"]),
     st.sampled_from(KINDS),
     st.sampled_from("ab"),
     st.sampled_from("xyz"),
@@ -34,10 +34,30 @@ def done(storage, step):
         return storage.put(kind, manifest(kind, namespace, name, count))
     if what == "find":
         return storage.find(kind, namespace, name)
+    if what == "add":
+        return added(storage, kind, namespace, name, count)
     try:
         return storage.remove(kind, namespace, name)
     except KeyError:
         return None
+
+
+def added(storage, kind, namespace, name, count):
+    """What listeners read of an object that is stored as text, if it does not exist yet."""
+    if storage.find(kind, namespace, name) is not None:
+        return None
+    seen = []
+
+    def text_at(version):
+        obj = manifest(kind, namespace, name, count)
+        meta = {**obj["metadata"], "resourceVersion": str(version)}
+        return json.dumps({**obj, "metadata": meta}, separators=(",", ":")).encode()
+
+    unsubscribe = storage.subscribe(seen.append)
+    storage.add_text(kind, (namespace, name), text_at)
+    unsubscribe()
+    (change,) = seen
+    return change.key, change.object, json.loads(change.text), change.previous
 
 
 @given(st.lists(STEPS), st.integers(1, 4))
@@ -64,6 +84,22 @@ def test_what_is_restored_is_text_beyond_what_is_kept_warm():
     assert list(cold.unsorted(kind)) == [obj for _, obj in objects]
     assert cold.version == 9
     assert [type(value) for value in cold._objects["configmaps"].values()].count(bytes) == 7
+
+
+def test_a_full_disk_refuses_new_texts():
+    storage = CompactStorage()
+    storage.has_room = lambda: False
+    storage.look_for_room()
+    with pytest.raises(ApiError, match="space exceeded"):
+        storage.add_text(KINDS[0], ("a", "x"), lambda version: b"{}")
+    assert storage.version == 0
+
+
+def test_a_change_has_no_other_members():
+    change = StoredChange.of_text(KINDS[0], ("a", "x"), b"{}", 1)
+    assert change.object == {}
+    with pytest.raises(AttributeError, match="objet"):
+        change.objet  # noqa: B018
 
 
 def test_an_object_that_is_read_again_is_not_decoded_again():

@@ -91,12 +91,12 @@ class QuotaLedgers:
         return ledger
 
     def _count(self, change: StoredChange) -> None:
-        meta = change.object["metadata"]
-        ledgers = self._ledgers.get(meta.get("namespace", ""))
+        namespace, name = change.key
+        ledgers = self._ledgers.get(namespace)
         if not ledgers:
             return
         is_deleted = change.type is ChangeType.DELETED
         if is_deleted and change.kind is RESOURCE_QUOTA:
-            ledgers.pop(meta["name"], None)
+            ledgers.pop(name, None)
         for ledger in ledgers.values():
-            ledger.put(change.kind, None if is_deleted else change.object, meta["name"])
+            ledger.put(change.kind, None if is_deleted else change.object, name)

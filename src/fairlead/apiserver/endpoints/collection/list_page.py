@@ -240,12 +240,11 @@ def _changed_since(
     """
     before: dict[str, StoredObject | None] = {}
     for change in reversed(storage.changes_since(version)):
-        meta = change.object["metadata"]
         if change.kind.resource != kind.resource:
             continue
-        if namespace and meta.get("namespace", "") != namespace:
+        if namespace and change.key[0] != namespace:
             continue
-        key = list_key((meta.get("namespace", ""), meta["name"]), namespace)
+        key = list_key(change.key, namespace)
         if change.type is ChangeType.ADDED:
             before[key] = None
         elif change.previous is not None:

@@ -1,18 +1,27 @@
 """EventTemplates: stores an event as a copy of an earlier one, without the full create pipeline.
 
-Events are numerous, and most of them differ only in a few values. The result of the pipeline
+Events are numerous, and most of them differ only in a few strings. The result of the pipeline
 (decoding, defaults, managed fields), and whether the pipeline accepts the event, depend only on the
-event's form. The form is the set of the event's fields, and the values of those fields that a stage
-reads. So the first event of each form goes through the full pipeline, and each later event of the
-form is stored as a copy with its own values. Two conditions can change between two events, and are
-checked each time: the namespace is not terminating, and the name is free.
+event's form. The form is the strings that a stage reads, and which of the other strings are empty.
+So the first event of each form goes through the full pipeline. The JSON text of the stored event,
+with places for the other strings, becomes a template. Later events of the form are stored as this
+text with their own strings, and are not decoded before they are read. Two conditions can change
+between two events, and are checked each time: the namespace is not terminating, and the name is
+free.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
 
 from fairlead.api.json import Json
+from fairlead.api.text.json_template import has_marks, marker
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
@@ -29,8 +38,30 @@ Form = tuple[object, ...]
 FORMS_MAX: Final = 512
 EVENT: Final = kind_of({"apiVersion": "v1", "kind": "Event"})
 _LIVING: Final = NamespaceLifecycle()
-# Fields whose values are part of the form; for other fields only their presence counts.
-_ALIKE: Final = ("reason", "type", "action", "reportingComponent")
+_MARKER: Final = re.compile(rb'"\x7f(\d+)"')
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class EventStrings(Struct, frozen=True):
+    """The strings of a new event; "" for a field that it does not have.
+
+    The strings in `fixed` are part of the form: they have few values, or a stage reads them. `own`
+    are the strings of which only the presence is part of the form: the name first, the namespace
+    second.
+    """
+
+    fixed: tuple[str, ...]
+    own: tuple[str, ...]
+
+
+class _Template(Struct, frozen=True):
+    """The text of an event with `%b` in place of its own strings, which `order` brings in order.
+
+    `order` takes a sequence of the JSON texts of `EventStrings.own` and those of `_added`.
+    """
+
+    text: bytes
+    order: Callable[[list[bytes]], tuple[bytes, ...]]
 
 
 class EventTemplates:
@@ -40,47 +71,74 @@ class EventTemplates:
         """Start without known forms."""
         self._store = store
         self._signatures = signatures
-        self._known: dict[Form, Json] = {}
+        self._known: dict[Form, _Template] = {}
         self._living: Json | None = None  # a namespace that is not terminating
 
-    def create(self, manifest: Json, component: Component, now: Instant) -> Json:
-        """Store a new event of `component` and return it. Raises ApiError."""
-        form = _form_of(manifest, component)
+    def create(
+        self,
+        strings: EventStrings,
+        manifest_of: Callable[[EventStrings], Json],
+        component: Component,
+        now: Instant,
+    ) -> None:
+        """Store a new event of `component`.
+
+        `manifest_of` returns the manifest of an event with the given strings. Raises ApiError.
+        """
+        form = (component, strings.fixed, *map(bool, strings.own))
         known = self._known.get(form)
         if known is not None:
-            return self._create_like(known, manifest, now)
+            self._create_like(known, strings.own, now)
+            return
         track = self._signatures.of(component, EVENT, "", now)
-        stored = self._store.create(manifest, now, write=Write(track=track))
+        stored = self._store.create(manifest_of(strings), now, write=Write(track=track))
         if len(self._known) >= FORMS_MAX:
             self._known.clear()
-        self._known[form] = stored
-        return stored
+        template = _template_of(stored, strings, manifest_of)
+        if template is not None:
+            self._known[form] = template
 
-    def _create_like(self, known: Json, manifest: Json, now: Instant) -> Json:
-        storage, meta = self._store.storage, manifest["metadata"]
-        namespace, name = meta["namespace"], meta["name"]
+    def _create_like(self, known: _Template, own: tuple[str, ...], now: Instant) -> None:
+        storage = self._store.storage
+        name, namespace, *_ = own
         found = storage.find(NAMESPACE, "", namespace)
         if found is not self._living or found is None:
-            _LIVING.admit(AdmissionAttributes(Operation.CREATE, EVENT, manifest), storage)
+            event = {"metadata": {"name": name, "namespace": namespace}}
+            _LIVING.admit(AdmissionAttributes(Operation.CREATE, EVENT, event), storage)
             self._living = found
-        if storage.find(EVENT, namespace, name) is not None:
+        if storage.find_stored(EVENT, namespace, name) is not None:
             raise already_exists(EVENT, namespace, name)
-        stamp = format_timestamp(now)
-        own = {
-            "name": name,
-            "namespace": namespace,
-            "uid": self._store.ids.new_uid(EVENT, namespace, name),
-            "creationTimestamp": stamp,
-            "managedFields": [
-                {**entry, "time": stamp} for entry in known["metadata"]["managedFields"]
-            ],
-        }
-        values = {key: value for key, value in manifest.items() if value}
-        event = {**known, **values, "metadata": {**known["metadata"], **own}}
-        return storage.put(EVENT, event, is_arranged=True)
+        texts = [_encode(one) for one in own]
+        texts.append(_encode(self._store.ids.new_uid(EVENT, namespace, name)))
+        texts.append(_encode(format_timestamp(now)))
+
+        def text_at(version: int) -> bytes:
+            texts.append(b'"%d"' % version)
+            return known.text % known.order(texts)
+
+        storage.add_text(EVENT, (namespace, name), text_at)
 
 
-def _form_of(manifest: Json, component: Component) -> Form:
-    alike = [manifest.get(key) for key in _ALIKE]
-    presence = [tuple(value) if type(value) is dict else not value for value in manifest.values()]
-    return (component, *alike, *manifest, *presence)
+def _template_of(
+    stored: Json, strings: EventStrings, manifest_of: Callable[[EventStrings], Json]
+) -> _Template | None:
+    """Return the template of `stored`, which was stored for `strings`; None if it can have none."""
+    if has_marks(_encode(stored)):
+        return None
+    own = strings.own
+    marked = tuple(marker(number) if one else "" for number, one in enumerate(own))
+    manifest = manifest_of(EventStrings(strings.fixed, marked))
+    meta = stored["metadata"]
+    uid, time, version = map(marker, range(len(own), len(own) + 3))
+    event: dict[str, Any] = {**stored, **{key: value for key, value in manifest.items() if value}}
+    event["metadata"] = {
+        **meta,
+        **manifest["metadata"],
+        "uid": uid,
+        "creationTimestamp": time,
+        "managedFields": [{**entry, "time": time} for entry in meta["managedFields"]],
+        "resourceVersion": version,
+    }
+    first, *others = _MARKER.split(_encode(event).replace(b"%", b"%%"))
+    text = b"".join((first, *(b"%b" + after for after in others[1::2])))
+    return _Template(text, itemgetter(*map(int, others[::2])))

@@ -12,18 +12,19 @@ cmd/kube-apiserver --event-ttl
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import POD, Kind, find_kind
+from fairlead.apiserver.kind import POD, find_kind
 from fairlead.apiserver.registry.store import Store
-from fairlead.engine.core.command import RecordEvent
+from fairlead.engine.core.command import ObjectRef, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.issuer import Component
 from fairlead.worlds.local.events.correlator import EventCorrelator, Key
-from fairlead.worlds.local.events.template import EVENT, EventTemplates
+from fairlead.worlds.local.events.template import EVENT, EventStrings, EventTemplates
 from fairlead.worlds.local.field_manager import FieldManagers
 from fairlead.worlds.simulation.event_list import cut_note
 
@@ -33,6 +34,7 @@ EVENTS_MAX: Final = 20_000
 SERIES_WITHIN: Final[DurationNs] = seconds(360)
 # actions of schedulers' events, which are written in events.k8s.io
 _SCHEDULERS_ACTIONS: Final = ("Binding", "Preempting", "Scheduling")
+_NOTHING: Final[Mapping[str, str]] = {}
 
 
 class EventWriter:
@@ -67,18 +69,7 @@ class EventWriter:
                 EVENT, {**found, **counted, "message": cut_note(correlated.note)}
             )
             return
-        source = {"component": event.reporting_controller}
-        instance = self._node(event) if component is Component.KUBELET else ""
-        fields = {
-            "message": cut_note(correlated.note),
-            "source": source | ({"host": instance} if instance else {}),
-            "firstTimestamp": stamp,
-            "lastTimestamp": stamp,
-            "count": 1,
-            "eventTime": None,
-            "reportingInstance": instance,
-        }
-        self._create(event, correlated.key, fields, component, now)
+        self._create(event, correlated.key, (correlated.note, stamp), component, now)
 
     def _record_in_series(self, event: RecordEvent, component: Component, now: Instant) -> None:
         """Write an event of events.k8s.io, or add it to a series with the same reason."""
@@ -89,72 +80,97 @@ class EventWriter:
             series = {"count": count, "lastObservedTime": stamp}
             self._store.storage.put(EVENT, {**found, "series": series})
             return
-        fields: Json = {
-            "message": cut_note(event.note),
-            "source": {},
-            "firstTimestamp": None,
-            "lastTimestamp": None,
-            "eventTime": stamp,
-            "action": event.action,
-            "reportingInstance": f"{event.reporting_controller}-{self._host}",
-        }
-        self._create(event, key, fields, component, now)
+        self._create(event, key, (event.note, stamp), component, now)
 
     def _find(self, key: Key) -> Json | None:
         place = self._names.get(key)
         return self._store.find(EVENT, *place) if place else None
 
     def _create(
-        self, event: RecordEvent, key: Key, fields: Json, component: Component, now: Instant
+        self,
+        event: RecordEvent,
+        key: Key,
+        said: tuple[str, str],
+        component: Component,
+        now: Instant,
     ) -> None:
-        ref = event.regarding
-        manifest = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {
-                "name": f"{ref.name}.{now + len(self._written):x}",
-                "namespace": ref.namespace or "default",
-            },
-            "involvedObject": self._subject(event, component),
-            "reason": event.reason,
-            "type": event.type,
-            "reportingComponent": event.reporting_controller,
-            **fields,
-        }
-        try:
-            stored = self._forms.create(manifest, component, now)
-        except ApiError:
-            return  # The namespace was deleted, so the event is dropped.
-        meta = stored["metadata"]
-        self._names[key] = (meta["namespace"], meta["name"])
-        self._written.append((now, key, meta["namespace"], meta["name"]))
-
-    def _node(self, event: RecordEvent) -> str:
-        """Return the name of the node whose kubelet reports the event."""
-        ref = event.regarding
-        if ref.kind != POD.kind:
-            return ref.name
-        pod = self._store.find(POD, ref.namespace, ref.name) or {}
-        return str(pod.get("spec", {}).get("nodeName", ""))
-
-    def _subject(self, event: RecordEvent, component: Component) -> Json:
-        ref = event.regarding
+        """Write a new event; `said` are its note and its timestamp."""
+        ref, (note, stamp) = event.regarding, said
         kind = find_kind(ref.kind)
         found = self._store.find(kind, ref.namespace, ref.name) if kind else None
-        version = found["metadata"]["resourceVersion"] if found else ""
+        known = found["metadata"] if found else _NOTHING
         # Kubelets put the node's name in place of its uid.
         uid = ref.name if component is Component.KUBELET and ref.kind == "Node" else ref.uid
-        known = found["metadata"].get("uid", "") if found and not uid else uid
+        name, namespace = f"{ref.name}.{now + len(self._written):x}", ref.namespace or "default"
+        strings = EventStrings(
+            (
+                ref.kind,
+                kind.api_version if kind else "",
+                event.reason,
+                event.type,
+                event.action,
+                event.reporting_controller,
+            ),
+            (
+                name,
+                namespace,
+                ref.namespace,
+                ref.name,
+                uid or known.get("uid", ""),
+                known.get("resourceVersion", ""),
+                event.field_path or "",
+                cut_note(note),
+                stamp,
+                _node(ref, found) if component is Component.KUBELET else "",
+            ),
+        )
+        try:
+            self._forms.create(strings, self._manifest, component, now)
+        except ApiError:
+            return  # The namespace was deleted, so the event is dropped.
+        self._names[key] = (namespace, name)
+        self._written.append((now, key, namespace, name))
+
+    def _manifest(self, strings: EventStrings) -> Json:
+        """Return the manifest of a new event."""
+        kind, api_version, reason, type_, action, controller = strings.fixed
+        name, namespace, near, subject, uid, version, part, message, stamp, node = strings.own
         reference = {
-            "kind": ref.kind,
-            "namespace": ref.namespace,
-            "name": ref.name,
-            "uid": known,
-            "apiVersion": _api_version(kind),
+            "kind": kind,
+            "namespace": near,
+            "name": subject,
+            "uid": uid,
+            "apiVersion": api_version,
             "resourceVersion": version,
-            "fieldPath": event.field_path or "",
+            "fieldPath": part,
         }
-        return {key: value for key, value in reference.items() if value}
+        manifest: Json = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": namespace},
+            "involvedObject": {key: value for key, value in reference.items() if value},
+            "reason": reason,
+            "type": type_,
+            "reportingComponent": controller,
+            "message": message,
+        }
+        if action in _SCHEDULERS_ACTIONS:
+            return manifest | {
+                "source": {},
+                "firstTimestamp": None,
+                "lastTimestamp": None,
+                "eventTime": stamp,
+                "action": action,
+                "reportingInstance": f"{controller}-{self._host}",
+            }
+        return manifest | {
+            "source": {"component": controller} | ({"host": node} if node else {}),
+            "firstTimestamp": stamp,
+            "lastTimestamp": stamp,
+            "count": 1,
+            "eventTime": None,
+            "reportingInstance": node,
+        }
 
     def _forget(self, now: Instant) -> None:
         while self._written and (
@@ -163,12 +179,15 @@ class EventWriter:
             _, key, namespace, name = self._written.popleft()
             if self._names.get(key) == (namespace, name):
                 del self._names[key]
-            if self._store.find(EVENT, namespace, name) is not None:
+            if self._store.storage.find_stored(EVENT, namespace, name) is not None:
                 self._store.storage.remove(EVENT, namespace, name)
 
 
-def _api_version(kind: Kind | None) -> str:
-    return kind.api_version if kind else ""
+def _node(ref: ObjectRef, found: Json | None) -> str:
+    """Return the name of the node whose kubelet reports an event about `ref`."""
+    if ref.kind != POD.kind:
+        return ref.name
+    return str((found or {}).get("spec", {}).get("nodeName", ""))
 
 
 def _series_of(event: RecordEvent) -> Key:

@@ -13,7 +13,7 @@ from fairlead.engine.core.command import ObjectRef, RecordEvent
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.issuer import Component
 from fairlead.worlds.local.events import template
-from fairlead.worlds.local.events.template import EventTemplates
+from fairlead.worlds.local.events.template import EventStrings, EventTemplates
 from fairlead.worlds.local.events.writer import EventWriter
 from fairlead.worlds.local.field_manager import FieldManagers
 
@@ -73,15 +73,19 @@ def create(cluster):
     forms = EventTemplates(cluster.local.store, FieldManagers())
     numbers = count()
 
-    def create(namespace, name=""):
-        manifest = {
+    def manifest_of(strings):
+        name, namespace = strings.own
+        return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": name or f"e{next(numbers)}", "namespace": namespace},
+            "metadata": {"name": name, "namespace": namespace},
             "involvedObject": {"kind": "Pod", "namespace": namespace, "name": "a"},
             "reason": "Why",
         }
-        return forms.create(manifest, Component.KUBELET, cluster.clock.now())
+
+    def create(namespace, name=""):
+        strings = EventStrings(("Why",), (name or f"e{next(numbers)}", namespace))
+        forms.create(strings, manifest_of, Component.KUBELET, cluster.clock.now())
 
     return create
 
