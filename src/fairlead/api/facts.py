@@ -111,7 +111,7 @@ def facts_of(type_name: str) -> TypeFacts:
 
 
 def values_of(type_name: str, name: str) -> tuple[str, ...]:
-    """Return the allowed values of field `name` of the type; raises KeyError if it has no facts."""
+    """Return the allowed values of field `name` of the type; raises KeyError if there are none."""
     return _all_facts()[type_name].fields[name].values
 
 

@@ -50,7 +50,8 @@ class Replicas(list[Pod]):
     addresses and times. All or none of them have a node, and all or none a start time. The affinity
     may differ because the pods of a DaemonSet state their nodes there.
 
-    The columns have one entry for each pod. They are computed once, so no pod may be added then.
+    The columns have one entry for each pod. A column is computed when it is first
+    read, so no pod may be added after that.
     """
 
     @cached_property
@@ -99,7 +100,7 @@ class Replicas(list[Pod]):
 
 
 def pod_at(replicas: Replicas, index: int) -> Pod:
-    """Return the pod for a row, for a LateDict of pods."""
+    """Return the pod at `index` of `replicas`, as the value of a row in a LateDict of pods."""
     return replicas[index]
 
 

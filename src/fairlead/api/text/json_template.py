@@ -47,7 +47,7 @@ class JsonTemplate:
     """The JSON texts that equal a sample except for the contents of some of its strings.
 
     `opaque` are the numbers of strings that are keys, or whose JSON text differs from their value.
-    They are needed to restore a text, but cannot be put into a decoded value.
+    These strings are needed to restore a text, but cannot be put into a decoded value.
     """
 
     def __init__(

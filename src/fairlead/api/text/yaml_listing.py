@@ -18,8 +18,9 @@ kubectl writes one key or element per line, so each line is one token. Most line
 many times and are tokenized once. The tokens of an item are converted directly to JSON text.
 
 The general parser reads everything else: texts over several lines, flow collections, anchors, tags,
-comments, escapes. It reads the item that contains such a line, or the whole text if the List has
-another layout. So the result is the same as that of `yaml_documents`; a property test checks this.
+comments, escapes. It reads the whole item that contains such a line, or the whole text if the List
+has another layout. So the result is the same as that of `yaml_documents`; a property test checks
+this.
 """
 
 from __future__ import annotations

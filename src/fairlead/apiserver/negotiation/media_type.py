@@ -3,8 +3,8 @@
 Clauses of the Accept header are tried by descending q value, then in their order. A clause that
 requests an unknown view is skipped. Responses are JSON or YAML, never protobuf.
 
-Routes of built-in kinds check the media type first. They do not accept `application/*`, and refuse
-it with a different message.
+Routes of built-in kinds check the media type first. These routes do not accept `application/*`, and
+refuse it with a different message.
 
 upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go
 """

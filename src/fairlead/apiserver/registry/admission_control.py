@@ -73,7 +73,7 @@ class AdmissionControl:
     ) -> AdmissionAttributes:
         """Return the admission attributes of a request.
 
-        Plugins can run a second time only for a request of a client.
+        Mutating plugins are reinvoked only for requests of clients.
         """
         reinvocation = None
         if write.user is not None:

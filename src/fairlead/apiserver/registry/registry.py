@@ -22,7 +22,7 @@ from fairlead.apiserver.validation.validator import Validator
 
 
 class Registry(Struct, frozen=True, kw_only=True):
-    """The functions on kinds that a store uses. Each function may raise ApiError."""
+    """The functions that a store needs for each kind. Each function may raise ApiError."""
 
     strategies: Mapping[str, ResourceStrategy]
     # The object decoded by its type: unknown fields dropped, values in canonical form.

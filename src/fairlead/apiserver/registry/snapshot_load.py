@@ -91,7 +91,7 @@ class DumpedObject(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def value(self) -> Json:
-        """The object as JSON. It is decoded anew at each access; callers must not mutate it."""
+        """The object as JSON, decoded again at each access; callers must not mutate it."""
         if self.template is not None:
             value = self.template.value_of(self.text)
             if value is not None:

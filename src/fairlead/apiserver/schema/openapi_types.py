@@ -1,8 +1,8 @@
 """Types of API groups that are described by an OpenAPI document instead of the generated tables.
 
 Each file `data/openapi/<group>_<version>.json` is an OpenAPI v3 document as an API server publishes
-it (`kubectl get --raw /openapi/v3/apis/<group>/<version>`); only `components.schemas` is read. It
-adds the types that the generated tables do not have.
+it (`kubectl get --raw /openapi/v3/apis/<group>/<version>`); only `components.schemas` is read. The
+file adds the types that the generated tables do not have.
 
 Published documents sort fields by name, and omit the protobuf numbers and the encoding of empty
 fields, although clients can observe them. The files contain these facts as follows:

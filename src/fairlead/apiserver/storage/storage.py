@@ -259,8 +259,8 @@ class Storage:
     def list_keys(self, kind: Kind, namespace: str) -> Sequence[str]:
         """Return the keys (see `list_key`) of the objects of `kind`, in the order of a list.
 
-        They are kept until objects are added or removed, so that the next page of a list needs not
-        sort them again. `namespace` "" means all namespaces.
+        The keys are stored until objects are added or removed, so that the next page of a list need
+        not sort them again. `namespace` "" means all namespaces.
         """
         place = kind.resource, namespace
         keys = self._list_keys.get(place)

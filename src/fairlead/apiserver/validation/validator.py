@@ -192,7 +192,7 @@ class SimulationValidator:
 
 
 def defaulted(kind: Kind, obj: Json) -> Json:
-    """Return `obj` with the defaults that simulations need. It must be JSON without nulls.
+    """Return `obj` with the defaults that simulations need. `obj` must be JSON without nulls.
 
     Raises ApiError 400 for a field of the wrong type.
     """
@@ -213,7 +213,7 @@ def validated_stored(kind: Kind, rules: KindRules, obj: Json) -> Json:
 def stored_problems(rules: KindRules, obj: Json, view: ApiObject) -> Iterator[Cause]:
     """Yield the errors of a snapshot's object.
 
-    It already has its defaults; `view` is its typed view.
+    The object already has its defaults; `view` is its typed view.
     """
     yield from _stored_metadata(rules, view)
     yield from simulation.check_stored(obj, view)

@@ -92,7 +92,7 @@ def snapshot_of(
 
 
 def is_large_yaml(path: Path) -> bool:
-    """Return whether `path` is a YAML file of kubectl that takes long to read."""
+    """Return whether `path` is a YAML file from kubectl that takes long to read."""
     try:
         if not path.is_file() or path.stat().st_size < LARGE_YAML_BYTES:
             return False

@@ -39,8 +39,8 @@ class CodeCounts:
     def tally(self, rows: Rows, codes: Codes) -> list[tuple[int, int]]:
         """Return (code, number of rows) for each rejection in `codes`, by ascending code.
 
-        `codes` has an entry for each of `rows`. It is 0 for accepted nodes and -1 for rows without
-        a verdict.
+        `codes` has an entry for each of `rows`. An entry is 0 for accepted nodes and -1 for rows
+        without a verdict.
         """
         self._update(rows, codes)
         return sorted((code, count) for code, count in self._tally.items() if code > 0 and count)

@@ -112,7 +112,7 @@ class PodWorkers(Struct):
     # --- observations --------------------------------------------------------------------------
 
     def load_settled(self, loaded: ObjectsLoaded, now: Instant) -> Sequence[Pod]:
-        """Load the settled pods among all pods at the start; return the other pods, for `see`."""
+        """Load the settled pods of a first list; return the other pods, which `see` must get."""
         if not self.config.tends_pods or self._workers or self._settled:
             return loaded.pods
         self._loaded_at, self._loaded = now, dict(loaded.bound_pods)

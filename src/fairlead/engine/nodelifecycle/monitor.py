@@ -7,7 +7,7 @@
 
 All decisions use the objects at the start of the pass. A node whose heartbeat is overdue counts as
 not ready immediately. The node's event and the marking of its pods follow when its conditions have
-been written. They are dropped if the Ready condition has changed by then, or if the write fails.
+been written. Both are dropped if the Ready condition has changed by then, or if the write fails.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:monitorNodeHealth,
 handleDisruption

@@ -4,7 +4,7 @@
     --delete-emptydir-data    for pods with an emptyDir volume; its data is lost
     --force                   for pods without a controller; nothing creates them again
 
-kubectl refuses to drain a node with such a pod unless the flag is given. It cordons every node
+kubectl refuses to drain a node with such a pod unless the flag is given. kubectl cordons every node
 first, so a refused node stays cordoned. Finished pods need no flag, and mirror pods are skipped.
 
 upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go, drain.go:errors

@@ -298,7 +298,7 @@ class ClusterModel:
         return decision if refused is None else refusal(refused)
 
     def allow_preemption(self, *, allowed: bool) -> None:
-        """Run PostFilter plugins, which preempt pods, from now on, or run none of them."""
+        """Switch preemption on or off: whether later scheduling cycles run PostFilter plugins."""
         for name, built in self._built.items():
             built.framework.post_filters = self._post_filters[name] if allowed else []
 

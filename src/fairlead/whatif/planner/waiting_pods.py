@@ -14,9 +14,9 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 
 
 class WaitingPodCounts(Struct):
-    """Counts of the waiting pods of a snapshot: `placed` ones, and ones `without_node`.
+    """Counts of the waiting pods of a snapshot: those `placed`, and those still `without_node`.
 
-    They preempted `preempted` pods, of which `lost` have no node at the end.
+    `preempted` pods made room for waiting pods; `lost` of these have no node at the end.
     """
 
     placed: int = 0

@@ -1,7 +1,7 @@
 """Notes about a dump that users of the answer need: missing kinds and nodes, and other versions.
 
 A missing kind is detected by references to it: a pod's owner, claims, PriorityClass, or the
-annotation of LimitRanger. Leases are missing if the dump has none, because every node has one.
+annotation of LimitRanger. Every node has a Lease, so Leases are missing if the dump contains none.
 Nothing refers to budgets and quotas; a note mentions them if the dump also lacks other kinds.
 
 The version of a cluster is that of its control plane's static pods, else of its newest kubelet.

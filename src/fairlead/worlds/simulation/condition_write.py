@@ -58,7 +58,7 @@ class PatchedPod(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def value(self) -> Json:
-        """The pod as JSON. It is made anew at each access; callers must not mutate it."""
+        """The pod as JSON. Each access makes the JSON again; callers must not mutate the result."""
         base = self.base
         before: Json = base.value if isinstance(base, DumpedObject) else base
         status: Mapping[str, Any] = before.get("status", {})

@@ -33,7 +33,7 @@ def workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
 def naming_workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
     """Warns about the pod template, and about the name of a new workload.
 
-    The names of its pods begin with the workload's name.
+    The name of each pod begins with the name of its workload.
     """
     if old is None:
         yield from name_warnings(new["metadata"]["name"], IN_POD_NAMES)

@@ -49,7 +49,7 @@ def without_absent_pods(recorded: str) -> str:
 
 
 def without_generated(recorded: str, found: str) -> tuple[str, str]:
-    """Return (recorded, found) without hashes and minutes in names, if the recording has any."""
+    """Return (recorded, found), both without hashes and minutes in names if `recorded` has them."""
     for chance in _VARIABLE:
         if chance.search(recorded):
             recorded, found = chance.sub("any", recorded), chance.sub("any", found)

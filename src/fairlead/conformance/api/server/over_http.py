@@ -28,8 +28,8 @@ class NoAnswerError(ValueError):
 class OverHttp:
     """A server at `url`; the requests of users without a token contain an invalid token.
 
-    `patience_s` limits the wait for each event of a watch. `on_reach` is called with the time
-    within the case (ms), for servers with a controllable clock.
+    `patience_s` limits the wait for each event of a watch. `on_reach` is called with the time since
+    the start of the case (ms), for servers with a controllable clock.
     """
 
     url: str

@@ -80,9 +80,10 @@ class JobInfo:
     table of resources.
 
     `waiting_since` is the time at which a session first found that the job cannot start, and
-    `broken_since` the time at which a session first found it running with too few members. Both are
-    None if that is not the case. `reserved_nodes` are the nodes with resources reserved for the
-    job. Only `JobTable` and `Session.move` change its tasks; sessions set the other fields.
+    `broken_since` the time at which a session first found it running with too few members. Each of
+    the two is None if its condition does not hold now. `reserved_nodes` are the nodes with
+    resources reserved for the job. Only `JobTable` and `Session.move` change its tasks; sessions
+    set the other fields.
     """
 
     __slots__ = (

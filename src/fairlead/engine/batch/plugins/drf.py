@@ -49,7 +49,7 @@ class Drf:
         """Return the candidates whose eviction is fair according to dominant shares.
 
         After the eviction, the share of the candidate's job must be at least the share of the
-        preemptor's job. That share includes the preemptor.
+        preemptor's job. The share of the preemptor's job includes the preemptor.
         """
         mine = list(preemptor.job.held)
         add_amounts(mine, preemptor.request.running, 1)

@@ -2,7 +2,7 @@
 
 Without a reservation, a large gang could wait forever, because smaller jobs take all resources that
 become free. Of the gangs that have waited for too long, the gang with the longest wait gets the
-reservation. It is computed again in each session:
+reservation. The reservation is computed again in each session:
 
     1  Find the earliest time at which the gang could start if no other task were started. Running
        tasks end when they declared; tasks without a declared end are assumed to end last.

@@ -1,7 +1,7 @@
 """Protocols for plugins that change how DefaultPreemption chooses victims and nodes.
 
-A plugin may have any of these three methods in addition to those of the extension points. They
-replace the fields that upstream's plugins set on DefaultPreemption: IsEligiblePod,
+A plugin may have any of these three methods in addition to those of the extension points. The
+methods replace the fields that upstream's plugins set on DefaultPreemption: IsEligiblePod,
 MoreImportantPod and OrderedScoreFuncs. A victim's priority is always lower than the preemptor's;
 plugins cannot change that.
 upstream: framework/plugins/defaultpreemption/default_preemption.go: DefaultPreemption;
@@ -47,7 +47,7 @@ class VictimImportance(Plugin, Protocol):
 class CandidateRanking(Plugin, Protocol):
     """A plugin that defines the rules that compare candidate nodes.
 
-    It is called once, when the profile is built.
+    The method is called once, when the profile is built.
     """
 
     def candidate_rules(self, rules: Sequence[CandidateRule]) -> Sequence[CandidateRule]:

@@ -178,8 +178,8 @@ class InterPodAffinity:
         """Return the effect of removing pods.
 
         A removal changes a verdict only if a term of the removed pod matches the incoming pod, or a
-        term of the incoming pod matches the removed pod. It harms only if the removed pod met a
-        required affinity of the incoming pod.
+        term of the incoming pod matches the removed pod. A removal can make a node infeasible only
+        if the removed pod met a required affinity of the incoming pod.
         """
         found, index = state.read(AffinityState), self._pod_index
         return RemovalEffect(

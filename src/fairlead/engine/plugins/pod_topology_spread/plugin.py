@@ -176,7 +176,7 @@ class PodTopologySpread:
         """Return the effect of removing pods: it can only help, and only selected pods matter.
 
         A removal lowers the count of the node's own domain at least as much as it lowers the lowest
-        count of all domains. If the node's own domain becomes the lowest, it accepts a pod, because
+        count of all domains. A node whose own domain has the lowest count accepts a pod, because
         maxSkew is at least 1.
         """
         found, index = state.read(SpreadState), self._table.pod_index

@@ -193,7 +193,7 @@ class VolumeBinding:
         return SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return 0; never called, because PreScore skips."""
+        """Return 0; never called, because PreScore returns SKIP."""
         return 0
 
     # --- bindings --------------------------------------------------------------------------

@@ -402,7 +402,7 @@ def can_rate(policy: PreemptionPolicy) -> bool:
 def guarded_rows(table: NodeTable, budgets: Sequence[PodDisruptionBudget]) -> Mask:
     """Return, for each row, whether removing pods of the node may violate one of `budgets`.
 
-    It cannot violate a budget that allows at least as many disruptions as it selects pods on the
+    A budget cannot be violated if it allows at least as many disruptions as it selects pods on the
     node.
     """
     guarded = np.zeros(table.capacity, np.bool_)

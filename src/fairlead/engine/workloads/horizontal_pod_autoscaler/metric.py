@@ -161,7 +161,7 @@ class Metric:
     def follows_load(self, current: int) -> bool:
         """Return whether a higher load never gives a lower proposal for `current` replicas.
 
-        That holds if every replica has a pod that is counted. A ratio below the tolerances then
+        This is true if every replica has a pod that is counted. A ratio below the tolerances then
         gives at most `current`, a ratio within the tolerances exactly `current`, and a higher ratio
         at least `current`.
         """

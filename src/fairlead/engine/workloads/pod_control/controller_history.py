@@ -41,9 +41,9 @@ class History(Struct):
     """The ControllerRevisions of one owner (`views`) and the templates of its revisions, by name.
 
     `update` is the name of the revision with the owner's template, and `current` is the name of the
-    revision before it. Both are equal unless an update is in progress. `first` is the revision of
-    pods without a label. `requested` contains the names of ControllerRevisions whose creation was
-    requested. `failures` is the number of consecutive refused creations.
+    revision before it. The two are equal unless an update is in progress. `first` is the revision
+    of pods without a label. `requested` contains the names of ControllerRevisions whose creation
+    was requested. `failures` is the number of consecutive refused creations.
     """
 
     owner: Revised

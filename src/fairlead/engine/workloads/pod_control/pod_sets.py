@@ -1,10 +1,10 @@
 """PodSets: the pods of all owners, the rule of each owner, and the resulting commands.
 
 A change of a pod affects only the pod set of its owner. The owner's rule runs only if the
-`PodState` of the pod has changed. After a failed creation, the owner is in exponential backoff. It
-then creates a single pod, and the other missing pods after that creation has succeeded (upstream's
-slow start). Other work, such as status writes and rollout steps, waits in `changed` until all
-changes of the same instant are handled.
+`PodState` of the pod has changed. After a failed creation, the owner is in exponential backoff.
+After the backoff, the owner creates a single pod. It creates the other missing pods when that
+creation has succeeded (upstream's slow start). Other work, such as status writes and rollout steps,
+waits in `changed` until all changes of the same instant are handled.
 """
 
 from __future__ import annotations

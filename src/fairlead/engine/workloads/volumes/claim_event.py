@@ -95,7 +95,7 @@ class ClaimEvents:
     def lost(self, index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command] | None:
         """Return the writes for a claim that has lost its volume and is not Lost yet, else None.
 
-        Returns [] if they were returned before for this version of the claim.
+        Returns [] if these writes were returned before for this version of the claim.
         """
         commands = losses(index, claim)
         if not commands:

@@ -94,8 +94,8 @@ def read_autoscalers(
 def is_of_karpenter(options: AutoscaleOptions, initial: Sequence[Manifest]) -> bool:
     """Return whether Karpenter acts.
 
-    It acts if `options` name it. With `auto` and no node groups, it acts if the cluster `initial`
-    has NodePools and no Cluster Autoscaler.
+    Karpenter acts if `options` name it. With `auto` and no node groups, Karpenter acts if the
+    cluster `initial` has NodePools and no Cluster Autoscaler.
     """
     if options.autoscale != AUTO or options.node_groups:
         return options.autoscale == KARPENTER

@@ -168,7 +168,7 @@ class Recorder(Struct):
         return Recurrence("starving", message, record.at, workload, record.times)
 
     def explain_waiting(self, why: Callable[[Pod], str]) -> None:
-        """Set the reason of each pending pod without a reason to the result of `why`."""
+        """Call `why` for each pending pod without a reason, and store the result as its reason."""
         if not self.counts.has_pending():
             return
         for _, track in self._tracks.made():  # a loaded pod without a track runs

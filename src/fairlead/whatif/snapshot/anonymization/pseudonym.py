@@ -82,8 +82,8 @@ class Pseudonyms:
     def strangers_in(self, text: str) -> list[str] | None:
         """Return the texts in `text` that look like pseudonyms but are unknown.
 
-        Return None if most are known. A text about another snapshot contains mainly unknown
-        pseudonyms, or none of the right width.
+        Return None if most of these texts are known. A text about another snapshot contains mainly
+        unknown pseudonyms, or pseudonyms of another width.
         """
         known: set[str] = set()
         strangers: set[str] = set()

@@ -72,7 +72,7 @@ class RemovalSimulator:
         """Return (is empty, must wait) for the node `name`.
 
         The node is empty if no pod except DaemonSet pods has to move and no pod blocks the removal.
-        It must wait if it is empty and some of its pods must complete first. Drain rules that read
+        An empty node must wait if some of its pods must complete first. Drain rules that read
         controllers or disruption budgets are not applied.
         """
         revision = self._context.snapshot.revision(name)

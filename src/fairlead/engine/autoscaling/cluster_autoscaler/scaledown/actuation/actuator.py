@@ -80,7 +80,8 @@ class _Deletion(Struct, frozen=True):
 class DeletionOutcome(Struct, frozen=True):
     """The result of a call to the provider that deletes nodes of `group`.
 
-    It is used for the scale-down delays of each group, which ignore deletions given up before.
+    The scale-down delays of each group start at this result; a deletion that was abandoned before
+    the call has no such result.
     """
 
     group: str

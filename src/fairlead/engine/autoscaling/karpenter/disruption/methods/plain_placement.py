@@ -16,8 +16,8 @@ different facts, the queue's order (age, then uid) mixes them, so they are place
     by count     -> node-3 takes 1, node-7 takes 2, two pods are left
     one by one   -> node-3, node-7, node-7, left, left
 
-A result depends only on the counts, and on which of the removed nodes had room. It is kept until
-the cluster changes, so hundreds of candidates with equal pods share one result.
+A result depends only on the counts, and on which of the removed nodes had room. A result is stored
+until the cluster changes, so hundreds of candidates with equal pods share one result.
 """
 
 from __future__ import annotations
