@@ -2,7 +2,7 @@
 
 A replica that does not lead reads the Lease every `retry_period`, plus a random time. It takes the
 Lease if the Lease has no holder, or if the holder has not renewed it for the Lease's own duration
-by this replica's clock. The holder may have another configuration than this replica, such as a
+by this replica's clock. The holder may be configured differently from this replica, such as a
 kube-scheduler with a longer lease. The clocks of different replicas are never compared. A leader
 that has not renewed the Lease for `renew_deadline` loses leadership, so it stops before another
 replica can start.

@@ -190,7 +190,7 @@ class PodCopies:
     def _key(self, manifest: Mapping[str, Any], write: Write) -> bytes:
         """Return a key of everything that the stages read, except a pod's own strings and objects.
 
-        A manifest of another form than a pod's has a key of its own.
+        A manifest that does not have the form of a pod has its own key.
         """
         meta = manifest.get("metadata")
         if isinstance(meta, dict):

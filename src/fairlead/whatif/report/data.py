@@ -153,7 +153,7 @@ class HistoryRows(TypedDict, total=False):
 
 
 MovedRow = TypedDict("MovedRow", {"pod": str, "from": str, "to": str})
-"""A pod that runs on another node than in the run without the change."""
+"""A pod that runs on a different node than in the run without the change."""
 
 
 class PdbBreachRow(TypedDict, total=False):

@@ -144,7 +144,7 @@ def _agreed(ratio: float, new_ratio: float, pods: int, tolerances: Tolerances, c
     """Return the replicas for `new_ratio`, which includes all `pods`.
 
     `ratio` includes only the counted pods. Returns `current` if `new_ratio` is within the
-    tolerances, or if the change would have another direction than `ratio` says.
+    tolerances, or if the change would not have the direction that `ratio` indicates.
     """
     if tolerances.contain(new_ratio) or ratio < 1.0 < new_ratio or new_ratio < 1.0 < ratio:
         return current

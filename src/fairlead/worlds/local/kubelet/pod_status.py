@@ -356,7 +356,7 @@ class _Report(Struct, frozen=True):
 
 
 def _runs_another(before: Json, image: str) -> bool:
-    """Return whether the container runs with another image than `image`."""
+    """Return whether the container runs with an image other than `image`."""
     return "running" in before.get("state", {}) and before.get("image") != image
 
 
