@@ -2,7 +2,8 @@
 
 /healthz, /livez and /readyz need no authentication. The other paths need a bearer token whose user
 may GET /metrics, GET /fairlead/explain or POST /fairlead/dashboard, as the API server decides
-(TokenReview, then SubjectAccessReview). Without a given certificate, a self-signed one is created
+(TokenReview, then SubjectAccessReview). If the API server does not decide, the answer is 503, and
+the reason is logged. Without a given certificate, a self-signed one is created
 at the start, as kube-scheduler does.
 
 upstream: cmd/kube-scheduler/app/server.go, apiserver/pkg/server/options/authorization.go
@@ -25,6 +26,7 @@ from msgspec import Struct
 
 from fairlead.apiserver.auth.certificate_authority import new_authority, new_server
 from fairlead.client.connection import refuse_encrypted_key
+from fairlead.client.error import UNDECODABLE, ConnectionConfigError
 from fairlead.client.rest_client import ApiRequest, RestClient
 from fairlead.engine.core.instant import Instant, seconds
 
@@ -41,6 +43,27 @@ WIDTH_DEFAULT: Final = 120
 _WIDTHS: Final = range(40, 1_001)
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 _BEARER: Final = "bearer "
+
+
+class _User(Struct):
+    username: str = ""
+    groups: list[str] | None = None
+
+
+class _ReviewStatus(Struct):
+    """The fields of a TokenReview's or a SubjectAccessReview's status that are used."""
+
+    authenticated: bool = False
+    allowed: bool = False
+    user: _User | None = None
+
+
+class _Review(Struct):
+    status: _ReviewStatus | None = None
+
+
+class _ReviewError(Exception):
+    """The API server has not decided; the text is the reason."""
 
 
 class HttpOptions(Struct, frozen=True):
@@ -88,6 +111,8 @@ class HttpServer:
         `exposition` returns the metrics.
 
         `new_link` returns a URL that opens the dashboard once; it is None if there is no dashboard.
+
+        The attribute `log` is called with one line when tokens cannot be reviewed.
         """
         self._client = client
         self._clock = clock
@@ -95,6 +120,8 @@ class HttpServer:
         self._exposition = exposition
         self._explain = explain
         self._new_link = new_link
+        self.log: Callable[[str], None] = lambda _: None
+        self._problem = ""
         self._known: dict[tuple[str, str], tuple[Instant, int]] = {}
 
     def app(self) -> web.Application:
@@ -156,15 +183,27 @@ class HttpServer:
         status = 401
         if header.lower().startswith(_BEARER):
             attributes = {"path": request.path, "verb": request.method.lower()}
-            status = await self._status_of(header[len(_BEARER) :].strip(), attributes)
+            try:
+                status = await self._status_of(header[len(_BEARER) :].strip(), attributes)
+            except (_ReviewError, ConnectionConfigError) as cause:
+                self._report(str(cause))
+                return web.Response(status=503, text="the API server did not review the token")
+            self._problem = ""
         if status == 200:
             return None
         return web.Response(status=status, text="Unauthorized" if status == 401 else "Forbidden")
 
+    def _report(self, problem: str) -> None:
+        """Log why tokens cannot be reviewed, once until the reason changes."""
+        if problem != self._problem:
+            self.log(f"tokens cannot be reviewed: {problem}")
+        self._problem = problem
+
     async def _status_of(self, token: str, attributes: dict[str, str]) -> int:
         """Return the HTTP status 200, 401 or 403 for a token and a request.
 
-        The status is cached for 10 seconds for each token and path.
+        The status is cached for 10 seconds for each token and path. Raises _ReviewError and
+        ConnectionConfigError.
         """
         now, key = self._clock(), (token, attributes["path"])
         known = self._known.get(key)
@@ -185,12 +224,12 @@ class HttpServer:
                 "spec": {"token": token},
             },
         )
-        if not found.get("authenticated"):
+        if not found.authenticated:
             return 401
-        user = found.get("user") or {}
+        user = found.user or _User()
         spec = {
-            "user": user.get("username", ""),
-            "groups": user.get("groups") or [],
+            "user": user.username,
+            "groups": user.groups or [],
             "nonResourceAttributes": attributes,
         }
         review = {
@@ -198,17 +237,18 @@ class HttpServer:
             "kind": "SubjectAccessReview",
             "spec": spec,
         }
-        allowed = (await self._post(_ACCESS_REVIEWS, review)).get("allowed")
-        return 200 if allowed else 403
+        return 200 if (await self._post(_ACCESS_REVIEWS, review)).allowed else 403
 
-    async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """POST a review to `path` and return the `status` field of the response; {} if it fails."""
+    async def _post(self, path: str, body: dict[str, Any]) -> _ReviewStatus:
+        """POST a review to `path` and return its status. Raises _ReviewError."""
         request = ApiRequest("POST", path, msgspec.json.encode(body))
         answer = await self._client.exchange(request, REVIEW_SECONDS_MAX)
         if not answer.is_success:
-            return {}
-        status: dict[str, Any] = msgspec.json.decode(answer.body).get("status") or {}
-        return status
+            raise _ReviewError(f"{path}: {answer.message}")
+        try:
+            return msgspec.json.decode(answer.body, type=_Review).status or _ReviewStatus()
+        except UNDECODABLE:
+            raise _ReviewError(f"{path}: the answer is not a review") from None
 
 
 @asynccontextmanager
