@@ -201,3 +201,29 @@ def test_a_shadow_agrees_with_the_scheduler_that_runs_and_writes_nothing(cluster
     assert shadow.returncode == 0
     assert json.loads(text)["present"]["decisions"]["equal"] == 10
     assert "present: 100.0% of 10 placements agree" in page.read_text()
+
+
+def test_a_shadow_names_the_files_that_a_full_disk_leaves_incomplete(cluster, clean):
+    """The comparison goes on, and the summary is printed."""
+    options = ("--kubeconfig", cluster, "--shadow", "--listen", "none")
+    command = [sys.executable, "-m", "fairlead.cli", "run", *options]
+    for more, line in (
+        (
+            ("--decisions", "/dev/full"),
+            "fairlead: --decisions: /dev/full: No space left on device: lines are missing\n",
+        ),
+        (("--report", "/dev/full"), "fairlead: /dev/full: No space left on device\n"),
+    ):
+        shadow = subprocess.Popen(
+            [*command, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert "comparing" in shadow.stderr.readline()
+        with running(cluster, "--listen", "none"):
+            create(pod("p", cpu="10m"))
+            eventually(lambda: read("p").spec.node_name)
+            time.sleep(0.5)  # noqa: TID251 - another process works in real time
+        shadow.send_signal(signal.SIGTERM)
+        text, told = shadow.communicate(timeout=20)
+        assert (shadow.returncode, told) == (74, line)
+        assert json.loads(text)["present"]["decisions"]["equal"] == 1
+        client.CoreV1Api().delete_namespaced_pod("p", "default", grace_period_seconds=0)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Any, BinaryIO, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct, field
@@ -46,13 +46,15 @@ class _Counts(Struct):
 class ShadowRecord(Collector):
     """Counts the decisions of a Shadow."""
 
-    def __init__(self, configurations: Iterable[str], lines: BinaryIO | None = None) -> None:
-        """`lines` receives each decision as one line of JSON."""
+    def __init__(
+        self, configurations: Iterable[str], write: Callable[[bytes], object] | None = None
+    ) -> None:
+        """`write` is called with each decision as one line of JSON."""
         self._counts = {name: _Counts() for name in configurations}
-        self._lines = lines
+        self._write = write
 
     def record(self, decision: ShadowDecision) -> None:
-        """Count `decision` and write it to `lines`."""
+        """Count `decision` and write it."""
         counts = self._counts[decision.configuration]
         counts.by_agreement[decision.agreement] += 1
         if decision.score is not None and decision.best_score is not None:
@@ -60,8 +62,8 @@ class ShadowRecord(Collector):
         examples = counts.examples[decision.agreement]
         if decision.agreement is not ShadowAgreement.EQUAL and len(examples) < EXAMPLES_MAX:
             examples.append(decision)
-        if self._lines is not None:
-            self._lines.write(_encode(decision_json(decision)) + b"\n")
+        if self._write is not None:
+            self._write(_encode(decision_json(decision)) + b"\n")
 
     def collect(self) -> Iterable[Metric]:
         """Return the decisions per agreement and the agreement ratios as metric families."""

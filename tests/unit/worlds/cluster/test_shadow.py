@@ -142,7 +142,7 @@ def test_two_configurations_are_compared_side_by_side():
 
 def test_decisions_are_counted_and_written():
     lines = io.BytesIO()
-    record = ShadowRecord(["present"], lines)
+    record = ShadowRecord(["present"], lines.write)
     shadow = Shadow({"present": SchedulerConfig()}, record.record)
     shadow.handle(ObjectsLoaded([node("a"), node("small", cpu="1100m")]), NOW)
     for number, place in enumerate(("a", "small", "a")):

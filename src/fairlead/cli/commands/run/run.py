@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, Final
 
 import uvloop
 from msgspec.structs import replace
@@ -32,7 +32,9 @@ from fairlead.cli.options.listen import listen_address, open_listener
 from fairlead.cli.options.log import DecisionLogOptions
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.options.release import ReleaseOptions
+from fairlead.cli.output.atomic_file import write_atomically
 from fairlead.cli.output.distinct_outputs import require_distinct
+from fairlead.cli.output.line_file import LineFile
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.credentials import Credentials
 from fairlead.client.error import ConnectionConfigError
@@ -234,10 +236,9 @@ def run_shadow(request: RunRequest) -> int:
     metrics = SchedulerMetrics(SilentReporter(), list)
     with ExitStack() as opened:
         http = _http_options(request, opened)
-        written = _open("--decisions", options.decisions, opened)
-        page = _open("--report", options.report, opened)
+        decisions = _line_file("--decisions", options.decisions, opened)
         dashboard = _dashboard(request, connection.name, settings, opened)
-        record = ShadowRecord(configs, written)
+        record = ShadowRecord(configs, None if decisions is None else decisions.write)
         metrics.registry.register(record)
         runner_options = RunnerOptions(
             config=connection,
@@ -250,14 +251,16 @@ def run_shadow(request: RunRequest) -> int:
         )
         began = _time()
         problem = uvloop.run(_run(runner_options, metrics, http, dashboard, duration))
-        if page is not None:
-            # Imported only where it is written: the page needs the modules of reports.
-            from fairlead.cli.commands.run.shadow_page import render_shadow
+        period = began, _time()
+    print(json.dumps(record.summary(), indent=2), flush=True)
+    if options.report is not None:
+        # Imported only where it is written: the page needs the modules of reports.
+        from fairlead.cli.commands.run.shadow_page import render_shadow
 
-            period = began, _time()
-            page.write(render_shadow(connection.name, period, record.summary()).encode())
-    print(json.dumps(record.summary(), indent=2))
-    return _ended(problem)
+        page = render_shadow(connection.name, period, record.summary())
+        write_atomically(options.report, page.encode())
+    code = _ended(problem)
+    return exit_code.OUTPUT_FAILED if decisions is not None and decisions.is_incomplete else code
 
 
 def _compared(request: RunRequest) -> dict[str, SchedulerConfig]:
@@ -283,12 +286,12 @@ def _duration(text: str) -> float | None:
         raise InputError("--for", str(cause)) from None
 
 
-def _open(option: str, path: Path | None, opened: ExitStack) -> BinaryIO | None:
-    """Open the file of `option` without a buffer; None without a path. Raises InputError."""
+def _line_file(option: str, path: Path | None, opened: ExitStack) -> LineFile | None:
+    """Open the file of `option`; None without a path. Raises InputError."""
     if path is None:
         return None
     try:
-        return opened.enter_context(path.open("wb", buffering=0))
+        return LineFile(option, path, opened.enter_context(path.open("wb", buffering=0)))
     except OSError as cause:
         problem = cause.strerror or str(cause)
         raise InputError(option, problem, object_name=str(path)) from None
@@ -332,6 +335,7 @@ async def _run(
                 explain=lambda query: _explain(runner, query),
                 new_link=None if dashboard is None else dashboard.new_link,
             )
+            server.log = options.log
             await stack.enter_async_context(served(server, http))
         if dashboard is not None:
             await stack.enter_async_context(dashboard.serving(runner))
