@@ -1,8 +1,8 @@
 """Decides whether a Job is finished, and whether it has succeeded.
 
 The rules are checked in this order: the condition in the Job's status, failures (backoff limit,
-deadline, failed indexes), success (success policy, or all completions), and completion with failed
-indexes.
+deadline, failed indexes), and success (success policy, or all completions). A Job with failed
+indexes fails when every other index has succeeded.
 
 upstream: pkg/controller/job/job_controller.go:syncJob, success_policy.go:matchSuccessPolicy
 """
@@ -75,7 +75,9 @@ def _failure(job: Job, progress: JobProgress, now: Instant) -> FinishedCondition
     limit = job.spec.max_failed_indexes
     if limit is not None and len(progress.failed_indexes) > limit:
         return TOO_MANY_INDEXES
-    return None
+    given_up, completions = len(progress.failed_indexes), job.spec.completions
+    is_settled = completions is not None and progress.succeeded + given_up >= completions
+    return FAILED_INDEXES if given_up and is_settled else None
 
 
 def _success(job: Job, progress: JobProgress, *, is_idle: bool) -> FinishedCondition | None:
@@ -86,11 +88,7 @@ def _success(job: Job, progress: JobProgress, *, is_idle: bool) -> FinishedCondi
         return None
     if completions is None:
         return REACHED if progress.succeeded else None
-    if progress.succeeded >= completions:
-        return REACHED
-    given_up = len(progress.failed_indexes)
-    is_settled = given_up and progress.succeeded + given_up >= completions
-    return FAILED_INDEXES if is_settled else None
+    return REACHED if progress.succeeded >= completions else None
 
 
 def _met_policy(job: Job, progress: JobProgress) -> FinishedCondition | None:

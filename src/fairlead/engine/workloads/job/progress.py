@@ -35,6 +35,8 @@ from fairlead.engine.workloads.job.pod_failure_policy import Consequence, match_
 from fairlead.engine.workloads.pod_control.pod_set import EndedPod, PodSet, PodState, pod_state
 
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
+FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
+IGNORED_FAILURES: Final = "batch.kubernetes.io/job-index-ignored-failure-count"
 TRACKING: Final = "batch.kubernetes.io/job-tracking"
 BACKOFF_LIMIT_DEFAULT: Final = 6
 BACKOFF_INITIAL: Final[DurationNs] = seconds(10)
@@ -69,6 +71,25 @@ class Backoff(Struct):
         return self.last + min(BACKOFF_INITIAL << min(self.failures - 1, 10), BACKOFF_MAX)
 
 
+class IndexBackoff(Backoff):
+    """The backoff of one index; `counted` are the failures that its pod failure policy counts.
+
+    The wait before the next pod depends on all failures, also those that the policy ignores.
+    """
+
+    counted: int = 0
+
+    def count(self, consequence: Consequence, now: Instant) -> None:
+        """Count a failure at `now` whose consequence is `consequence`."""
+        self.fail(now)
+        self.counted += consequence is not Consequence.IGNORE
+
+    @property
+    def ignored(self) -> int:
+        """The number of failures that the pod failure policy ignores."""
+        return self.failures - self.counted
+
+
 class JobProgress(Struct):
     """Counts of a Job's pods; `finished` is set once and does not change afterwards.
 
@@ -81,7 +102,7 @@ class JobProgress(Struct):
     completed: dict[int, None] = field(default_factory=dict)
     failed_indexes: dict[int, None] = field(default_factory=dict)
     backoff: Backoff = field(default_factory=Backoff)
-    by_index: dict[int, Backoff] = field(default_factory=dict)
+    by_index: dict[int, IndexBackoff] = field(default_factory=dict)
     started_at: Instant | None = None
     ended_at: Instant | None = None
     finished: FinishedCondition | None = None
@@ -109,6 +130,7 @@ class JobProgress(Struct):
         for pod in pods.pods.values():
             state = ended[pod.metadata.uid]
             index = index_of(pod)
+            progress._take_index_failures(pod, state, job)
             if is_held(pod) and progress._take_held(pod, state, job):
                 continue
             if state is PodState.SUCCEEDED and index is not None:
@@ -161,14 +183,31 @@ class JobProgress(Struct):
             limit = BACKOFF_LIMIT_DEFAULT
         return self.failed > limit
 
+    def _take_index_failures(self, pod: Pod, state: PodState, job: Job) -> None:
+        """Read the failures of the pod's index from its annotations, and add its own failure.
+
+        upstream: indexed_job_utils.go: getNewIndexFailureCounts, isIndexFailed
+        """
+        limit, index, notes = job.spec.backoff_limit_per_index, index_of(pod), pod.metadata
+        if limit is None or index is None or FAILURES not in notes.annotations:
+            return
+        counted = _number(notes.annotations[FAILURES])
+        ignored = _number(notes.annotations.get(IGNORED_FAILURES, ""))
+        found = IndexBackoff(failures=counted + ignored, counted=counted)
+        if _is_failed(state, job):
+            decision = match_policy(job.spec.pod_failure_policy, pod)
+            found.count(decision.consequence, 0)
+            if decision.consequence is Consequence.FAIL_INDEX or counted < found.counted > limit:
+                self.failed_indexes[index] = None
+        known = self.by_index.get(index)
+        if found.failures and (known is None or known.failures < found.failures):
+            self.by_index[index] = found
+
     def _take_held(self, pod: Pod, state: PodState, job: Job) -> bool:
         """Count `pod`, which has the finalizer, if it has ended; return whether it has ended."""
-        is_failed = state is PodState.FAILED or (
-            state is PodState.TERMINATING and not replaces_failed_only(job)
-        )
         if state is PodState.SUCCEEDED:
             self._succeed(pod, job)
-        elif is_failed:
+        elif _is_failed(state, job):
             self.failed += 1
             self.uncounted[pod.metadata.uid] = False
         else:
@@ -201,6 +240,12 @@ class JobProgress(Struct):
     def _fail(self, pod: Pod, job: Job, now: Instant) -> None:
         self.backoff.fail(now)
         decision, index = match_policy(job.spec.pod_failure_policy, pod), index_of(pod)
+        limit = job.spec.backoff_limit_per_index
+        if limit is not None and index is not None:
+            backoff = self.by_index.setdefault(index, IndexBackoff())
+            backoff.count(decision.consequence, now)
+            if backoff.counted > limit and index not in self.completed:
+                self.failed_indexes[index] = None
         match decision.consequence:
             case Consequence.IGNORE:
                 return
@@ -213,12 +258,19 @@ class JobProgress(Struct):
         self.failed += 1
         if is_held(pod):
             self.uncounted[pod.metadata.uid] = False
-        limit = job.spec.backoff_limit_per_index
-        if limit is not None and index is not None:
-            backoff = self.by_index.setdefault(index, Backoff())
-            backoff.fail(now)
-            if backoff.failures > limit and index not in self.completed:
-                self.failed_indexes[index] = None
+
+
+def _is_failed(state: PodState, job: Job) -> bool:
+    """Return whether a pod in `state` counts as failed (job_controller.go: isPodFailed)."""
+    return state is PodState.FAILED or (
+        state is PodState.TERMINATING and not replaces_failed_only(job)
+    )
+
+
+def _number(text: str) -> int:
+    """Return the number of failures in an annotation, 0 if it is invalid (parseInt32)."""
+    found = parse_int64(text) if text.isdecimal() else None
+    return found if found is not None and found < 2**31 else 0
 
 
 def is_held(pod: Pod) -> bool:

@@ -31,6 +31,8 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import Instant, floor_second
 from fairlead.engine.workloads.job.finished_condition import deadline_of, finished_condition
 from fairlead.engine.workloads.job.progress import (
+    FAILURES,
+    IGNORED_FAILURES,
     INDEX,
     TRACKING,
     JobProgress,
@@ -51,7 +53,6 @@ from fairlead.engine.workloads.pod_control.scale_down import job_pods_to_delete
 WHY_TOO_MANY: Final = "more than the Job wants"
 WHY_OVER: Final = "the Job is over"
 WHY_SUSPENDED: Final = "the Job is suspended"
-FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
 OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
 
 
@@ -248,7 +249,9 @@ class JobRule:
         notes = {INDEX: str(index)}
         if is_by_index(self.job):
             backoff = self.progress.by_index.get(index)
-            notes[FAILURES] = str(backoff.failures if backoff is not None else 0)
+            notes[FAILURES] = str(backoff.counted if backoff is not None else 0)
+            if backoff is not None and backoff.ignored:
+                notes[IGNORED_FAILURES] = str(backoff.ignored)
         made = with_annotations(with_labels(template, {INDEX: str(index)}), notes)
         spec = made.get("spec", {})
         env = {"name": "JOB_COMPLETION_INDEX"} | _from_label(INDEX)

@@ -6,13 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlead.api.codec import decode
 from fairlead.engine.core.command import PatchObject, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.environment import served_environment
+from fairlead.engine.workloads.job.finished_condition import finished_condition
 from fairlead.engine.workloads.job.index_set import format_indexes, parse_indexes
+from fairlead.engine.workloads.job.progress import JobProgress
 from fairlead.engine.workloads.job.tracking_finalizer import JobOrphans
 
 OWNER = ("Job", "sum", "job")
@@ -299,6 +302,73 @@ def test_an_index_has_failures_of_its_own(seen, build):
     assert conditions(seen)["Failed"] == ("True", "FailedIndexes")
 
 
+TARGET = {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}
+
+
+def policy(action):
+    return {"rules": [{"action": action, "onPodConditions": [{"type": "DisruptionTarget"}]}]}
+
+
+EACH = {"completions": 2, "parallelism": 2, "completionMode": "Indexed"}
+
+
+def notes_of(seen, index):
+    return seen.pods()[of_index(seen, index)]["metadata"]["annotations"]
+
+
+def test_an_ignored_failure_delays_the_next_pod_of_its_index(seen, build):
+    """It does not count towards the limit, but the wait doubles all the same."""
+    more = {"backoffLimitPerIndex": 0, "podFailurePolicy": policy("Ignore")}
+    seen.create(new_job(build, **EACH, **more))
+    for wait, failures in ((10, 1), (20, 2)):
+        end(seen, of_index(seen, 0), "Failed", **TARGET)
+        seen.run(seconds(wait - 1))
+        assert indexes(seen) == ["1"]
+        seen.run(seconds(1))
+        assert indexes(seen) == ["0", "1"]
+        notes = notes_of(seen, 0)
+        assert notes["batch.kubernetes.io/job-index-failure-count"] == "0"
+        assert notes["batch.kubernetes.io/job-index-ignored-failure-count"] == str(failures)
+    assert status(seen)["failedIndexes"] == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "phase", "is_given_up"),
+    [
+        ("1", "Running", False),
+        ("2", "Running", True),
+        ("x", "Running", False),
+        ("1", "Failed", False),
+        ("2", "Failed", True),
+    ],
+)
+def test_the_failures_of_an_index_go_on_after_a_restart(
+    new_world, build, before, phase, is_given_up
+):
+    """The annotation of its pod tells how many there were before that pod."""
+    notes = {
+        "batch.kubernetes.io/job-completion-index": "0",
+        "batch.kubernetes.io/job-index-failure-count": before,
+    }
+    meta = {"annotations": notes, "uid": "uid-x", "finalizers": [TRACKING]}
+    pod = build.pod("sum-0-x", OWNER, phase=phase, meta=meta)
+    world = new_world(Workloads(environment=served_environment()), place=lambda pod: "n1")
+    world.load(job(build, **EACH, backoffLimitPerIndex=2), pod)
+    if phase == "Running":
+        end(world, "sum-0-x", "Failed")
+    assert (status(world).get("failedIndexes") == "0") is is_given_up
+
+
+def test_failed_indexes_come_before_the_success_policy(build):
+    """If the last indexes succeed and fail at the same time."""
+    rules = {"rules": [{"succeededIndexes": "0"}]}
+    one = decode(job(build, **EACH, backoffLimitPerIndex=0, successPolicy=rules))
+    progress = JobProgress(succeeded=1, completed={0: None}, failed_indexes={1: None})
+    found = finished_condition(one, progress, is_idle=True, now=0)
+    assert found is not None
+    assert (found.reason, found.is_success) == ("FailedIndexes", False)
+
+
 def test_some_indexes_may_be_enough(seen, build):
     rules = {"rules": [{"succeededIndexes": "0,2-3", "succeededCount": 1}]}
     indexed = {"completions": 4, "parallelism": 4, "completionMode": "Indexed"}
@@ -308,13 +378,6 @@ def test_some_indexes_may_be_enough(seen, build):
     end(seen, of_index(seen, 2))
     assert seen.pods() == {}
     assert conditions(seen)["SuccessCriteriaMet"] == ("True", "SuccessPolicy")
-
-
-TARGET = {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}
-
-
-def policy(action):
-    return {"rules": [{"action": action, "onPodConditions": [{"type": "DisruptionTarget"}]}]}
 
 
 def test_disruptions_may_cost_nothing(seen, build):
