@@ -166,7 +166,7 @@ def tls_context(
 
 
 def refuse_encrypted_key() -> str:
-    """Raise ValueError; as the password of a key, it keeps OpenSSL from asking for one."""
+    """Raise ValueError: the password callback of a key, so that OpenSSL does not prompt."""
     raise ValueError("the key is encrypted")
 
 

@@ -34,8 +34,8 @@ def fields(
 ) -> Iterator[tuple[int, Any]]:
     """Yield (number, value) of each field in order; a varint is an int, any other value is bytes.
 
-    `name` is the message's name in errors. If `known` is given, fields that are not in it are
-    skipped. Raises WireError.
+    `name` is the message's name in errors. If `known` is given, only the fields in `known` are
+    yielded. Raises WireError.
     """
     # upstream: a generated.pb.go: Unmarshal
     position = 0

@@ -1,7 +1,7 @@
 """Validates PriorityClasses, and the Queues and PodGroups of batch schedulers.
 
 Upstream defines these Queues and PodGroups as custom resources, whose schemas refuse malformed
-amounts. Negative and too large counts are refused too.
+amounts. This module also refuses negative counts and counts that are too large.
 
 upstream: pkg/apis/scheduling/validation/validation.go,
 volcano: config/crd/volcano/bases/scheduling.volcano.sh_queues.yaml, _podgroups.yaml

@@ -42,7 +42,7 @@ class MirrorPods:
     def see_deleted(self, pod: Pod, *, is_reporting: bool) -> list[Command]:
         """Return the command that creates a deleted static pod again.
 
-        If its kubelet does not work, the pod is only recorded until the kubelet resumes.
+        If the kubelet of the pod does not work, the pod is only recorded until the kubelet resumes.
         """
         if not is_static(pod) or not pod.spec.node_name:
             return []

@@ -1,7 +1,7 @@
 """ClusterView: the nodes and running pods of a snapshot, as the descheduler's strategies see them.
 
 As upstream, the view does not change during a run: evicted pods stay on their nodes. A strategy
-that counts its evictions keeps its own sums.
+that must count its own evictions has its own sums.
 
 upstream: pkg/descheduler/node/node.go, pkg/descheduler/pod/pods.go
 """

@@ -1,7 +1,7 @@
 """EndState: the nodes and pods at the end of a run; unchanged ones are computed only once.
 
-`keep` computes them before the process is forked, so both runs of a what-if share what neither of
-them changes.
+`keep` computes the nodes and pods before the process is forked, so both runs of a what-if share all
+nodes and pods that neither run changes.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class NodeHealthMap:
                 yield name, record, record.node
 
     def catch_up(self, name: str, last_pass: Instant) -> NodeRecord:
-        """Apply to the node's record the regular lease renewals in all passes up to `last_pass`.
+        """Update the node's record as if all passes up to `last_pass` had seen its lease renewals.
 
         Returns the record.
         """

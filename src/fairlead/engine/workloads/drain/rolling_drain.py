@@ -123,7 +123,7 @@ class RollingDrains:
         return earliest(self._back.next_due(), self._retries.next_due())
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return nodes to service that were down for long enough; retry refused changes."""
+        """Return the nodes that were down for long enough to service; retry refused changes."""
         back = [
             _return(name, was_cordoned=group.begun[name])
             for group, name in self._back.pop_due(now)

@@ -33,7 +33,7 @@ class Batcher:
 
     @property
     def has_triggers(self) -> bool:
-        """Whether triggers are left, so that upstream would repeat passes every 10 s."""
+        """Whether triggers are left; upstream then repeats passes every 10 s."""
         return bool(self._triggers)
 
     @property
