@@ -22,7 +22,7 @@ upstream: actions/preempt/preempt.go: preempt; actions/reclaim/reclaim.go: Execu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -34,7 +34,7 @@ from fairlead.engine.batch.defect import BatchDefects, Defect
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.nodes.node_choice import RankedNodes
-from fairlead.engine.batch.nodes.room import Bools
+from fairlead.engine.batch.nodes.room import Bools, Ints
 from fairlead.engine.batch.session.plugin import PreemptableJobs, ReclaimableJobs
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import TaskOperations
@@ -45,6 +45,7 @@ from fairlead.engine.state.node_info import NodeInfo
 Filter = Callable[[TaskInfo, TaskInfo], bool]
 _BEFORE_RUNNING = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND)
 Ask = Callable[[Any], Sequence[TaskInfo]]
+_Lacking = Mapping[int, Ints]  # amounts by resource column, each of shape (rows,)
 
 
 class EvictionKind(Struct, frozen=True):
@@ -118,16 +119,17 @@ class EvictionSearch:
         most = self._most
         if not most.jobs or kind in self._hopeless:
             return False
-        hopeful = self._possible_rows(task, most)
+        lacking = self._lacking(task)
+        hopeful = self._possible_rows(most, lacking)
         if not hopeful.any():
             self._hopeless.add(kind)
             return False
         nodes = self._session.choices(task.job).anyhow.ranked(task.info, hopeful)
         if not self._ignores_idle and steps.is_final and self._fits_now(task, nodes.rows):
             return False
-        if self._pipeline(steps, task, nodes):
+        if self._pipeline(steps, task, nodes, lacking):
             return True
-        if self._take_surplus(steps, task, nodes) or self._take_gang(steps, task, nodes):
+        if self._take_surplus(steps, task, nodes, lacking) or self._take_gang(steps, task, nodes):
             self._hopeless.clear()
             return True
         self._hopeless.add(kind)
@@ -135,23 +137,30 @@ class EvictionSearch:
 
     # --- nodes -----------------------------------------------------------------------------
 
-    def _possible_rows(self, task: TaskInfo, pool: VictimPool) -> Bools:
-        """Return a mask by row: whether `task` fits on the node if all tasks of `pool` leave it.
+    def _lacking(self, task: TaskInfo) -> _Lacking:
+        """Return what each node lacks for `task`, 0 or less of a resource that suffices.
 
-        Idle and releasing resources count too, except under the defect evict-ignores-idle.
+        Idle and releasing resources count, except under the defect evict-ignores-idle.
         """
-        hopeful = np.ones(self._session.table.capacity, np.bool_)
-        for column, floor in task.request.floors:
-            free = pool.potential[column]
-            if not self._ignores_idle:
-                free = free + self._view.future_idle_many(column)
-            hopeful &= free >= floor
-        return hopeful
+        floors = task.request.floors
+        if self._ignores_idle:
+            rows = self._session.table.capacity
+            return {column: np.full(rows, floor, np.int64) for column, floor in floors}
+        return {column: floor - self._view.future_idle_many(column) for column, floor in floors}
+
+    def _possible_rows(self, pool: VictimPool, lacking: _Lacking) -> Bools:
+        """Return a mask by row: whether the tasks of `pool` use at least what the node lacks."""
+        possible = np.ones(self._session.table.capacity, np.bool_)
+        for column, amounts in lacking.items():
+            possible &= pool.potential[column] >= amounts
+        return possible
 
     def _fits_now(self, task: TaskInfo, rows: Rows) -> bool:
         return any(self._view.fits_now(task.request, row) for row in rows.tolist())
 
-    def _pipeline(self, steps: TaskOperations, task: TaskInfo, nodes: RankedNodes) -> bool:
+    def _pipeline(
+        self, steps: TaskOperations, task: TaskInfo, nodes: RankedNodes, lacking: _Lacking
+    ) -> bool:
         """Pipeline `task` on the best of `nodes` with enough idle and releasing resources.
 
         Returns whether a node had enough. Under the defect evict-ignores-idle, always returns
@@ -160,8 +169,8 @@ class EvictionSearch:
         if self._ignores_idle:
             return False
         enough = np.ones(len(nodes.rows), np.bool_)
-        for column, floor in task.request.floors:
-            enough &= self._view.future_idle_many(column)[nodes.rows] >= floor
+        for amounts in lacking.values():
+            enough &= amounts.take(nodes.rows) <= 0
         best = next(iter(nodes.where(enough)), None)
         if best is None:
             return False
@@ -183,7 +192,9 @@ class EvictionSearch:
         ask = self._kind.ask
         return vote(voters, partial(_ask, ask, task, who), self._session.defects)
 
-    def _take_surplus(self, steps: TaskOperations, task: TaskInfo, nodes: RankedNodes) -> bool:
+    def _take_surplus(
+        self, steps: TaskOperations, task: TaskInfo, nodes: RankedNodes, lacking: _Lacking
+    ) -> bool:
         """Evict single members for `task` on the best of `nodes` where that makes enough room.
 
         Returns whether a node was found.
@@ -192,7 +203,7 @@ class EvictionSearch:
             return False
         table = self._session.table
         if self._surplus.potential is not self._most.potential:
-            nodes = nodes.where(self._possible_rows(task, self._surplus)[nodes.rows])
+            nodes = nodes.where(self._possible_rows(self._surplus, lacking)[nodes.rows])
         return any(self._take_on(steps, task, table.at(row)) for row in nodes)
 
     def _take_on(self, steps: TaskOperations, task: TaskInfo, node: NodeInfo) -> bool:
