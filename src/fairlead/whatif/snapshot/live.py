@@ -1,9 +1,9 @@
 """Live snapshots: the objects of a running cluster that an answer needs, read once.
 
 Objects stay JSON text until the snapshot is parsed, or are decoded page by page as they arrive, so
-that no page is kept. Resources that the user may not read are left out, and every answer describes
-the consequences. The number of bytes and the time are limited, because a server can send an answer
-without end.
+that no page is kept. Resources that the user may not read, or of which the server serves only other
+versions, are left out, and every answer describes the consequences. The number of bytes and the
+time are limited, because a server can send an answer without end.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from fairlead.whatif.input.listing import DecodedItem
 from fairlead.whatif.input.pod_columns import encode_list
 from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
 from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES, LiveResource
+from fairlead.whatif.snapshot.served_version import has_other_version
 from fairlead.whatif.snapshot.snapshot import (
     DEFAULT_START,
     snapshot_annotations,
@@ -82,7 +83,7 @@ class LiveObjects(Struct, frozen=True):
         return {"annotations": snapshot_annotations(self.taken_at, self.unreadable_resources())}
 
     def unreadable_resources(self) -> list[str]:
-        """Return the names of resources that the user may not read."""
+        """Return the names of the resources that could not be read."""
         return [resource.kind.resource for resource in self.unreadable]
 
 
@@ -146,16 +147,17 @@ async def _read(
 async def _list(
     client: RestClient, resource: LiveResource, keep: Keep, on_read: OnRead | None
 ) -> Sequence[LiveObject] | None:
-    """Return the objects of one resource; None if the user may not read them.
+    """Return the objects of one resource; None if they cannot be read.
 
-    Return () if the server does not serve the resource. Raises RequestError for other errors, and
-    for any error about a required resource.
+    That is, if the user may not read them, or if the server serves only other versions of the
+    resource. Return () if the server does not serve the resource at all. Raises RequestError for
+    other errors, and for any error about a required resource.
     """
     try:
         items = await list_by_page(client, resource.path, partial(keep, resource.kind))
     except RequestError as refusal:
         if refusal.code == _NOT_FOUND and resource.consequence:
-            return ()  # the server does not serve the resource, so there are no objects
+            return None if await has_other_version(client, resource.kind) else ()
         if refusal.code == _FORBIDDEN and resource.consequence:
             return None
         raise

@@ -95,3 +95,32 @@ def test_a_server_that_never_ends_its_answer_is_refused(monkeypatch):
     with serving(send_slowly) as connection, pytest.raises(InputError) as refusal:
         read_live(connection)
     assert "the cluster could not be read within" in str(refusal.value)
+
+
+async def send_as_1_20(path, writer):
+    """Of PodDisruptionBudgets only v1beta1 is served; of resource.k8s.io and CRDs nothing."""
+    group = {"versions": [{"version": "v1beta1"}]}
+    answers = {
+        "/apis/policy": group,
+        "/apis/policy/v1beta1": {"resources": [{"name": "poddisruptionbudgets"}]},
+        "/apis/scheduling.k8s.io": {"versions": [{"version": "v1"}]},
+        "/apis/scheduling.k8s.io/v1": {"resources": [{"name": "priorityclasses"}]},
+        "/apis/karpenter.sh": ["nonsense"],
+    }
+    served = path.startswith(("/api/v1/", "/apis/apps/v1/"))
+    body = {"items": []} if served else answers.get(path)
+    if body is None:
+        writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+    else:
+        writer.write(response(json.dumps(body).encode()))
+
+
+def test_a_resource_that_is_served_in_another_version_is_unreadable():
+    """Otherwise an answer would count on there being none."""
+
+    async def send(path, writer):
+        await send_as_1_20(path.partition("?")[0], writer)
+
+    with serving(send) as connection:
+        found = read_live(connection)
+    assert found.unreadable_resources() == ["poddisruptionbudgets.policy"]

@@ -1,0 +1,64 @@
+"""Whether a server that does not serve a version of a resource serves another version of it.
+
+Such as `policy/v1beta1` of Kubernetes 1.20 for `policy/v1`: there may be objects, but they cannot
+be read.
+
+upstream: client-go/discovery/discovery_client.go
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.apiserver.kind import Kind
+from fairlead.client.error import UNDECODABLE, RequestError
+from fairlead.client.rest_client import RestClient
+
+_VERSIONS_MAX: Final = 10
+
+
+class _Version(Struct):
+    version: str = ""
+
+
+class _ApiGroup(Struct):
+    versions: list[_Version] | None = None
+
+
+class _Resource(Struct):
+    name: str = ""
+
+
+class _ApiResourceList(Struct):
+    resources: list[_Resource] | None = None
+
+
+_Found = TypeVar("_Found", bound=Struct)
+
+
+async def has_other_version(client: RestClient, kind: Kind) -> bool:
+    """Return whether the server serves the resource of `kind` in another version of its group.
+
+    An error counts as no. Raises ConnectionConfigError.
+    """
+    group, _, version = kind.api_version.rpartition("/")
+    if not group:
+        return False
+    root = f"/apis/{group}"
+    known = (await _discovered(client, root, _ApiGroup)).versions or ()
+    others = [one.version for one in known if one.version != version][:_VERSIONS_MAX]
+    lists = await asyncio.gather(
+        *(_discovered(client, f"{root}/{one}", _ApiResourceList) for one in others)
+    )
+    return any(kind.plural == one.name for found in lists for one in found.resources or ())
+
+
+async def _discovered(client: RestClient, path: str, form: type[_Found]) -> _Found:
+    try:
+        return msgspec.json.decode(await client.get(path), type=form)
+    except (RequestError, *UNDECODABLE):
+        return form()
