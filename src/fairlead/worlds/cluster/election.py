@@ -26,13 +26,23 @@ class Election:
         client: RestClient,
         clock: Callable[[], Instant],
         on_change: Callable[[], None],
+        log: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`on_change` is called after each attempt, and when leadership ends."""
+        """`on_change` is called after each attempt, and when leadership ends.
+
+        `log` is called with one line when another replica holds the Lease, and when two attempts in
+        a row failed.
+        """
         self.state = state
         self._client = client
         self._clock = clock
         self._on_change = on_change
+        self._log = log
+        self._logged_holder = ""
+        self._problem = ""  # of the last attempt
+        self._logged: set[str] = set()  # problems since the last success
         config = state.config
+        self._name = f"the Lease {config.namespace}/{config.name}"
         self._path = LEASES.path(config.namespace, config.name)
         self._collection = LEASES.collection(config.namespace)
 
@@ -63,17 +73,46 @@ class Election:
         if not isinstance(step, WriteLease):
             answer = await self._client.exchange(ApiRequest("GET", self._path), self._seconds_max())
             if not answer.is_success and answer.status != _NOT_FOUND:
-                state.failed()
+                self._fail("read", answer)
                 return
             found = state.read(answer.body if answer.is_success else None, clock())
             if found is None:
+                self._wait_for_holder()
                 return
             step = found
         answer = await self._write(step, self._seconds_max())
         if answer.is_success:
+            self._succeed()
             state.written(answer.body, clock())
         else:
-            state.failed()
+            self._fail("written", answer)
+
+    def _fail(self, verb: str, answer: ApiAnswer) -> None:
+        """Record that an attempt failed; log the reason if the attempt before failed too.
+
+        A single failure may be a conflict with another replica.
+        """
+        self.state.failed()
+        before, self._problem = self._problem, f"{self._name} cannot be {verb}: {answer.message}"
+        if before and self._problem not in self._logged:
+            self._log(f"{self._problem}; trying again")
+            self._logged.add(self._problem)
+
+    def _succeed(self) -> None:
+        self._problem = ""
+        self._logged.clear()
+
+    def _wait_for_holder(self) -> None:
+        """Log which replica leads, once."""
+        holder = self.state.holder
+        if not holder:
+            self._fail("read", ApiAnswer(200, message="the answer is not a Lease"))
+            return
+        self._succeed()
+        if holder != self._logged_holder and not self.state.has_lost(self._clock()):
+            shown = holder if holder.isprintable() else repr(holder)
+            self._log(f"{self._name} is held by {shown}; waiting for it")
+            self._logged_holder = holder
 
     async def _write(self, write: WriteLease, seconds_max: float) -> ApiAnswer:
         method, path = ("POST", self._collection) if write.creates else ("PUT", self._path)

@@ -203,7 +203,9 @@ class ClusterRunner:
             self._compose(api, stack)
             if options.election is not None:
                 state = LeaderElection(options.election, self._jitter)
-                self.election = Election(state, lease, self._lease_clock.now, self._on_election)
+                self.election = Election(
+                    state, lease, self._lease_clock.now, self._on_election, options.log
+                )
                 tasks.append(self._task(self.election.run()))
             try:
                 await self._ended.wait()

@@ -1,0 +1,83 @@
+"""The lines that tell why a replica does not lead; the client is a scripted one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from fairlead.client.leader_election import ElectionConfig, LeaderElection
+from fairlead.client.rest_client import ApiAnswer
+from fairlead.worlds.cluster.election import Election
+
+SECOND = 1_000_000_000
+FORBIDDEN = ApiAnswer(403, message='leases "kube-scheduler" is forbidden')
+SILENT = ApiAnswer(0, message="the server did not answer in time")
+ABSENT = ApiAnswer(404)
+
+
+class Client:
+    """Gives its answers in order; None is the answer of a server that stores the Lease."""
+
+    def __init__(self, answers):
+        self._answers = list(answers)
+
+    async def exchange(self, request, _seconds):
+        answer = self._answers.pop(0)
+        return ApiAnswer(201, request.body) if answer is None else answer
+
+
+def held_by(holder):
+    lease = {"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": holder}}
+    return ApiAnswer(200, json.dumps(lease).encode())
+
+
+def lines_after(*answers, attempts):
+    """The lines that are logged in so many attempts, a second apart."""
+    lines, now = [], 0
+    config = ElectionConfig(identity="me")
+    state = LeaderElection(config, lambda: 0.0)
+    election = Election(state, Client(answers), lambda: now, lambda: None, lines.append)
+    for _ in range(attempts):
+        asyncio.run(election._attempt())
+        now += SECOND
+    return lines
+
+
+LEASE = "the Lease kube-system/kube-scheduler"
+
+
+def test_a_lease_that_may_not_be_read_is_told_of_once():
+    told = [f'{LEASE} cannot be read: leases "kube-scheduler" is forbidden; trying again']
+    assert lines_after(*[FORBIDDEN] * 5, attempts=5) == told
+
+
+def test_a_lease_that_may_not_be_created_is_told_of_once():
+    told = [f'{LEASE} cannot be written: leases "kube-scheduler" is forbidden; trying again']
+    assert lines_after(*[ABSENT, FORBIDDEN] * 5, attempts=5) == told
+
+
+def test_one_failure_is_not_told_of():
+    """It may be a conflict with another replica."""
+    assert lines_after(SILENT, held_by(""), None, attempts=2) == []
+
+
+def test_alternating_failures_are_told_of_once_each():
+    assert len(lines_after(*[FORBIDDEN, SILENT] * 5, attempts=10)) == 2
+
+
+def test_a_failure_after_a_success_is_told_of_again():
+    answers = [FORBIDDEN, FORBIDDEN, ABSENT, None, FORBIDDEN, FORBIDDEN]
+    assert len(lines_after(*answers, attempts=5)) == 2
+
+
+@pytest.mark.parametrize(("holder", "shown"), [("other", "other"), ("a\nb", "'a\\nb'")])
+def test_the_replica_that_leads_is_named_once(holder, shown):
+    told = [f"{LEASE} is held by {shown}; waiting for it"]
+    assert lines_after(*[held_by(holder)] * 5, attempts=5) == told
+
+
+def test_what_is_no_lease_is_told_of():
+    told = [f"{LEASE} cannot be read: the answer is not a Lease; trying again"]
+    assert lines_after(*[ApiAnswer(200, b"<html>")] * 5, attempts=5) == told
