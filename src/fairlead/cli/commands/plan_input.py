@@ -11,7 +11,6 @@ from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.plan import PresentOptions
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.whatif.configuration.autoscaling.autoscaler import installed_flags
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
@@ -27,7 +26,6 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.planner.plan_note import plan_notes
-from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.run.simulated_kubelet import simulated_kubelets
@@ -60,8 +58,7 @@ class PlanInput:
 
     def planner(self) -> DrainPlanner:
         """Return a planner of drains in the cluster model, in which the waiting pods are placed."""
-        place_waiting_pods(self.model)
-        return DrainPlanner(self.model, BudgetRoom(self.model.objects, self.model.now))
+        return DrainPlanner.at_rest(self.model)
 
     def autoscaler_rules(self, ignored: Iterable[str]) -> AutoscalerRules:
         """Return the rules of autoscalers, with the flags of the snapshot's autoscaler."""

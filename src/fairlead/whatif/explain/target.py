@@ -34,7 +34,6 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.new_pod import NewPods, new_pods_of
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.planner.plan_note import plan_notes
-from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 from fairlead.whatif.result.tabular_answer import TabularAnswer
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
@@ -64,14 +63,14 @@ def explain_object(
         known = ", ".join(kind.kind for kind in _EXPLAINED)
         raise InputError(SOURCE, f"a {found.kind.kind} cannot be explained; only {known}, PodGroup")
     model = ClusterModel(snapshot, scheduler)
-    planner = DrainPlanner(model, BudgetRoom(model.objects, model.now))
     if found.kind is NODE:
-        place_waiting_pods(model)
-        answer = explain_node(planner, found.ref.name, snapshot.source)
-    elif found.kind is POD_DISRUPTION_BUDGET:
-        answer = explain_budget(planner, found.ref.key, snapshot.source)
+        answer = explain_node(DrainPlanner.at_rest(model), found.ref.name, snapshot.source)
     else:
-        answer = explain_workload(planner, snapshot, found)
+        planner = DrainPlanner(model, BudgetRoom(model.objects, model.now))
+        if found.kind is POD_DISRUPTION_BUDGET:
+            answer = explain_budget(planner, found.ref.key, snapshot.source)
+        else:
+            answer = explain_workload(planner, snapshot, found)
     return replace(answer, notes=plan_notes(snapshot, model, release))
 
 

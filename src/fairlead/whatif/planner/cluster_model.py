@@ -212,6 +212,11 @@ class ClusterModel:
         """Return the unfinished pods of the cluster, with and without a node."""
         return list(self.cluster.pods.values())
 
+    def current_objects(self) -> list[ApiObject]:
+        """Return `objects` with the unfinished pods as they are in the model."""
+        others = [one for one in self.objects if not isinstance(one, Pod) or is_terminal(one)]
+        return [*others, *(pod.pod for pod in self.pods())]
+
     def waiting_pods(self) -> list[PodInfo]:
         """Return the pods that the scheduler would try to place now, in the order of its queue.
 

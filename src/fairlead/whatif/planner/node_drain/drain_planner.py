@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from msgspec import Struct, field
@@ -43,6 +43,7 @@ from fairlead.whatif.planner.cluster_model import (
     moves_with_drain,
 )
 from fairlead.whatif.planner.node.node_copy import copy_node
+from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 
 _REMEDY_NODES_MAX: Final = 12  # number of nodes; each search for a remedy takes milliseconds
 _ORDERS_MAX: Final = 16  # number of orders in which the pods of a node are placed
@@ -126,6 +127,12 @@ class DrainPlanner:
         self.model = model
         self.budgets = budgets
         self.reorders = True
+
+    @classmethod
+    def at_rest(cls, model: ClusterModel) -> Self:
+        """Return a planner for `model` in which the waiting pods are placed and ready."""
+        place_waiting_pods(model)
+        return cls(model, BudgetRoom(model.current_objects(), model.now))
 
     def evicted(self, node: str) -> list[PodInfo]:
         """Return the pods that a drain of `node` evicts, in the order of the scheduler's queue.

@@ -7,8 +7,14 @@ from tests.unit.whatif.planner.conftest import budget, daemon_pod, deployment
 
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.drain_plan import drain_answer, plan_drains, run_plan
-from fairlead.whatif.planner.node_drain.drain_planner import BlockCause, PlannedDrain
+from fairlead.whatif.planner.node_drain.drain_planner import (
+    BlockCause,
+    DrainPlanner,
+    PlannedDrain,
+)
 from fairlead.whatif.planner.node_drain.drain_run import DrainPace, run_drains
 from fairlead.whatif.run.progress import NoProgress
 
@@ -113,6 +119,18 @@ def one_order(make):
         *deployment(make, "db", ["a"], cpu="3", nodeSelector={"pool": "db"}),
         *deployment(make, "web", ["c"], cpu="1"),
     ]
+
+
+def test_pods_that_wait_run_before_the_first_drain(snapshot, make):
+    """The budget needs two ready pods: the third, which is pending, will be ready by then."""
+    *objects, waiting = deployment(make, "web", ["a", "b", ""])
+    waiting["status"] = {"phase": "Pending"}
+    nodes = [*map(make.node, NODES), budget("web", minAvailable=2)]
+    made = DrainPlanner.at_rest(
+        ClusterModel(snapshot(*nodes, *objects, waiting), SchedulerConfig())
+    )
+    [drain] = plan_of(made, ["a"]).drains
+    assert [move.pod for move in drain.moves] == ["default/web-1-0"]
 
 
 def test_pods_with_few_possible_nodes_are_placed_first_if_necessary(planner, make):
