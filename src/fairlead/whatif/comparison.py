@@ -65,21 +65,22 @@ class Alternative(Struct, frozen=True):
         )
 
 
-def compare(found: Sequence[Alternative], *, is_choice: bool) -> TabularAnswer:
-    """Return the comparison of the alternatives `found`, in this order.
+def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularAnswer:
+    """Return the comparison of `alternatives`, in this order.
 
     With `is_choice` the answers are alternatives, and the verdict names the best alternative.
     """
-    notes = dict.fromkeys(note for one in found for note in one.answer.changed.notes)
+    notes = dict.fromkeys(note for one in alternatives for note in one.answer.changed.notes)
     return TabularAnswer(
         kind="WhatIfComparison",
-        source=", ".join(dict.fromkeys(one.answer.source for one in found)),
-        verdict=_best(found) if is_choice else _difference(found),
-        findings=tuple(_failures(found)),
+        source=", ".join(dict.fromkeys(one.answer.source for one in alternatives)),
+        verdict=_best(alternatives) if is_choice else _difference(alternatives),
+        findings=tuple(_failures(alternatives)),
         tables=(
-            ResultTable("alternatives", "side by side", _COLUMNS, [_row(one) for one in found]),
+            ResultTable("alternatives", "side by side", _COLUMNS,
+                      [_row(one) for one in alternatives]),
             ResultTable("workloads", "workloads that differ", _WORKLOAD_COLUMNS,
-                      _workload_rows(found), shown=24),
+                      _workload_rows(alternatives), shown=24),
         ),
         notes=tuple(notes),
     )  # fmt: skip

@@ -37,36 +37,36 @@ _LABEL: Final = 20
 _COUNT: Final = 8
 
 
-def outage_sections(outcome: RunOutcome, found: OutageOutcome) -> Iterator[Section]:
+def outage_sections(outcome: RunOutcome, outage: OutageOutcome) -> Iterator[Section]:
     """Yield the sections: course of events, charts, zones, nodes, lost pods and misconceptions."""
     start = outcome.started_at
 
     def show_events(console: Console, count: int) -> None:
         del count
         console.print()
-        print_line(console, _headline(found), "bold")
-        for line in _taintings(found, start):
+        print_line(console, _headline(outage), "bold")
+        for line in _taintings(outage, start):
             print_line(console, line)
-        print_line(console, f"{_evictions(found, start)} {_recovery(found, start)}")
+        print_line(console, f"{_evictions(outage, start)} {_recovery(outage, start)}")
 
     yield Section("course of the outage", 1, show_events, Rank.PROBLEMS)
     has_chart = outcome.ended_at > start
     yield Section(
         "charts",
         has_chart,
-        lambda console, _: _print_sparklines(console, outcome, found),
+        lambda console, _: _print_sparklines(console, outcome, outage),
         Rank.MOVES,
     )
-    yield _zones(found, start)
-    yield _nodes(found.nodes, start)
-    yield _lost(found.lost)
+    yield _zones(outage, start)
+    yield _nodes(outage.nodes, start)
+    yield _lost(outage.lost)
     yield Section(
         "common misconceptions",
-        len(found.beliefs),
-        lambda console, count: _print_misconceptions(console, found.beliefs[:count]),
+        len(outage.beliefs),
+        lambda console, count: _print_misconceptions(console, outage.beliefs[:count]),
         Rank.EXPLANATIONS,
-        least=len(found.beliefs),
-        most=len(found.beliefs),
+        least=len(outage.beliefs),
+        most=len(outage.beliefs),
     )
 
 
@@ -182,11 +182,11 @@ def _measures(found: OutageOutcome) -> list[tuple[str, StepFunction]]:
     ]
 
 
-def node_steps(found: OutageOutcome, states: Sequence[NodeState]) -> StepFunction:
+def node_steps(outage: OutageOutcome, states: Sequence[NodeState]) -> StepFunction:
     """Return the number of nodes in one of `states`, over all zones, as a step function."""
     counts = {
         at: sum(by_state[state] for state in states)
-        for at, by_state in nodes_by_state(found.node_samples)
+        for at, by_state in nodes_by_state(outage.node_samples)
     }
     return StepFunction(list(counts), list(counts.values()))
 

@@ -59,21 +59,21 @@ def undrained(rows: Sequence[Undrained]) -> Section:
     return table_section(f"{counted(len(rows), 'pod')} not drained", columns, cells, Rank.CAUSES)
 
 
-def pending(found: Difference) -> Section:
+def pending(difference: Difference) -> Section:
     """Return the section of pending pods, grouped by reason and workload.
 
     If the head already contains the reason, the section has only the pods.
     """
     by_reason: dict[str, dict[str, None]] = defaultdict(dict)
     counts: Counter[str] = Counter()
-    for pod in found.pending:
+    for pod in difference.pending:
         why = short_reason(pod.reason)
         by_reason[why][str(pod.workload)] = None
         counts[why] += 1
-    named = TableColumn(f"PENDING ({len(found.pending):,})", is_name=True)
-    what = counted(len(found.pending), "pending pod")
+    named = TableColumn(f"PENDING ({len(difference.pending):,})", is_name=True)
+    what = counted(len(difference.pending), "pending pod")
     if len(by_reason) == 1:
-        names = [(pod.key,) for pod in found.pending]
+        names = [(pod.key,) for pod in difference.pending]
         return table_section(what, (named,), names, Rank.MOVES, least=MOVES_MIN)
     reasons = sorted(by_reason, key=lambda why: (-counts[why], why))
     cells = [(f"{counts[why]:,}", _first_name(list(by_reason[why])), why) for why in reasons]
@@ -81,36 +81,36 @@ def pending(found: Difference) -> Section:
     return table_section(what, columns, cells, Rank.CAUSES)
 
 
-def displaced(found: Difference, nodes: Collection[str], start: Instant) -> Section:
+def displaced(difference: Difference, nodes: Collection[str], start: Instant) -> Section:
     """Return the section of displaced and moved pods.
 
     It has a row for each displacement, and for each pod that moved without being displaced. `nodes`
     are the names of the nodes at the end.
     """
-    targets = {pod.key: pod.node for pod in found.returned}
-    targets |= {move.pod.key: move.target for move in found.moved}
+    targets = {pod.key: pod.node for pod in difference.returned}
+    targets |= {move.pod.key: move.target for move in difference.moved}
     rows = [
         (one.pod.key, one.node, targets.get(one.pod.key, ""), for_readers(one.at - start),
          f"preempted by {one.by} ({one.rule})")
-        for one in found.preempted
+        for one in difference.preempted
     ]  # fmt: skip
     rows += [
         (one.pod.key, one.node, targets.get(one.pod.key, ""), for_readers(one.at - start),
          short_cause(one.why))
-        for one in found.evicted
+        for one in difference.evicted
     ]  # fmt: skip
     listed = {row[0] for row in rows}
     rows += [
         (one.pod.key, one.origin, one.target, "",
          "placed elsewhere" if one.origin in nodes else NODE_DELETED)
-        for one in found.moved
+        for one in difference.moved
         if one.pod.key not in listed
     ]  # fmt: skip
     counts = {
-        "preempted": len(found.preempted),
-        "evicted": len(found.evicted),
-        "moved": len(found.moved),
-        "returned": len(found.returned),
+        "preempted": len(difference.preempted),
+        "evicted": len(difference.evicted),
+        "moved": len(difference.moved),
+        "returned": len(difference.returned),
     }
     title = ", ".join(f"{name.upper()} ({count:,})" for name, count in counts.items() if count)
     columns = (
@@ -124,33 +124,33 @@ def displaced(found: Difference, nodes: Collection[str], start: Instant) -> Sect
     return table_section(what, columns, rows, Rank.MOVES, least=MOVES_MIN)
 
 
-def other_pods(found: Difference) -> Iterator[Section]:
+def other_pods(difference: Difference) -> Iterator[Section]:
     """Yield the sections of the remaining lists of pods, such as gone, updated and new pods."""
     node = TableColumn("NODE", is_name=True)
-    fewer = {one.key for one in found.fewer}
-    removed = [(one.key, one.node) for one in found.removed if one.key not in fewer]
+    fewer = {one.key for one in difference.fewer}
+    removed = [(one.key, one.node) for one in difference.removed if one.key not in fewer]
     for title, rank, rows in (
-        ("GONE FOR GOOD", Rank.CAUSES, [(one.key, one.node) for one in found.gone]),
-        ("NEWLY PLACED", Rank.MOVES, [(one.key, one.node) for one in found.placed]),
+        ("GONE FOR GOOD", Rank.CAUSES, [(one.key, one.node) for one in difference.gone]),
+        ("NEWLY PLACED", Rank.MOVES, [(one.key, one.node) for one in difference.placed]),
         ("REMOVED", Rank.MOVES, removed),
-        ("ONLY WITHOUT THE CHANGE", Rank.MOVES, [(one.key, one.node) for one in found.fewer]),
+        ("ONLY WITHOUT THE CHANGE", Rank.MOVES, [(one.key, one.node) for one in difference.fewer]),
     ):
         named = TableColumn(f"{title} ({len(rows):,})", is_name=True)
         what = f"{counted(len(rows), 'pod')} {title.lower()}"
         yield table_section(what, (named, node), rows, rank, least=MOVES_MIN)
-    missing = [(one.pod.key, one.pod.node, one.waits_for or "-") for one in found.not_created]
+    missing = [(one.pod.key, one.pod.node, one.waits_for or "-") for one in difference.not_created]
     named = TableColumn(f"NOT CREATED AGAIN ({len(missing):,})", is_name=True)
     columns = (named, node, TableColumn("WAITS FOR", is_name=True))
     yield table_section(
         f"{counted(len(missing), 'pod')} not created again", columns, missing, Rank.CAUSES
     )
-    updated = [(one.pod.key, one.pod.node, one.before.key) for one in found.updated]
+    updated = [(one.pod.key, one.pod.node, one.before.key) for one in difference.updated]
     named = TableColumn(f"UPDATED ({len(updated):,})", is_name=True)
     columns = (named, node, TableColumn("INSTEAD OF", rank=1, is_name=True))
     yield table_section(
         f"{counted(len(updated), 'pod')} updated", columns, updated, Rank.MOVES, least=MOVES_MIN
     )
-    breaches = [(one.pod, one.pdb, short_cause(one.by)) for one in found.pdb_breaches]
+    breaches = [(one.pod, one.pdb, short_cause(one.by)) for one in difference.pdb_breaches]
     named = TableColumn(f"BUDGET BREACHED FOR ({len(breaches):,})", is_name=True)
     columns = (named, TableColumn("BUDGET", is_name=True), TableColumn("BY"))
     what = f"{counted(len(breaches), 'pod')} displaced against a budget"

@@ -13,17 +13,17 @@ from fairlead.whatif.outcome.start_time import StartTimes
 ROWS_MAX: Final = 10
 
 
-def start_time_section(found: StartTimes) -> Section:
+def start_time_section(start_times: StartTimes) -> Section:
     """Return the section with percentiles of start times; gangs and workloads come first."""
     columns = (
-        TableColumn(f"START TIMES ({len(found.rows):,})", is_name=True),
+        TableColumn(f"START TIMES ({len(start_times.rows):,})", is_name=True),
         TableColumn("PODS", rank=2, is_number=True),
         TableColumn("10%", is_number=True),
         TableColumn("MEDIAN", is_number=True),
         TableColumn("90%", is_number=True),
         TableColumn("STARTS IN", rank=1),
     )
-    unknown = f"> {for_readers(found.look_ahead)}"
+    unknown = f"> {for_readers(start_times.look_ahead)}"
 
     def text(duration: DurationNs | None) -> str:
         return unknown if duration is None else for_readers(duration)
@@ -35,8 +35,8 @@ def start_time_section(found: StartTimes) -> Section:
             text(one.p10),
             text(one.p50),
             text(one.p90),
-            f"{one.started:,}/{found.draws:,} draws",
+            f"{one.started:,}/{start_times.draws:,} draws",
         )
-        for one in found.rows
+        for one in start_times.rows
     ]
     return table_section(f"{len(rows):,} start times", columns, rows, Rank.PROBLEMS, most=ROWS_MAX)

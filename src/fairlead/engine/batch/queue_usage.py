@@ -45,18 +45,18 @@ def proportion_of(session: Session) -> Proportion | None:
     return next((p for p in session.tiers.plugins if isinstance(p, Proportion)), None)
 
 
-def queue_usage(session: Session, plugin: Proportion, found: QueueShare) -> QueueUsage:
-    """Return the usage of one queue; `found` contains its amounts as `plugin` computed them."""
+def queue_usage(session: Session, plugin: Proportion, share: QueueShare) -> QueueUsage:
+    """Return the usage of one queue; `share` contains its amounts as `plugin` computed them."""
     names = session.table.resources.names
-    columns = sorted({*found.deserved, *found.request})
+    columns = sorted({*share.deserved, *share.request})
     return QueueUsage(
-        name=found.queue.name,
-        weight=found.queue.weight,
-        deserved={names[c]: found.deserved.get(c, 0.0) for c in columns},
-        allocated={names[c]: found.allocated_of(c) for c in columns},
-        request={names[c]: found.request.get(c, 0) for c in columns},
-        share=found.share,
-        is_overused=plugin.overused(found.queue),
+        name=share.queue.name,
+        weight=share.queue.weight,
+        deserved={names[c]: share.deserved.get(c, 0.0) for c in columns},
+        allocated={names[c]: share.allocated_of(c) for c in columns},
+        request={names[c]: share.request.get(c, 0) for c in columns},
+        share=share.share,
+        is_overused=plugin.overused(share.queue),
     )
 
 

@@ -251,9 +251,9 @@ def is_stage(manifest: Manifest) -> bool:
     )
 
 
-def with_stages(config: KubeletConfig, found: Iterable[Manifest], seed: int) -> KubeletConfig:
-    """Return `config` with the delays of the Stages in `found`. Raises InputError."""
-    pods = [stage for one in found if is_stage(one) and (stage := _stage(one)) is not None]
+def with_stages(config: KubeletConfig, manifests: Iterable[Manifest], seed: int) -> KubeletConfig:
+    """Return `config` with the delays of the Stages in `manifests`. Raises InputError."""
+    pods = [stage for one in manifests if is_stage(one) and (stage := _stage(one)) is not None]
     stages = KwokStages(tuple(pods), seed)
     if stages.has(StageRole.READY):
         config = replace(config, start_delays=_Delays(stages.start_delay, config.start_delays))

@@ -149,34 +149,36 @@ def pod_source(
     return new_pods_of(pod_file, wanted[0], inventory)
 
 
-def new_pods_of(source: str, found: Manifest, inventory: Inventory) -> NewPods:
-    """Return a template for pods of the workload `found`, or for pods like the pod `found`.
+def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPods:
+    """Return a template for pods of the workload, or for copies of the pod, in `manifest`.
 
     `source` names the file or option. Raises InputError for a DaemonSet, for an object without pods
     and for an invalid workload.
     """
-    value, ref = found.value, found.ref
+    value, ref = manifest.value, manifest.ref
     title = f"{_SHORT.get(ref.kind, ref.kind.lower())}/{ref.key}"
-    if found.kind is POD:
+    if manifest.kind is POD:
         return NewPods(source, title, ref.namespace, ref.name, value, _controller(value))
-    if found.kind is DAEMON_SET:
-        raise InputError(source, f"{found.title} runs one pod on each node; it cannot have more")
-    if found.kind not in _WORKLOADS:
-        raise InputError(source, f"{found.title} has no pods")
-    template = _template(found)
-    if found.kind is DEPLOYMENT:
-        newest = _newest_replica_set(found, inventory)
+    if manifest.kind is DAEMON_SET:
+        raise InputError(source, f"{manifest.title} runs one pod on each node; it cannot have more")
+    if manifest.kind not in _WORKLOADS:
+        raise InputError(source, f"{manifest.title} has no pods")
+    template = _template(manifest)
+    if manifest.kind is DEPLOYMENT:
+        newest = _newest_replica_set(manifest, inventory)
         if newest is not None:
             template = _template(newest)
             return NewPods(source, title, ref.namespace, ref.name, template, _reference(newest))
-    if found.kind is not STATEFUL_SET:
-        return NewPods(source, title, ref.namespace, ref.name, template, _reference(found))
+    if manifest.kind is not STATEFUL_SET:
+        return NewPods(source, title, ref.namespace, ref.name, template, _reference(manifest))
     try:
         view = decode_as(StatefulSet, value)
     except DecodeError as cause:
-        raise InputError.of_decode(found.source, cause) from None
+        raise InputError.of_decode(manifest.source, cause) from None
     first = view.spec.ordinals.start + view.spec.replicas
-    return NewPods(source, title, ref.namespace, ref.name, template, _reference(found), view, first)
+    return NewPods(
+        source, title, ref.namespace, ref.name, template, _reference(manifest), view, first
+    )
 
 
 def _replicas(found: Manifest) -> int | None:

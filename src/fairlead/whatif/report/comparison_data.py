@@ -8,15 +8,15 @@ from fairlead.api.json import Json
 from fairlead.whatif.comparison import Alternative, compare
 
 
-def comparison_data(found: Sequence[Alternative], *, is_choice: bool) -> Json:
-    """Return the comparison of the answers `found`, with the rows of each workload together.
+def comparison_data(alternatives: Sequence[Alternative], *, is_choice: bool) -> Json:
+    """Return the comparison of `alternatives`, with the rows of each workload together.
 
     If `is_choice` is set, the answers are alternatives to choose from. Then the best alternatives
     are marked, unless all are equally good.
     """
-    answer = compare(found, is_choice=is_choice)
+    answer = compare(alternatives, is_choice=is_choice)
     tables = {table.name: table.rows for table in answer.tables}
-    ranks = [one.rank for one in found]
+    ranks = [one.rank for one in alternatives]
     best = [is_choice and rank == min(ranks) != max(ranks) for rank in ranks]
     severities = [str(row["severity"]) for row in tables["alternatives"]]
     shown = severities[ranks.index(min(ranks))] if is_choice else "warning"

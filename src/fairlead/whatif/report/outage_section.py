@@ -131,15 +131,15 @@ class OutageSection(TypedDict, total=False):
     beliefs: Sequence[MisconceptionRow]
 
 
-def outage_section(found: OutageOutcome | None, start: Instant) -> OutageSection | None:
-    """Return the section for `found`; None if no node failed."""
-    if found is None:
+def outage_section(outcome: OutageOutcome | None, start: Instant) -> OutageSection | None:
+    """Return the section for `outcome`; None if no node failed."""
+    if outcome is None:
         return None
     return {
-        "figures": _figures(found, start),
-        "nodes_over_time": _nodes_over_time(found.node_samples, start),
-        "pods_over_time": _pods_over_time(found.pod_samples, start),
-        "rates": [_rate(line, found, start) for line in rate_lines(found)],
+        "figures": _figures(outcome, start),
+        "nodes_over_time": _nodes_over_time(outcome.node_samples, start),
+        "pods_over_time": _pods_over_time(outcome.pod_samples, start),
+        "rates": [_rate(line, outcome, start) for line in rate_lines(outcome)],
         "nodes": [
             {
                 "node": one.node,
@@ -152,7 +152,7 @@ def outage_section(found: OutageOutcome | None, start: Instant) -> OutageSection
                 "pods": one.pods,
                 "evicted": one.evicted,
             }
-            for one in found.nodes
+            for one in outcome.nodes
         ],
         "lost": [
             {
@@ -162,7 +162,7 @@ def outage_section(found: OutageOutcome | None, start: Instant) -> OutageSection
                 "cause": one.cause.words,
                 "why": one.why,
             }
-            for one in found.lost
+            for one in outcome.lost
         ],
         "preempted": [
             {
@@ -172,7 +172,7 @@ def outage_section(found: OutageOutcome | None, start: Instant) -> OutageSection
                 "node": one.node,
                 "by": one.by,
             }
-            for one in found.preempted
+            for one in outcome.preempted
         ],
         "zones": [
             {
@@ -183,9 +183,9 @@ def outage_section(found: OutageOutcome | None, start: Instant) -> OutageSection
                 "size": one.size,
                 "rate": f"{one.rate:g} nodes/s",
             }
-            for one in found.zones
+            for one in outcome.zones
         ],
-        "beliefs": [{"belief": one.belief, "fact": one.fact} for one in found.beliefs],
+        "beliefs": [{"belief": one.belief, "fact": one.fact} for one in outcome.beliefs],
     }
 
 

@@ -33,12 +33,12 @@ def sampled(timeline: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def thinned(one: Mapping[str, Any], kept: Sequence[int]) -> dict[str, Any]:
-    """Return one priority's counts at the samples `kept`; omit counts that are always zero."""
-    counts = {name: one[name] for name in MEASURES if any(one.get(name, ()))}
+def thinned(series: Mapping[str, Any], samples: Sequence[int]) -> dict[str, Any]:
+    """Return one priority's counts at `samples` (indices); omit counts that are always zero."""
+    counts = {name: series[name] for name in MEASURES if any(series.get(name, ()))}
     return {
-        "priority": one["priority"],
-        **{name: [values[at] for at in kept] for name, values in counts.items()},
+        "priority": series["priority"],
+        **{name: [values[at] for at in samples] for name, values in counts.items()},
     }
 
 

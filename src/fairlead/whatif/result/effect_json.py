@@ -84,18 +84,18 @@ def _certainty(one: CertaintyRow) -> Json:
     }
 
 
-def start_times_json(found: StartTimes | None) -> Json:
+def start_times_json(start_times: StartTimes | None) -> Json:
     """Return the fields `start_times` and `start_times_basis`."""
-    if found is None:
+    if start_times is None:
         return {"start_times": [], "start_times_basis": None}
     basis = {
-        "draws": found.draws,
-        "running": found.running,
-        "known": found.known,
-        "known_from_file": found.stated,
-        "simulated_s": to_seconds(found.look_ahead),
+        "draws": start_times.draws,
+        "running": start_times.running,
+        "known": start_times.known,
+        "known_from_file": start_times.stated,
+        "simulated_s": to_seconds(start_times.look_ahead),
     }
-    return {"start_times": [_start(one) for one in found.rows], "start_times_basis": basis}
+    return {"start_times": [_start(one) for one in start_times.rows], "start_times_basis": basis}
 
 
 def _start(one: StartTimeRow) -> Json:

@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from fairlead.whatif.outcome.rate_line import RateLine
 
 
-def outage_json(found: OutageOutcome | None, start: Instant) -> Json | None:
-    """Return `found` as JSON, with instants as seconds after `start`; None if no node failed."""
-    if found is None:
+def outage_json(outcome: OutageOutcome | None, start: Instant) -> Json | None:
+    """Return `outcome` as JSON, with instants as seconds after `start`; None if no node failed."""
+    if outcome is None:
         return None
     # Imported only if it is needed: most runs have no failed nodes.
     from fairlead.whatif.outcome.rate_line import rate_lines  # noqa: PLC0415
 
     return {
-        "concerned": found.concerned,
-        "evicted": found.evicted,
-        "replaced": found.replaced,
-        "back_with_node": found.back_with_node,
-        "first_eviction_s": _after(start, found.first_eviction_at),
-        "last_eviction_s": _after(start, found.last_eviction_at),
-        "first_back_s": _after(start, found.first_back_at),
-        "last_back_s": _after(start, found.last_back_at),
+        "concerned": outcome.concerned,
+        "evicted": outcome.evicted,
+        "replaced": outcome.replaced,
+        "back_with_node": outcome.back_with_node,
+        "first_eviction_s": _after(start, outcome.first_eviction_at),
+        "last_eviction_s": _after(start, outcome.last_eviction_at),
+        "first_back_s": _after(start, outcome.first_back_at),
+        "last_back_s": _after(start, outcome.last_back_at),
         "lost": [
             {
                 "pod": one.pod,
@@ -38,13 +38,13 @@ def outage_json(found: OutageOutcome | None, start: Instant) -> Json | None:
                 "cause": one.cause.value,
                 "why": one.why,
             }
-            for one in found.lost
+            for one in outcome.lost
         ],
         "preempted": [
             {"pod": one.pod, "node": one.node, "by": one.by, "at_s": _after(start, one.at)}
-            for one in found.preempted
+            for one in outcome.preempted
         ],
-        "nodes": [_history(one, start) for one in found.nodes],
+        "nodes": [_history(one, start) for one in outcome.nodes],
         "zones": [
             {
                 "at_s": _after(start, one.at),
@@ -54,14 +54,14 @@ def outage_json(found: OutageOutcome | None, start: Instant) -> Json | None:
                 "unready": one.unready,
                 "nodes_per_second": one.rate,
             }
-            for one in found.zones
+            for one in outcome.zones
         ],
         "turns": [
             {"at_s": _after(start, one.at), "zone": zone_title(one.zone), "node": one.node}
-            for one in found.turns
+            for one in outcome.turns
         ],
-        "rate_lines": [_rate_line(one, start) for one in rate_lines(found)],
-        "nodes_over_time": _node_samples(found.node_samples, start),
+        "rate_lines": [_rate_line(one, start) for one in rate_lines(outcome)],
+        "nodes_over_time": _node_samples(outcome.node_samples, start),
         "pods_over_time": [
             {
                 "at_s": _after(start, one.at),
@@ -70,10 +70,10 @@ def outage_json(found: OutageOutcome | None, start: Instant) -> Json | None:
                 "back": one.back,
                 "evicted": one.evicted,
             }
-            for one in found.pod_samples
+            for one in outcome.pod_samples
         ],
         "beliefs": [
-            {"name": one.name, "belief": one.belief, "fact": one.fact} for one in found.beliefs
+            {"name": one.name, "belief": one.belief, "fact": one.fact} for one in outcome.beliefs
         ],
     }
 

@@ -67,9 +67,9 @@ def nodes_at_end(nodes: Mapping[str, Node], pods: Iterable[PodEnd]) -> tuple[Nod
     return tuple(_node_end(nodes[name], pods_by_node[name]) for name in sorted(nodes))
 
 
-def nodes_in(found: Iterable[Manifest]) -> tuple[NodeEnd, ...]:
-    """Return the nodes among the objects `found`, sorted by name, each with the pods on it."""
-    objects = list(found)
+def nodes_in(manifests: Iterable[Manifest]) -> tuple[NodeEnd, ...]:
+    """Return the nodes among `manifests`, sorted by name, each with the pods on it."""
+    objects = list(manifests)
     pods = (one.pod for one in objects if one.kind is POD)
     ends = [
         PodEnd(

@@ -273,10 +273,10 @@ def _require_known_kind(manifest: Manifest) -> None:
     raise manifest.refuse(problem, field="kind")
 
 
-def refuse_duplicates(found: Iterable[Manifest]) -> None:
-    """Raise InputError if an object appears twice in `found`."""
+def refuse_duplicates(manifests: Iterable[Manifest]) -> None:
+    """Raise InputError if an object appears twice in `manifests`."""
     seen: dict[tuple[str, str, str], Manifest] = {}
-    for manifest in found:
+    for manifest in manifests:
         first = seen.setdefault(manifest.identity, manifest)
         if first is not manifest:
             where = f" (first in {first.source})" if first.source != manifest.source else ""

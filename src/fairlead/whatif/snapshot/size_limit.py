@@ -14,11 +14,11 @@ QUEUES_ABOVE_MAX: Final = 100
 _COUNTS: Final = ("replicas", "parallelism", "completions")
 
 
-def refuse_excess(found: Iterable[Manifest]) -> None:
+def refuse_excess(manifests: Iterable[Manifest]) -> None:
     """Raise InputError for workloads with too many pods and for queues nested too deeply."""
-    found = tuple(found)
-    _refuse_deep_queues({one.ref.name: one for one in found if one.ref.kind == "Queue"})
-    for manifest in found:
+    manifests = tuple(manifests)
+    _refuse_deep_queues({one.ref.name: one for one in manifests if one.ref.kind == "Queue"})
+    for manifest in manifests:
         if isinstance(manifest.view, Pod | Node):
             continue
         spec = _counted(manifest)

@@ -148,12 +148,12 @@ def load_objects(snapshot: Snapshot, store: Store) -> Sequence[ApiObject]:
         raise as_input_error(snapshot.source, snapshot.manifests, refused) from None
 
 
-def start_of_time(documents: Iterable[Document], found: Iterable[Manifest]) -> Instant:
-    """Return the time at which the dump in `documents`, with the objects `found`, was taken.
+def start_of_time(documents: Iterable[Document], manifests: Iterable[Manifest]) -> Instant:
+    """Return the time at which the dump in `documents`, with the objects `manifests`, was taken.
 
     Raises InputError.
     """
-    known = (newest_instant(found), *map(_taken_at, documents))
+    known = (newest_instant(manifests), *map(_taken_at, documents))
     return max((instant for instant in known if instant is not None), default=DEFAULT_START)
 
 
@@ -186,13 +186,13 @@ def _unreadable(document: Document) -> list[str]:
     return []
 
 
-def newest_instant(found: Iterable[Manifest]) -> Instant | None:
-    """Return the newest timestamp in metadata and status of `found`; None without timestamps.
+def newest_instant(manifests: Iterable[Manifest]) -> Instant | None:
+    """Return the newest timestamp in metadata and status of `manifests`; None without timestamps.
 
     Raises InputError for a malformed timestamp.
     """
     newest: Instant | None = None
-    for manifest in found:
+    for manifest in manifests:
         for text in manifest.timestamps:
             try:
                 instant = plausible_instant(text)

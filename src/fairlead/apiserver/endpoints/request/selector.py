@@ -79,11 +79,11 @@ class SelectionPredicate(Struct, frozen=True):
         """True if every object matches."""
         return self.labels is None and not self.terms
 
-    def selects(self, kept: StoredObject) -> bool:
+    def selects(self, stored: StoredObject) -> bool:
         """Return whether a stored object matches; the object may still be encoded."""
-        if isinstance(kept, bytes) and not all(word in kept for word in self.words):
+        if isinstance(stored, bytes) and not all(word in stored for word in self.words):
             return False
-        return self.matches(value_of(kept))
+        return self.matches(value_of(stored))
 
     def matches(self, obj: Json) -> bool:
         """Return whether `obj` matches."""

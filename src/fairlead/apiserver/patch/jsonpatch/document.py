@@ -136,22 +136,22 @@ def to_json(part: Any) -> Any:
             return part
 
 
-def parts_equal(one: Any, other: Any) -> bool:
+def parts_equal(left: Any, right: Any) -> bool:
     """Return whether two parts are equal; scalars are equal if their JSON texts are equal.
 
     Raises ApiError 422 if a list contains null, because upstream's code panics.
     """
     # upstream: patch.go:lazyNode.equal, which breaks down at a null in a list
-    one, other = _members_or_items(one), _members_or_items(other)
-    if isinstance(one, dict):
-        if not isinstance(other, dict) or one.keys() != other.keys():
+    left, right = _members_or_items(left), _members_or_items(right)
+    if isinstance(left, dict):
+        if not isinstance(right, dict) or left.keys() != right.keys():
             return False
-        return all(_members_equal(value, other[key]) for key, value in one.items())
-    if isinstance(one, list):
-        if not isinstance(other, list) or len(one) != len(other):
+        return all(_members_equal(value, right[key]) for key, value in left.items())
+    if isinstance(left, list):
+        if not isinstance(right, list) or len(left) != len(right):
             return False
-        return all(map(_items_equal, one, other))
-    return not isinstance(other, dict | list) and _json_text(one) == _json_text(other)
+        return all(map(_items_equal, left, right))
+    return not isinstance(right, dict | list) and _json_text(left) == _json_text(right)
 
 
 def _members_equal(one: Any, other: Any) -> bool:

@@ -82,14 +82,14 @@ def endpoints_warnings(endpoints: Json) -> Warnings:
                 yield from ip_warnings(f"subsets[{index}].{key}[{at}].ip", address.get("ip", ""))
 
 
-def slice_warnings(found: Json) -> Warnings:
+def slice_warnings(obj: Json) -> Warnings:
     """Warns about non-canonical addresses in an EndpointSlice, and about the address type FQDN."""
-    labels = found["metadata"].get("labels") or {}
-    if found.get("addressType") == "FQDN":
+    labels = obj["metadata"].get("labels") or {}
+    if obj.get("addressType") == "FQDN":
         yield "spec.addressType: FQDN endpoints are deprecated"
     if labels.get(_MANAGED_BY) in _SLICE_MANAGERS:
         return
-    for index, endpoint in enumerate(found.get("endpoints") or ()):
+    for index, endpoint in enumerate(obj.get("endpoints") or ()):
         for at, address in enumerate(endpoint.get("addresses") or ()):
             yield from ip_warnings(f"endpoints[{index}].addresses[{at}]", address)
 

@@ -37,12 +37,12 @@ def index_intervals(text: str, completions: int) -> list[Interval]:
     return made
 
 
-def shared_index(one: str, other: str, completions: int) -> int | None:
-    """Return an index that `one` and `other` both contain; None if there is none.
+def shared_index(first: str, second: str, completions: int) -> int | None:
+    """Return an index that `first` and `second` both contain; None if there is none.
 
     Malformed intervals are ignored.
     """
-    mine, theirs = _readable(one, completions), _readable(other, completions)
+    mine, theirs = _readable(first, completions), _readable(second, completions)
     left, right = next(mine, None), next(theirs, None)
     while left and right:
         if left[0] <= right[1] and right[0] <= left[1]:

@@ -111,16 +111,20 @@ def _is_about(change: ClusterChange, source: str) -> bool:
 
 
 def print_comparison(
-    found: Sequence[Alternative],
+    alternatives: Sequence[Alternative],
     options: ComparisonOptions,
     output: AnswerFormat,
 ) -> None:
-    """Print the comparison of the answers in `found`."""
-    print_tabular(compare(found, is_choice=bool(options.change)), output)
+    """Print the comparison of `alternatives`."""
+    print_tabular(compare(alternatives, is_choice=bool(options.change)), output)
 
 
 def write_comparison(
-    path: Path, found: Sequence[Alternative], options: ComparisonOptions, label: str, took_s: float
+    path: Path,
+    alternatives: Sequence[Alternative],
+    options: ComparisonOptions,
+    label: str,
+    took_s: float,
 ) -> None:
     """Write the report of the comparison to `path`; it includes the report of each answer.
 
@@ -131,11 +135,13 @@ def write_comparison(
     from fairlead.whatif.report.write import render_comparison
 
     reports = []
-    for one in found:
+    for one in alternatives:
         answer = one.answer
-        heading = Heading(answer.change.title, answer.source, answer.seed, took_s / len(found))
+        heading = Heading(
+            answer.change.title, answer.source, answer.seed, took_s / len(alternatives)
+        )
         reports.append(whatif_report(heading, answer, [], label))
-    page = render_comparison(comparison_data(found, is_choice=bool(options.change)), reports)
+    page = render_comparison(comparison_data(alternatives, is_choice=bool(options.change)), reports)
     write_atomically(path, page.encode())
     say_written("report", path)
 

@@ -260,7 +260,7 @@ class Statement:
         """Undo all operations."""
         self.discard_after(0)
 
-    def discard_after(self, kept: int) -> None:
-        """Undo all operations after the first `kept`."""
-        while len(self._done) > kept:
+    def discard_after(self, count: int) -> None:
+        """Undo all operations after the first `count`."""
+        while len(self._done) > count:
             self._done.pop().undo(self._session)

@@ -90,10 +90,10 @@ class PodIndex:
                 placed.where.add(row)
                 self._tally(placed, 1)
 
-    def add_replicas(self, rows: Sequence[int], like: PodInfo) -> None:
-        """Add a pod on each of `rows`, with the same class and affinity terms as `like`."""
-        self.pod_class_of(like).where.add_all(rows)
-        for placed in self.terms_of(like):
+    def add_replicas(self, rows: Sequence[int], replica: PodInfo) -> None:
+        """Add a pod on each of `rows`, with the same class and affinity terms as `replica`."""
+        self.pod_class_of(replica).where.add_all(rows)
+        for placed in self.terms_of(replica):
             placed.where.add_all(rows)
             self._tally(placed, len(rows))
 

@@ -112,32 +112,32 @@ def capacity_outage(
     return StatedOutage(source, name, found)
 
 
-def with_provider(found: Autoscaling, settings: ProviderSettings) -> Autoscaling:
-    """Return the autoscaler `found` with a provider that has the given `settings`.
+def with_provider(autoscaling: Autoscaling, settings: ProviderSettings) -> Autoscaling:
+    """Return `autoscaling` with a provider that has the given `settings`.
 
-    Raises InputError if `found` is no autoscaler, or if `settings` name a node group, zone or
-    instance type that the autoscaler does not have.
+    Raises InputError if `autoscaling` has no autoscaler, or if `settings` name a node group, zone
+    or instance type that the autoscaler does not have.
     """
     if settings.is_empty:
-        return found
-    if found.config is None and found.karpenter is None:
+        return autoscaling
+    if autoscaling.config is None and autoscaling.karpenter is None:
         source, name = settings.source, settings.path
         if settings.outages:
             source, name = settings.outages[0].source, settings.outages[0].path
         raise InputError(source, "needs an autoscaler", field=name)
-    kinds = dict(_machine_kinds(found))
+    kinds = dict(_machine_kinds(autoscaling))
     groups = {group for group, _ in kinds.values()}
     # The NodePools of a served cluster can be created and deleted during the run.
-    is_open = found.karpenter is not None and found.karpenter.serves_resources
+    is_open = autoscaling.karpenter is not None and autoscaling.karpenter.serves_resources
     for group in () if is_open else settings.provision_times:
         _check_group(settings.source, settings.path, group, groups)
     for stated in settings.outages:
         if stated.outage.group:
             _check_group(stated.source, stated.path, stated.outage.group, groups)
         if not any(stated.outage.affects(*machine) for machine in kinds.values()):
-            problem = f"no machine that {_name(found)} can create has these labels"
+            problem = f"no machine that {_name(autoscaling)} can create has these labels"
             raise InputError(stated.source, problem, field=stated.path)
-    return _applied(found, settings)
+    return _applied(autoscaling, settings)
 
 
 def _name(found: Autoscaling) -> str:

@@ -163,7 +163,7 @@ class _Tally(Struct):
 def workload_effects(
     without: RunOutcome,
     changed: RunOutcome,
-    found: Difference,
+    difference: Difference,
     lost: Sequence[LostPod],
     budgets: Sequence[BudgetOutcome],
 ) -> list[WorkloadEffect]:
@@ -171,8 +171,8 @@ def workload_effects(
 
     `lost` are the pods of failed nodes that are lost because of the change.
     """
-    tallies = _tallies(without, changed, found, lost)
-    _add_budgets(tallies, changed, found, budgets)
+    tallies = _tallies(without, changed, difference, lost)
+    _add_budgets(tallies, changed, difference, budgets)
     for ref, readiness in changed.workloads.items():
         if readiness.lowest < readiness.before or readiness.at_end != readiness.before:
             tallies.setdefault(ref, _Tally())
