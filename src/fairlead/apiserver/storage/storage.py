@@ -61,15 +61,24 @@ class StoredChange:
     key: Key = field(compare=False, repr=False)
     _text: bytes | None = field(default=None, compare=False, repr=False)
 
-    @classmethod
-    def of_text(cls, kind: Kind, key: Key, text: bytes, version: int) -> StoredChange:
-        """Return the creation of the object with the JSON text `text`.
+    @property
+    def text(self) -> bytes:
+        """The JSON text of `object`, encoded on first use."""
+        text = self._text
+        if text is None:
+            text = self._text = encode(self.object)
+        return text
 
-        The object is decoded when it is first read.
-        """
-        change = cls(ChangeType.ADDED, kind, {}, None, version, key, text)
-        del change.object
-        return change
+
+class AddedText(StoredChange):
+    """The creation of an object with a known text, which is decoded when it is first read."""
+
+    __slots__ = ()
+
+    def __init__(self, kind: Kind, key: Key, text: bytes, version: int) -> None:
+        """`text` is the JSON text of the new object `key`, with `version`."""
+        super().__init__(ChangeType.ADDED, kind, {}, None, version, key, text)
+        del self.object
 
     if not TYPE_CHECKING:  # Type checkers would accept every name.
 
@@ -79,14 +88,6 @@ class StoredChange:
                 raise AttributeError(name)
             self.object = _decode(self._text)
             return self.object
-
-    @property
-    def text(self) -> bytes:
-        """The JSON text of `object`, encoded on first use."""
-        text = self._text
-        if text is None:
-            text = self._text = encode(self.object)
-        return text
 
 
 _NONE: Final[Mapping[Key, StoredObject]] = {}
@@ -316,7 +317,7 @@ class Storage:
         if self._is_full:
             raise no_space()
         version = self._version + 1
-        change = StoredChange.of_text(kind, key, text_at(version), version)
+        change = AddedText(kind, key, text_at(version), version)
         self._require_space(change)
         self._version = version
         self._keep_new(change)

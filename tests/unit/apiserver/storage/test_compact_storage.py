@@ -11,7 +11,7 @@ from hypothesis import given
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.storage.compact_storage import OVERHEAD_BYTES, CompactStorage
-from fairlead.apiserver.storage.storage import Storage, StoredChange
+from fairlead.apiserver.storage.storage import AddedText, Storage
 
 KINDS = [find_kind("configmap"), find_kind("secret")]
 STEPS = st.tuples(
@@ -96,7 +96,7 @@ def test_a_full_disk_refuses_new_texts():
 
 
 def test_a_change_has_no_other_members():
-    change = StoredChange.of_text(KINDS[0], ("a", "x"), b"{}", 1)
+    change = AddedText(KINDS[0], ("a", "x"), b"{}", 1)
     assert change.object == {}
     with pytest.raises(AttributeError, match="objet"):
         change.objet  # noqa: B018
