@@ -25,7 +25,11 @@ by a number, because most pods share the Python objects of these sets, and by it
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import count
+from operator import itemgetter
+from string import ascii_uppercase
 from typing import Any, Final
 
 import msgspec
@@ -55,6 +59,12 @@ _TIME: Final = re.compile(rb'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d')
 _ADDRESS: Final = re.compile(
     r"(?:[1-9]?\d|1\d\d|2[0-4]\d|25[0-5])(?:\.(?:[1-9]?\d|1\d\d|2[0-4]\d|25[0-5])){3}"
 )
+_QUOTES: Final = b'"\\'
+_MARK_IN_TEXT: Final = re.compile(_MARK + rb"([A-Z])")
+# Markers in ascending order: without quotes, as strings, and in keys of managed fields.
+_MARKS: Final = [_MARK + letter.encode() for letter in ascii_uppercase]
+_QUOTED: Final = [b'"%b"' % mark for mark in _MARKS]
+_IN_KEY: Final = [b'\\"%b\\"' % mark for mark in _MARKS]
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
 
@@ -70,17 +80,24 @@ class PodWrite(Struct, frozen=True):
     text: bytes
     replaced: list[tuple[bytes, bytes]]  # by their markers
 
+    @property
+    def strings(self) -> list[bytes]:
+        """The strings without quotes; the marker of number n has the n-th letter."""
+        return [string.strip(_QUOTES) for string, _ in self.replaced]
+
 
 class _Template(Struct, frozen=True):
-    """The result of a write as a text with markers: managed fields, labels and status.
+    """The result of a write as a text with places for strings: managed fields, labels and status.
 
-    Parts that the write does not change are null. `fields` has an item for each entry of
+    The places are `%b`, and `order` brings the values of `PodWrite.strings` in their order. Parts
+    that the write does not change are null. `fields` has an item for each entry of
     managedFields: the entry's set of fields, which all pods share, or None if the set contains
     markers and is part of the text. `keys` are the names of the members of metadata and of spec, in
     order.
     """
 
     text: bytes
+    order: Callable[[Sequence[bytes]], Any]
     fields: list[Json | None]
     keys: tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -228,9 +245,7 @@ class PodWriteCopies:
         return template is not None
 
     def _store_copy(self, described: PodWrite, template: _Template) -> None:
-        text = template.text
-        for string, mark in described.replaced:
-            text = text.replace(mark, string)
+        text = template.text % template.order(described.strings)
         entries, labels, status = _decode(text)
         pod = described.pod
         meta, spec, old = pod["metadata"], pod["spec"], pod.get("status", {})
@@ -267,11 +282,12 @@ class PodWriteCopies:
             ]
         labels = meta.get("labels") if described.node else None
         text = _replaced(_encode((entries, labels, new["status"])), described.replaced)
-        if any(string.strip(b'"\\') in text for string, _ in described.replaced):
+        if any(string in text for string in described.strings):
             return  # part of a longer string
         if len(self._templates) >= TEMPLATES_MAX:
             self._templates.clear()
-        self._templates[described.text] = _Template(text, fields, (tuple(meta), tuple(new["spec"])))
+        keys = tuple(meta), tuple(new["spec"])
+        self._templates[described.text] = _Template(*_format(text), fields, keys)
 
 
 def _described(pod: Json, node: str, text: bytes, addresses: set[Any]) -> PodWrite | None:
@@ -310,23 +326,35 @@ def _marked(text: bytes, addresses: set[Any], uid: str) -> list[tuple[bytes, byt
         return None
     addresses.discard(None)
     addresses.discard("")
-    if not all(isinstance(one, str) and _ADDRESS.fullmatch(one) for one in addresses):
+    if not all(map(_is_address, addresses)):
         return None
-    found: list[tuple[bytes, bytes]] = []
-    for time in sorted(times):
-        mark = _mark(len(found))
-        found.append((time + _END_OF_TIME, b'"%b"' % mark))
+    if len(times) + 2 * len(addresses) + 1 > STRINGS_MAX:
+        return None
+    found = list(zip([time + _END_OF_TIME for time in sorted(times)], _QUOTED, strict=False))
     for address in sorted(addresses):
-        mark, name = _mark(len(found)), address.encode()
-        found.append((b'"%b"' % name, b'"%b"' % mark))
+        number, name = len(found), address.encode()
+        found.append((b'"%b"' % name, _QUOTED[number]))
         # a key of managed fields: "k:{\"ip\":\"10.0.0.7\"}"
-        found.append((b'\\"%b\\"' % name, b'\\"%b\\"' % mark))
-    found.append((uid.encode(), _mark(len(found))))
-    return found if len(found) <= STRINGS_MAX else None
+        found.append((b'\\"%b\\"' % name, _IN_KEY[number]))
+    found.append((uid.encode(), _MARKS[len(found)]))
+    return found
 
 
-def _mark(number: int) -> bytes:
-    return _MARK + bytes((ord("A") + number,))
+@lru_cache(maxsize=TEMPLATES_MAX)
+def _is_address(value: Any) -> bool:
+    return isinstance(value, str) and _ADDRESS.fullmatch(value) is not None
+
+
+def _format(text: bytes) -> tuple[bytes, Callable[[Sequence[bytes]], Any]]:
+    """Return a text with markers as a format, and a function that brings strings in its order."""
+    first, *others = _MARK_IN_TEXT.split(text.replace(b"%", b"%%"))
+    numbers = [ord(mark) - ord("A") for mark in others[::2]]
+    places = b"".join((first, *(b"%b" + after for after in others[1::2])))
+    return places, itemgetter(*numbers) if numbers else _nothing
+
+
+def _nothing(_: Sequence[bytes]) -> tuple[()]:
+    return ()
 
 
 def _replaced(text: bytes, strings: list[tuple[bytes, bytes]]) -> bytes:
