@@ -17,7 +17,7 @@ from fairlead.engine.core.command import Issued
 from fairlead.engine.core.controller import Controller, PodHandler
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import EVERYTHING, Interest, Topic, topic_of
-from fairlead.engine.core.stimulus import ObjectChanged, Stimulus
+from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged, Stimulus
 from fairlead.engine.state.cluster import Cluster
 
 Found = TypeVar("Found")
@@ -74,6 +74,8 @@ class Engine:
         self._is_selective = any(member.interest.is_selective for member in self._members)
         # Topics are few: they are pairs of classes.
         self._concerned: dict[Topic, tuple[_Member, ...]] = {}
+        # Members by the class of a command that succeeded, if the kind that it wrote is irrelevant.
+        self._concerned_by_success: dict[type, tuple[_Member, ...]] = {}
         self._concerned_by_pods = self._concerned_by((ObjectChanged, Pod, ""))
 
     def find(self, kind: type[Found]) -> Found:
@@ -96,8 +98,7 @@ class Engine:
         if type(stimulus) is ObjectChanged and type(stimulus.object) is Pod:
             return self._handle_pod(stimulus, stimulus.object, now)
         issued: list[Issued] = []
-        selected = self._concerned_by(topic_of(stimulus)) if self._is_selective else self._members
-        for member in selected:
+        for member in self._selected(stimulus) if self._is_selective else self._members:
             member.is_outdated = True
             commands = member.controller.handle(stimulus, now)
             if commands:
@@ -118,6 +119,21 @@ class Engine:
                 issuer = member.issuer
                 issued += [Issued(command, issuer) for command in commands]
         return issued
+
+    def _selected(self, stimulus: Stimulus) -> tuple[_Member, ...]:
+        """Return the members that need `stimulus`; most outcomes are found by two classes."""
+        if type(stimulus) is CommandSucceeded:
+            found = self._concerned_by_success.get(type(stimulus.command))
+            return self._after_success(stimulus) if found is None else found
+        return self._concerned_by(topic_of(stimulus))
+
+    def _after_success(self, stimulus: CommandSucceeded) -> tuple[_Member, ...]:
+        concerned, command = self._concerned_by(topic_of(stimulus)), type(stimulus.command)
+        if not any(
+            one.interest.depends_on_kind(CommandSucceeded, command) for one in self._members
+        ):
+            self._concerned_by_success[command] = concerned
+        return concerned
 
     def _concerned_by(self, topic: Topic) -> tuple[_Member, ...]:
         concerned = self._concerned.get(topic)

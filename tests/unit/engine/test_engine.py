@@ -155,6 +155,23 @@ def test_an_interest_may_name_the_kinds_that_a_command_writes(diary, written, co
     assert [name for name, *_ in diary] == concerned
 
 
+def test_successes_of_one_class_concern_a_controller_by_their_kinds_only_if_it_names_them(diary):
+    """Also after other successes of the class, in one engine."""
+    a, b = Spy("a", diary), Spy("b", diary)
+    b.interest = Interest(succeeded=(WritesTo(PatchStatus, ("Pod",)), Bind))
+    engine, pod = engine_of(a, b), ObjectRef("Pod", "ns", "p")
+    node = ObjectRef("Node", "", "n")
+    for written in [
+        *[PatchStatus(node), PatchStatus(pod)] * 2,
+        *[Bind(pod, "n")] * 2,
+        *[DeleteObject(pod)] * 2,
+    ]:
+        engine.handle(CommandSucceeded(written), 1)
+        diary.append(("", "", 0, 0))
+    told = "".join(name or " " for name, *_ in diary).split()
+    assert told == ["a", "ab", "a", "ab", "ab", "ab", "a", "a"]
+
+
 @pytest.mark.parametrize(
     ("dues", "expected"),
     [((None, None), None), ((None, 5), 5), ((9, 5), 5), ((0, 5), 0), ((-3, None), -3)],

@@ -68,16 +68,27 @@ class Interest(Struct, frozen=True, kw_only=True):
     def includes(self, topic: Topic) -> bool:
         """Return whether the controller needs stimuli of `topic`."""
         stimulus, subject, kind = topic
-        classes: Commands | None = None
-        if stimulus is ObjectChanged:
-            classes = self.changed
-        elif stimulus is ObjectDeleted:
-            classes = self.deleted
-        elif stimulus is CommandSucceeded:
-            classes = self.succeeded
-        elif stimulus is CommandFailed:
-            classes = self.failed
+        classes = self._classes(stimulus)
         return classes is None or any(_includes(one, subject, kind) for one in classes)
+
+    def depends_on_kind(self, stimulus: type, command: type) -> bool:
+        """Return whether it matters which kind of object a command of the class `command` writes.
+
+        `stimulus` is the class of its outcome.
+        """
+        classes = self._classes(stimulus) or ()
+        return any(
+            isinstance(one, WritesTo) and issubclass(command, one.command) for one in classes
+        )
+
+    def _classes(self, stimulus: type) -> Commands | None:
+        if stimulus is ObjectChanged:
+            return self.changed
+        if stimulus is ObjectDeleted:
+            return self.deleted
+        if stimulus is CommandSucceeded:
+            return self.succeeded
+        return self.failed if stimulus is CommandFailed else None
 
 
 def _includes(one: type | WritesTo, subject: type, kind: str) -> bool:

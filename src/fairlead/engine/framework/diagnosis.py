@@ -5,8 +5,8 @@ upstream: pkg/scheduler/framework/types.go: Diagnosis, FitError.Error
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from fairlead.engine.framework.code_counts import CodeCounts
 from fairlead.engine.state.node_table import NodeTable
 
 NO_NODES: Final = "no nodes available to schedule pods"
+_HISTOGRAMS_MAX: Final = 256
 _RESTRICTED_BY: Final = "node(s) didn't satisfy plugin(s) {plugins}"
 
 
@@ -103,14 +104,19 @@ def fit_error(diagnosis: Diagnosis, post_filter_message: str) -> str:
     return f"{text} {post_filter_message}" if post_filter_message else text
 
 
-def histogram(counts: Iterator[tuple[Status, int]]) -> str:
+def histogram(counts: Iterable[tuple[Status, int]]) -> str:
     """Return the counted reasons as text, such as ` 2 Insufficient cpu, 3 Too many pods.`.
 
     Returns "" if `counts` is empty.
     """
+    return _histogram(tuple([(status.reasons, nodes) for status, nodes in counts]))
+
+
+@lru_cache(maxsize=_HISTOGRAMS_MAX)  # the failures of equal pods have equal texts
+def _histogram(counts: tuple[tuple[tuple[str, ...], int], ...]) -> str:
     tally: dict[str, int] = {}
-    for status, nodes in counts:
-        for reason in status.reasons:
+    for reasons, nodes in counts:
+        for reason in reasons:
             tally[reason] = tally.get(reason, 0) + nodes
     entries = sorted(f"{nodes} {reason}" for reason, nodes in tally.items())
     return f" {', '.join(entries)}." if entries else ""

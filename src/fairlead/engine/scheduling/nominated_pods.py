@@ -30,7 +30,6 @@ from fairlead.engine.framework.feasibility import run_pre_filters
 from fairlead.engine.framework.plan.highest_totals import HighestTotals
 from fairlead.engine.framework.plan.plan_cache import PlanCache, looks_beyond_the_node
 from fairlead.engine.framework.plan.shape_plan import ShapePlan
-from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
@@ -88,7 +87,7 @@ class NominatedVerdicts:
         if named is None or pods is None or nodes is None or nodes:
             self.codes, self._best = _no_codes(self.plan), None
             return nominator.nodes()
-        touched = [self._name_at(row) for row in pods if self._has_nomination(row)]
+        touched = [self._name_at(row) for row in dict.fromkeys(pods) if self._has_nomination(row)]
         return (*named, *touched)
 
     def best(self) -> HighestTotals:
@@ -139,20 +138,20 @@ def fitting_nominated_node(plans: PlanCache, pod: PodInfo) -> tuple[NodeInfo, Cy
     if found.rejected is not None or found.restricting or plan.static.codes[node.row]:
         return None
     fit = only_fit(framework, plan, found.state)
-    if fit is None or _rejection_beside(framework.nominator, fit, pod, node) is not None:
+    if fit is None:
         return None
-    return node, found.state
+    rivals = framework.nominator.competing_pods_on(node.name, pod)
+    return (node, found.state) if _rejection_beside(rivals, fit, pod, node) is None else None
 
 
 def _rejection_beside(
-    nominator: Nominator, fit: NodeResourcesFit, pod: PodInfo, node: NodeInfo
+    rivals: Iterable[PodInfo], fit: NodeResourcesFit, pod: PodInfo, node: NodeInfo
 ) -> Status | None:
-    """Return the rejection of `node` together with its nominated pods, None if `pod` fits.
+    """Return the rejection of `node` together with `rivals`, None if `pod` fits.
 
-    The nominated pods only take room: without them, the pod fits as well.
+    The competing nominated pods `rivals` only take room: without them, the pod fits as well.
     """
     there = node.pods
-    rivals = nominator.competing_pods_on(node.name, pod)
     return fit.filter_beside([rival for rival in rivals if rival.id not in there], pod, node)
 
 
@@ -229,7 +228,7 @@ def _evaluate_all(
         elif plan.static.codes[at]:
             nominated[at] = plan.codes[at]  # pods do not change the verdict of a NODE plugin
         else:
-            status = _rejection_beside(framework.nominator, fit, pod, node)
+            status = _rejection_beside(rivals, fit, pod, node)
             nominated[at] = 0 if status is None else plan.code(status)
 
 

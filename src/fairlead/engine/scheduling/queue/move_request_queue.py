@@ -81,7 +81,7 @@ class MoveRequestQueue(SchedulingQueue):
     def wake_after_refusal(self, pod: PodInfo, now: Instant, spare: str = "") -> None:
         """Do nothing, because a refused binding is not a move request."""
 
-    def _any_registered(self, plugins: tuple[str, ...], event: ClusterEvent) -> bool:
+    def _any_registered(self, plugins: tuple[str, ...], kind: EventKind) -> bool:
         return True
 
     def _is_woken(self, queued: QueuedPod, event: ClusterEvent) -> bool:

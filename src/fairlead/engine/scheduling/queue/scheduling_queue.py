@@ -79,6 +79,7 @@ class SchedulingQueue:
         self._sequence = 0
         self._wakes_alike: dict[tuple[str, ...], bool] = {}  # by plugins
         self._likenesses: dict[Hashable, int] = {}
+        self._registered: dict[tuple[tuple[str, ...], EventKind], bool] = {}
 
     # --- in and out ------------------------------------------------------------------------
 
@@ -250,7 +251,7 @@ class SchedulingQueue:
             return
         woken: list[QueuedPod] = []
         for (gate, plugins), pods in self._unschedulable.items():
-            if self._any_registered((gate,) if gate else plugins, event):
+            if self._any_registered((gate,) if gate else plugins, event.kind):
                 woken += self._woken_among(plugins, pods.values(), event)
         woken.sort(key=lambda queued: queued.stamp)
         for queued in woken:
@@ -307,13 +308,16 @@ class SchedulingQueue:
         queued.likeness = queued.info, number
         return number
 
-    def _any_registered(self, plugins: tuple[str, ...], event: ClusterEvent) -> bool:
-        """Return whether one of `plugins` is registered for `event` in any profile."""
-        for framework in self._frameworks.values():
-            for name in plugins:
-                if is_registered_for(framework.find(name), event.kind):
-                    return True
-        return False
+    def _any_registered(self, plugins: tuple[str, ...], kind: EventKind) -> bool:
+        """Return whether one of `plugins` is registered for events of `kind` in any profile."""
+        found = self._registered.get((plugins, kind))
+        if found is None:
+            found = self._registered[plugins, kind] = any(
+                is_registered_for(framework.find(name), kind)
+                for framework in self._frameworks.values()
+                for name in plugins
+            )
+        return found
 
     def _is_woken(self, queued: QueuedPod, event: ClusterEvent) -> bool:
         if event.priority_max is not None and queued.info.priority > event.priority_max:
