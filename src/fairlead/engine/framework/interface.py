@@ -298,7 +298,7 @@ class ReservePlugin(Plugin, Protocol):
         ...
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        """Revert `reserve`; this is also called if `reserve` was not called."""
+        """Revert `reserve`; must do nothing if `reserve` was not called."""
         ...
 
 

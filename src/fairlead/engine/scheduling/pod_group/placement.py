@@ -73,7 +73,7 @@ class PodGroupResult(Struct):
     victims: tuple[PodInfo, ...] = ()
 
     def decisions(self, members: Sequence[PodGroupMember]) -> Iterator[Decision]:
-        """Yield for each of `members` its Placement, or the Failure with which it is requeued.
+        """Yield the decision on each of `members`: its Placement, or its Failure.
 
         upstream: submitPodGroupAlgorithmResult
         """
