@@ -247,9 +247,12 @@ class JobTable:
         if known is not None:
             if _is_older_than_decision(known, task.status):
                 task.status, task.node = known.status, known.node
-            self._drop(info.id)
+            known.job.remove(known)
         self.tasks[info.id] = task
         job.add(task)
+        if known is not None and known.job is not job:
+            self.touched[known.job.id] = None
+            self._drop_if_empty(known.job)
 
     def _update(self, task: TaskInfo, info: PodInfo) -> None:
         status, node = status_of(info.pod), task.node

@@ -42,6 +42,13 @@ def test_pods_of_one_controller_are_one_job(yard):
     assert (job.id, len(job.tasks)) == ("rs", 3)
 
 
+def test_a_pod_without_a_group_keeps_its_job_when_its_requests_change(yard):
+    yard.put(make_node("n1"), make_task("p"), make_task("p", cpu=2))
+    assert list(yard.jobs.jobs) == ["uid-p"]
+    yard.jobs.validate()
+    assert yard.run().bound == {"p": "n1"}
+
+
 def test_pods_of_other_schedulers_are_not_ours_while_they_wait(yard):
     yard.put(make_task("p", scheduler="default-scheduler"))
     yard.put(make_task("q", "g", scheduler="default-scheduler"))
