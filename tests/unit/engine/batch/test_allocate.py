@@ -37,6 +37,13 @@ def test_a_gang_that_does_not_fit_gets_nothing_and_holds_nothing(yard, statuses)
     assert yard.cluster.table.find("n1").pods == {}
 
 
+def test_pods_without_a_group_start_in_the_order_of_their_creation(yard):
+    second = {"creation_timestamp": "1970-01-01T00:00:02Z"}
+    third = {"creation_timestamp": "1970-01-01T00:00:03Z"}
+    yard.put(make_node("n1", cpu=1), make_task("a", meta=third), make_task("b", meta=second))
+    assert yard.run().bound == {"b": "n1"}
+
+
 SCHEDULING_GROUP = {"spec": {"schedulingGroup": {"podGroupName": "g"}}}
 LABEL = {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}
 ANNOTATION = {"annotations": {"scheduling.k8s.io/group-name": "g"}}

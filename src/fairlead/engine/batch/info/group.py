@@ -20,6 +20,7 @@ from msgspec import Struct, field
 
 from fairlead.api.objects import Pod, PodGroup, PodGroupStatus, ResourceList
 from fairlead.api.pods.facts import controller_of
+from fairlead.api.text.integer import parse_int64
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.batch.info.task_status import THE_BEGINNING
 from fairlead.engine.core.command import ObjectRef
@@ -111,23 +112,23 @@ def group_name(pod: Pod) -> str:
 def shadow_group(pod: Pod) -> GroupInfo:
     """Return the implied group of a pod without a PodGroup.
 
-    All such pods of one controller share a group. A pod without a controller has its own group.
+    All such pods of one controller share a group, which is created from the first of them. A pod
+    without a controller has its own group.
 
     upstream: cache/util.go: createShadowPodGroup
     """
     meta = pod.metadata
-    controller = controller_of(meta)
+    controller, created = controller_of(meta), meta.creation_timestamp
     return GroupInfo(
         namespace=meta.namespace,
         name=controller.uid if controller is not None else meta.uid,
         min_member=_shadow_minimum(meta.annotations.get(MIN_MEMBER_ANNOTATION, "")),
         priority_class_name=pod.spec.priority_class_name,
+        created=parse_timestamp(created) if created else THE_BEGINNING,
     )
 
 
 def _shadow_minimum(text: str) -> int:
     """Return the minimum number of members in an annotation, or 1 if it is not an integer."""
-    try:
-        return int(text)
-    except ValueError:
-        return 1
+    minimum = parse_int64(text)
+    return 1 if minimum is None else minimum

@@ -78,9 +78,10 @@ def test_a_pod_names_its_group(pod, name):
 
 
 def test_a_pod_without_a_group_is_a_group_of_its_own():
-    found = shadow_group(make_task("p", spec={"priorityClassName": "high"}))
+    made = {"creation_timestamp": "1970-01-01T00:00:02Z"}
+    found = shadow_group(make_task("p", spec={"priorityClassName": "high"}, meta=made))
     assert (found.name, found.min_member, found.ref) == ("uid-p", 1, None)
-    assert found.priority_class_name == "high"
+    assert (found.priority_class_name, found.created) == ("high", 2_000_000_000)
 
 
 def test_pods_of_one_controller_are_one_group():
@@ -95,7 +96,7 @@ def test_pods_of_one_controller_are_one_group():
     assert shadow_group(pod).name == "uid-job"
 
 
-@pytest.mark.parametrize(("text", "minimum"), [("3", 3), ("many", 1), ("", 1)])
+@pytest.mark.parametrize(("text", "minimum"), [("3", 3), ("many", 1), ("1_0", 1), ("", 1)])
 def test_the_minimum_of_such_a_group_is_an_annotation(text, minimum):
     pod = make_task("p", annotations={"scheduling.k8s.io/group-min-member": text})
     assert shadow_group(pod).min_member == minimum
