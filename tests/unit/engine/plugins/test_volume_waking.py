@@ -102,6 +102,7 @@ def test_a_node_on_which_drivers_take_over_wakes(woken):
         pytest.param({"capacity": "2Gi"}, {"capacity": "1Gi"}, False, id="less"),
         pytest.param({"capacity": "1Gi"}, {"capacity": "1Gi"}, False, id="as much"),
         pytest.param({}, {"capacity": "1Gi"}, True, id="now it is said"),
+        pytest.param({}, {"capacity": "0"}, True, id="now it is said to be none"),
         pytest.param({"capacity": "1Gi"}, {}, False, id="now it is not"),
         pytest.param(
             {"capacity": "9Gi", "maximum": "1Gi"},

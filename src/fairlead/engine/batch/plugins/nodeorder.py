@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fairlead.api.text.integer import parse_int64
 from fairlead.engine.batch.plugins.facet import build_scheduler_plugin, score_facet
 from fairlead.engine.batch.rules import BatchRules
 from fairlead.engine.batch.session.plugin import BatchHandle
@@ -36,7 +37,5 @@ class Nodeorder:
 
 
 def _number(text: str | None, default: int) -> int:
-    try:
-        return default if text is None else int(text)
-    except ValueError:
-        return default
+    number = None if text is None else parse_int64(text)
+    return default if number is None else number

@@ -257,8 +257,8 @@ def is_schedulable_after(pod: PodInfo, event: ClusterEvent) -> bool:
             before, after = old.metadata.annotations, new.metadata.annotations
             return before.get(MIGRATED_PLUGINS) != after.get(MIGRATED_PLUGINS)
         case CSIStorageCapacity() as old, CSIStorageCapacity() as new:
-            limit = volume_limit(new)
-            return limit is not None and limit > (volume_limit(old) or 0)
+            limit, old_limit = volume_limit(new), volume_limit(old)
+            return limit is not None and (old_limit is None or limit > old_limit)
         case CSIDriver() as old, CSIDriver() as new:
             return _stops_counting(old, new) and _has_inline(pod, new.metadata.name)
         case _:

@@ -23,7 +23,7 @@ from fairlead.engine.core.instant import Instant
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 PHASE_ORDER: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 
-_COST: Final = re.compile(r"0|-?[1-9][0-9]*")
+_COST: Final = re.compile(r"0|[1-9][0-9]*|-[0-9]+")
 
 
 class _Candidate(Struct, frozen=True):

@@ -106,7 +106,16 @@ def test_a_job_looks_at_neither_costs_nor_neighbours():
 
 @pytest.mark.parametrize(
     ("text", "cost"),
-    [("10", 10), ("-10", -10), ("0", 0), ("+5", 0), ("05", 0), ("x", 0), ("2147483648", 0)],
+    [
+        ("10", 10),
+        ("-10", -10),
+        ("-05", -5),
+        ("0", 0),
+        ("+5", 0),
+        ("05", 0),
+        ("x", 0),
+        ("2147483648", 0),
+    ],
 )
 def test_deletion_cost(text, cost):
     assert deletion_cost(pod("a", cost=text)) == cost
