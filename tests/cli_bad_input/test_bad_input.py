@@ -272,8 +272,6 @@ CASES = [
          ("--node-pools: needs --autoscale karpenter",)),
     Case("groups without an autoscaler", "fit d.yaml --like deploy/web --node-groups g.yaml",
          ("--node-groups: needs --autoscale cluster-autoscaler",)),
-    Case("preemption and an autoscaler", "fit d.yaml --like deploy/web --preempt --autoscale auto",
-         ("--preempt: is decided by the pods' PriorityClass with --autoscale",)),
     Case("missing file", "whatif none.yaml", ("none.yaml: cannot be read: No such file",)),
     Case("directory without files", "whatif .", (".: is a directory without a .yaml",)),
     Case("nothing on stdin", "whatif -", ("stdin: is empty\n",)),

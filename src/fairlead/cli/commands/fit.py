@@ -126,13 +126,11 @@ def fit(
     if max_limit is not None and not 1 <= max_limit <= PODS_MAX:
         raise InputError("--max-limit", f"{max_limit} is not from 1 to {PODS_MAX:,}")
     elastic = _elastic_options(autoscale, node_groups, instance_types, node_pools)
-    if elastic is not None and preempt:
-        raise InputError("--preempt", "is decided by the pods' PriorityClass with --autoscale")
     with ProgressBar() as progress:
         read = read_plan_input(snapshot, connection, present, release, progress)
         source = pod_source(pod, like, namespace, read.inventory)
         if elastic is not None:
-            answer = _elastic_answer(read, elastic, source, max_limit, progress)
+            answer = _elastic_answer(read, elastic, source, max_limit, progress, preempts=preempt)
         else:
             result = count_fitting(
                 read.model, source, progress, max_limit or PODS_MAX, preempts=preempt
@@ -175,6 +173,8 @@ def _elastic_answer(
     source: NewPods,
     max_limit: int | None,
     progress: Progress,
+    *,
+    preempts: bool,
 ) -> TabularAnswer:
     """Return the answer for a cluster with an autoscaler. Raises InputError if there is none."""
     from msgspec.structs import replace
@@ -190,5 +190,5 @@ def _elastic_answer(
     experiment = replace(
         read.experiment, autoscaler=found.config, karpenter=found.karpenter, notes=found.notes
     )
-    result = elastic_fit(experiment, source, progress, max_limit or ELASTIC_MAX)
+    result = elastic_fit(experiment, source, progress, max_limit or ELASTIC_MAX, preempts=preempts)
     return elastic_fit_answer(result, source, snapshot.source, read.notes)

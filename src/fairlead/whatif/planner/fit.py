@@ -28,7 +28,12 @@ from fairlead.engine.workloads.devices.resource_claims import claim_manifest
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel, Refusal
 from fairlead.whatif.planner.new_pod import NewPods
-from fairlead.whatif.planner.waiting_pods import WaitingPodCounts, place, place_waiting_pods
+from fairlead.whatif.planner.waiting_pods import (
+    WaitingPodCounts,
+    place,
+    place_waiting_pods,
+    preemption_words,
+)
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -226,8 +231,7 @@ def _waiting(waiting: WaitingPodCounts) -> str:
     if waiting.without_node:
         text += f"; {waiting.without_node:,} found none"
     if waiting.preempted:
-        text += f". They preempt {counted(waiting.preempted, 'pod')} of lower priority"
-        text += f", and {waiting.lost:,} of these find no other node" if waiting.lost else ""
+        text += f". {preemption_words(waiting.preempted, waiting.lost)}"
     return text
 
 

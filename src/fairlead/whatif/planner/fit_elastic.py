@@ -4,11 +4,13 @@ The cluster is simulated with its autoscaler and with a new workload of a number
 given pod. The number of pods grows until some pods find no node. If all pods find a node, the
 simulation ends as soon as the last of them has one. Only the last simulation, which the answer
 describes, runs until the cluster has settled. The pods have their own controller, owner and label,
-so that other workloads do not adopt them.
+so that other workloads do not adopt them. Unless they may preempt other pods, they have their own
+scheduler profile, too: that of the given pod without DefaultPreemption.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -18,14 +20,16 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.engine.core.instant import seconds, to_seconds
+from fairlead.engine.framework.profile import DEFAULT_SCHEDULER, PointPlugins, Profile
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH, AutoscalingOutcome
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
-from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.outcome.workload import POD, WorkloadRef
 from fairlead.whatif.planner.new_pod import NewPods
+from fairlead.whatif.planner.waiting_pods import preemption_words
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -45,13 +49,16 @@ ELASTIC_MAX: Final = 5_000
 _FIRST: Final = 250
 _GROWTH: Final = 4
 _LABEL: Final = "fairlead.dev/fit"
+_SCHEDULER: Final = "fairlead-fit"
+_NO_PREEMPTION: Final = PointPlugins(disabled=("DefaultPreemption",))
 
 
 class ElasticFit(Struct, frozen=True):
     """The result: `count` of `tried` new pods have a node at the end of `outcome`.
 
     `pods` are these `count` pods. `stop` is the reason why other new pods have no node, "" if all
-    have one; `refused_by` is "admission", "autoscaler", "scheduling" or "limit".
+    have one; `refused_by` is "admission", "autoscaler", "scheduling" or "limit". The new pods
+    preempted `preempted` pods, of which `lost` have no node at the end.
     """
 
     count: int
@@ -60,6 +67,8 @@ class ElasticFit(Struct, frozen=True):
     refused_by: str
     pods: tuple[PodEnd, ...]
     outcome: RunOutcome
+    preempted: int
+    lost: int
 
     @property
     def autoscaling(self) -> AutoscalingOutcome:
@@ -69,22 +78,44 @@ class ElasticFit(Struct, frozen=True):
 
 
 def elastic_fit(
-    experiment: Experiment, source: NewPods, progress: Progress, pods_max: int = ELASTIC_MAX
+    experiment: Experiment,
+    source: NewPods,
+    progress: Progress,
+    pods_max: int = ELASTIC_MAX,
+    *,
+    preempts: bool = False,
 ) -> ElasticFit:
     """Return the number of pods of `source` that fit in `experiment`, which has an autoscaler.
 
     Each simulation tries at least twice as many pods as the simulation before, at most `pods_max`.
-    Raises InputError for a pod that is invalid.
+    The new pods preempt other pods only with `preempts`. Raises InputError for a pod that is
+    invalid.
     """
+    scheduler = source.pod(0)["spec"].get("schedulerName") or DEFAULT_SCHEDULER
+    profile = next(
+        (one for one in experiment.scheduler.profiles if one.scheduler_name == scheduler), None
+    )
+    if profile is not None and not preempts:
+        scheduler = _SCHEDULER
+        experiment = _with_profile(experiment, profile)
     counts = _counts(pods_max)
     for number, count in enumerate(counts, 1):
         phase = f"simulation {number} of at most {len(counts)}: {count:,} pods"
-        workload = _workload(source, count)
+        workload = _workload(source, count, scheduler)
         run = _with_workload(experiment, source, workload, settles=count == pods_max)
         found = _found(run_experiment(run, phase, progress).outcome, workload, count)
         if found.stop:
             break
     return found
+
+
+def _with_profile(experiment: Experiment, profile: Profile) -> Experiment:
+    """Return `experiment` with a further profile: `profile` without preemption."""
+    points = {**profile.points, "PostFilter": _NO_PREEMPTION}
+    ours = replace(profile, scheduler_name=_SCHEDULER, points=points)
+    config = experiment.scheduler
+    config = dataclasses.replace(config, profiles=(*config.profiles, ours))
+    return replace(experiment, scheduler=config)
 
 
 def _counts(pods_max: int) -> list[int]:
@@ -121,7 +152,14 @@ def _found(outcome: RunOutcome, workload: Json, count: int) -> ElasticFit:
     stop, refused_by = _stop(outcome, own, f"{ref.kind} {ref.namespace}/{ref.name}")
     if not stop:
         refused_by = "limit"
-    return ElasticFit(len(placed), count, stop, refused_by, placed, outcome)
+    keys = {pod.key for pod in own}
+    preempted = [one.pod for one in outcome.preempted if one.by in keys]
+    pending = Counter(pod.workload for pod in outcome.pods.values() if pod.is_pending)
+    lost = sum(
+        number if workload.kind == POD else min(number, pending[workload])
+        for workload, number in Counter(pod.workload for pod in preempted).items()
+    )
+    return ElasticFit(len(placed), count, stop, refused_by, placed, outcome, len(preempted), lost)
 
 
 def _ref(workload: Json) -> WorkloadRef:
@@ -129,12 +167,12 @@ def _ref(workload: Json) -> WorkloadRef:
     return WorkloadRef(workload["kind"], meta["namespace"], meta["name"])
 
 
-def _workload(source: NewPods, count: int) -> Json:
+def _workload(source: NewPods, count: int, scheduler: str) -> Json:
     """Return a workload of `count` pods: a StatefulSet if each pod has its own claims."""
     pod = source.pod(0)
     meta = {key: pod["metadata"].get(key) or {} for key in ("labels", "annotations")}
     meta["labels"] = {**meta["labels"], _LABEL: source.name}
-    template: Mapping[str, Any] = {"metadata": meta, "spec": _always(pod["spec"])}
+    template: Mapping[str, Any] = {"metadata": meta, "spec": _always(pod["spec"], scheduler)}
     spec: Json = {
         "replicas": count,
         "selector": {"matchLabels": {_LABEL: source.name}},
@@ -147,7 +185,10 @@ def _workload(source: NewPods, count: int) -> Json:
         spec["podManagementPolicy"] = "Parallel"
         spec["serviceName"] = source.name
         spec["volumeClaimTemplates"] = list(claims)
-        spec["template"] = {"metadata": meta, "spec": _always(dict(source.template["spec"]))}
+        spec["template"] = {
+            "metadata": meta,
+            "spec": _always(dict(source.template["spec"]), scheduler),
+        }
     return {
         "apiVersion": "apps/v1",
         "kind": kind,
@@ -156,14 +197,14 @@ def _workload(source: NewPods, count: int) -> Json:
     }
 
 
-def _always(spec: Json) -> Json:
+def _always(spec: Json, scheduler: str) -> Json:
     """Return a pod's spec in the form that a ReplicaSet accepts, without `nodeName`.
 
-    restartPolicy becomes Always, and activeDeadlineSeconds is removed.
+    restartPolicy becomes Always, schedulerName `scheduler`, and activeDeadlineSeconds is removed.
     """
     kept = {key: value for key, value in spec.items() if key != "nodeName"}
     kept.pop("activeDeadlineSeconds", None)
-    return {**kept, "restartPolicy": "Always"}
+    return {**kept, "restartPolicy": "Always", "schedulerName": scheduler}
 
 
 def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[str, str]:
@@ -201,6 +242,8 @@ def elastic_fit_answer(
         "nodes_added": found.added,
         "nodes_after": found.nodes_after,
         "cost_per_hour": found.cost_per_hour,
+        "preempted": result.preempted,
+        "preempted_without_node": result.lost,
         "ready_after_s": round(_ready_after_s(result), 3),
     }
     return TabularAnswer(
@@ -236,6 +279,8 @@ def _findings(result: ElasticFit) -> Iterator[str]:
         yield f"The next one: {result.stop}"
     else:
         yield f"No limit binds below --max-limit, which is {result.tried:,}."
+    if result.preempted:
+        yield preemption_words(result.preempted, result.lost)
     cost = result.autoscaling.cost_per_hour
     if cost is not None:
         month = cost * HOURS_PER_MONTH

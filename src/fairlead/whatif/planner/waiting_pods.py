@@ -11,6 +11,7 @@ from fairlead.api.pods.facts import controller_of
 from fairlead.engine.scheduling.decision import Decision, Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.result.tabular_answer import counted
 
 
 class WaitingPodCounts(Struct):
@@ -54,6 +55,14 @@ def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
                 heappush(queue, (-victim.priority, next(numbers), model.replacement(victim)))
     model.allow_preemption(allowed=False)
     return counts
+
+
+def preemption_words(preempted: int, lost: int) -> str:
+    """Return a sentence about pods that others preempted, of which `lost` find no other node."""
+    text = f"They preempt {counted(preempted, 'pod')} of lower priority"
+    if lost:
+        text += f", and {lost:,} of these {'finds' if lost == 1 else 'find'} no other node"
+    return f"{text}."
 
 
 def place(model: ClusterModel, pod: PodInfo, victims: list[PodInfo]) -> Decision:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from msgspec.structs import replace
 
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     AutoscaleOptions,
@@ -43,7 +42,7 @@ TYPES = "name,cpu,memory,price\nsmall,4,16Gi,0.2\n"
 def fitted(snapshot, write):
     """The result and the answer for pods like `like` in a cluster of `objects`."""
 
-    def fit_pods(*objects, karpenter=False, pods_max=40, like="deploy/web"):
+    def fit_pods(*objects, karpenter=False, pods_max=40, like="deploy/web", preempts=False):
         read = snapshot(*objects)
         source = pod_source(None, like, "", Inventory(read.manifests))
         options = AutoscaleOptions(
@@ -57,7 +56,7 @@ def fitted(snapshot, write):
             title="dump", source="dump", initial=read.manifests, start=read.taken_at,
             autoscaler=found.config, karpenter=found.karpenter,
         )  # fmt: skip
-        result = elastic_fit(replace(experiment), source, NoProgress(), pods_max)
+        result = elastic_fit(experiment, source, NoProgress(), pods_max, preempts=preempts)
         return result, elastic_fit_answer(result, source, "dump", ())
 
     return fit_pods
@@ -82,6 +81,22 @@ def test_pods_fit_until_the_groups_maximum(fitted, make):
     assert answer.verdict == "11 more pods of deploy/default/web fit, with 2 added nodes."
     assert answer.facts["cost_per_hour"] == 1.5
     assert answer.facts["ready_after_s"] > 60
+
+
+def test_new_pods_preempt_only_on_request(fitted, make):
+    """Three nodes of four cores, of which a pod of low priority has three."""
+    objects = (
+        make.node("a", pool="a"),
+        make.pod("low", cpu="3", node_name="a"),
+        make.priority_class("high", 1000),
+        make.workload(replicas=0, priorityClassName="high"),
+    )
+    found, answer = fitted(*objects)
+    assert (found.count, found.preempted, found.refused_by) == (9, 0, "autoscaler")
+    found, answer = fitted(*objects, preempts=True)
+    assert (found.count, found.preempted, found.lost) == (12, 1, 1)
+    words = "They preempt 1 pod of lower priority, and 1 of these finds no other node."
+    assert words in answer.findings
 
 
 def test_pods_fit_until_the_nodepools_limit(fitted, make):
