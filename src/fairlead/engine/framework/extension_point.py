@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar, cast
 
 from msgspec import Struct
 
-from fairlead.engine.framework import cluster_event, interface
+from fairlead.engine.framework import cluster_event, interface, points
 from fairlead.engine.framework.interface import Plugin
 from fairlead.engine.framework.preemption import policy
 
@@ -89,22 +89,41 @@ METHODS: Final[tuple[Method, ...]] = (
 
 METHOD_NAMES: Final = tuple(method.name for method in METHODS)
 
+# Methods and attributes of built-in plugins, which guarded plugins do not have.
+BUILT_IN_METHODS: Final = (
+    Method("filter_shapes", "Filter", points.ShapeFilterPlugin),
+    Method("score_shapes", "Score", points.ShapeScorePlugin),
+)
+BUILT_IN_ATTRIBUTES: Final = ("reads_only_sums", "wakes_alike", "shape_key")
+
 # Attributes that describe the plugin, in addition to its methods.
 ATTRIBUTES: Final = ("events", "locality", "normalization")
 
 
-def wrap_methods(plugin: Kind, wrap: Callable[[Method, Ask], Ask]) -> Kind:
+def wrap_methods(
+    plugin: Kind, wrap: Callable[[Method, Ask], Ask], *, as_built_in: bool = False
+) -> Kind:
     """Return `plugin` with each of its methods replaced by `wrap(method, call)`.
 
     The result implements the same Protocols as the original, so callers can treat it as the
-    original. Plugins that are not wrapped have no additional cost.
+    original. Plugins that are not wrapped have no additional cost. If `as_built_in` is set, the
+    result also has what only built-in plugins have, and `type_of` returns the original's class.
     """
     namespace: dict[str, Any] = {"name": plugin.name, "__slots__": ()}
-    for attribute in ATTRIBUTES:
+    if as_built_in:
+        namespace["wrapped_type"] = type(plugin)
+    for attribute in ATTRIBUTES + (BUILT_IN_ATTRIBUTES if as_built_in else ()):
         if hasattr(plugin, attribute):
-            namespace[attribute] = getattr(plugin, attribute)
-    for method in METHODS:
+            value = getattr(plugin, attribute)
+            namespace[attribute] = staticmethod(value) if callable(value) else value
+    for method in METHODS + (BUILT_IN_METHODS if as_built_in else ()):
         ask = getattr(plugin, method.name, None)
         if ask is not None:
             namespace[method.name] = staticmethod(wrap(method, ask))
     return cast("Kind", type(type(plugin).__name__, (), namespace)())
+
+
+def type_of(plugin: object) -> type:
+    """Return the class of `plugin`, of a measured plugin the class of the original."""
+    found: type = getattr(plugin, "wrapped_type", type(plugin))
+    return found

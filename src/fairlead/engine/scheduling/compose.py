@@ -130,7 +130,8 @@ def build_profile(
         policy = making.policy([plugin for plugin, _ in plugins], shared.version.preemption)
         preemption = making.preemption(plans, tie_break, policy, shared)
     sampling = shared.sampling(profile)
-    is_special = bool(shared.extenders) or sampling is not None or meter is not None
+    is_special = bool(shared.extenders) or sampling is not None
+    is_metered = meter is not None
     return BuiltProfile(
         framework,
         plans,
@@ -139,9 +140,9 @@ def build_profile(
         sampling,
         shared.version.names_preemption,
         meter,
-        None if is_special else RepeatedFailures(framework),
+        None if is_special or is_metered else RepeatedFailures(framework),
         None if is_special else RepeatedPlacements(plans),
-        is_in_tree=not (is_special or out_of_tree),
+        is_in_tree=not (is_special or is_metered or out_of_tree),
     )
 
 

@@ -55,12 +55,15 @@ def schedule_one(
     repeated = built.failures.find(pod) if makes_room and built.failures is not None else None
     if repeated is not None:
         return repeated
+    if built.meter is not None:
+        built.meter.begin_steps()
     if built.placements is not None:
         placement = built.placements.find(pod, tie_break)
         if placement is not None:
+            _end_step(built, FILTERED)
+            if placement.via == "score":
+                _end_step(built, SCORED)
             return placement
-    if built.meter is not None:
-        built.meter.begin_steps()
     if built.is_in_tree and pod.pod.status.nominated_node_name:
         nominated = fitting_nominated_node(built.plans, pod)
         if nominated is not None:

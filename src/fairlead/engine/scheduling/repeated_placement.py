@@ -31,6 +31,7 @@ from msgspec import Struct
 from fairlead.api.pods.facts import controller_of
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.extension_point import type_of
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import Mask
 from fairlead.engine.framework.plan.highest_totals import HighestTotals
@@ -78,7 +79,7 @@ class RepeatedPlacements:
         self._nominator = framework.nominator
         self._table = framework.cluster.table
         binding = (*framework.reserve, *framework.permit, *framework.pre_bind)
-        self._shares_state = all(type(plugin) in _READERS for plugin in binding)
+        self._shares_state = all(type_of(plugin) in _READERS for plugin in binding)
         self._binding = {plugin.name for plugin in binding}
         self._state: _State | None = None
         self._kept: dict[Hashable, _Kept] = {}
@@ -141,8 +142,8 @@ class RepeatedPlacements:
         split = plan.split
         running = [point for point in split.cluster_filters if point.name not in skipped]
         if plan.static.live or not (
-            all(type(plugin) in _KNOWN for plugin in split.cluster_pre_filters)
-            and all(type(point.plugin) is InterPodAffinity for point in running)
+            all(type_of(plugin) in _KNOWN for plugin in split.cluster_pre_filters)
+            and all(type_of(point.plugin) is InterPodAffinity for point in running)
             and all(point.scores_alike(pod) for point in split.cluster_scorers)
         ):
             return

@@ -62,7 +62,8 @@ class SlowCycles:
 
     def handle_deadline(self, now: Instant) -> Sequence[Issued]:
         """Run one unit of the engine's work at `now`, and log the unit if it was slow."""
-        before = {} if self._meter is None else self._meter.taken()
+        if self._meter is not None:
+            self._meter.begin_unit()
         self._take_steps()  # of cycles that an answer of an extender has continued
         if self._tracer is not None:
             self._tracer.begin_unit()
@@ -72,27 +73,21 @@ class SlowCycles:
         steps = self._take_steps()
         if taken >= SLOW_NS:
             listed = [f'"{name}" {_whole_ms(time)}' for name, time in steps.items()]
-            parts = (", ".join(listed), _text(self._plugin_steps(before)))
+            parts = (", ".join(listed), _text(self._plugin_steps()))
             detail = "; ".join(part for part in parts if part)
             unit = _unit(taken, issued, is_cycle=bool(steps))
             self._log(f"slow cycle: {unit}{': ' if detail else ''}{detail}")
         if self._tracer is not None:
-            self._tracer.end_unit(taken, self._plugin_steps(before), steps)
+            self._tracer.end_unit(taken, self._plugin_steps(), steps)
         return issued
 
     def _take_steps(self) -> dict[str, DurationNs]:
         return {} if self._meter is None else self._meter.take_steps()
 
-    def _plugin_steps(
-        self, before: dict[tuple[str, str], tuple[int, DurationNs]]
-    ) -> list[PluginStep]:
-        """Return the longest STEPS_MAX plugin steps since the measurement `before`."""
-        after = {} if self._meter is None else self._meter.taken()
-        steps: list[PluginStep] = []
-        for (plugin, point), (calls, taken) in after.items():
-            calls_before, taken_before = before.get((plugin, point), (0, 0))
-            if calls > calls_before:
-                steps.append(PluginStep(taken - taken_before, calls - calls_before, plugin, point))
+    def _plugin_steps(self) -> list[PluginStep]:
+        """Return the longest STEPS_MAX plugin steps of the unit."""
+        times = [] if self._meter is None else self._meter.unit_times()
+        steps = [PluginStep(one.taken, one.calls, one.plugin, one.point) for one in times]
         steps.sort(reverse=True)
         return steps[:STEPS_MAX]
 

@@ -16,6 +16,9 @@ from fairlead.api.objects import (
 )
 from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.framework.user_plugin.meter import Meter
+from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.scheduling.cycle import schedule_one
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.extender.consultation import run_consultation
@@ -141,6 +144,8 @@ def run(seed):
     chance = Chance(seed)
     scene = PluginScene(nodes=[node(chance, name) for name in NODES])
     plain = replace(scene.profile, placements=None, failures=None)
+    handle = PluginHandle(scene.cluster, scene.nominator)
+    metered = build_profile(Profile(), handle, TieBreak(0), meter=Meter(lambda: 0))
     changes, repeated, beside, masked = Changes(scene, chance), 0, 0, 0
     kinds = [random_kind(chance) for _ in range(5)]
     for step in range(60):
@@ -158,6 +163,8 @@ def run(seed):
             masked += any(one.accepted is not None for one in kept)
             decided = chosen(scene.profile, pod, number)
             assert decided == chosen(plain, pod, number)
+            assert is_repeated <= (metered.placements.find(pod, TieBreak(0)) is not None)
+            assert decided == chosen(metered, pod, number)
             if decided[1] and chance.below(3) == 0:
                 changes.put(make_pod(f"new-{step}-{number}", node=decided[0][0], **kind))
     return repeated, beside, masked

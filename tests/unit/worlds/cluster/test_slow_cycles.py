@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.engine.core.command import Bind, Issued, ObjectRef
 from fairlead.engine.core.issuer import API_SERVER
-from fairlead.engine.framework.user_plugin.meter import FILTERED, SCORED, Meter, PluginTime
+from fairlead.engine.framework.user_plugin.meter import FILTERED, SCORED, Meter
 from fairlead.worlds.cluster.slow_cycles import SlowCycles
 
 MS = 1_000_000
@@ -14,6 +14,19 @@ BOUND = Issued(Bind(ObjectRef("Pod", "shop", "web-0", "u"), "n"), API_SERVER)
 
 
 OTHER = Issued(Bind(ObjectRef("Pod", "shop", "web-1", "v"), "n"), API_SERVER)
+
+
+class Price:
+    """A plugin whose Score takes as long as its argument says."""
+
+    name = "Price"
+
+    def __init__(self, engine):
+        self.engine = engine
+
+    def score(self, taken, pod, node):
+        self.engine.now += taken
+        return 0
 
 
 class Working:
@@ -26,8 +39,8 @@ class Working:
         self._scheduled = scheduled
         self.now = 0
         self.meter = Meter(lambda: self.now)
-        self._slow = self.meter._times["Price", "Score"] = PluginTime("Price", "Score", 7, 9 * MS)
-        self.meter._times["Idle", "Filter"] = PluginTime("Idle", "Filter", 3, 500 * MS)
+        self._price = self.meter.measured(Price(self))
+        self._price.score(500 * MS, None, None)  # before the unit
         self._taken = taken * MS
 
     def handle_deadline(self, _now):
@@ -38,9 +51,9 @@ class Working:
             for name in (FILTERED, SCORED):
                 self.now += self._taken // 4 // len(self._scheduled)
                 self.meter.end_step(name)
+        for _ in range(2):
+            self._price.score(self._taken // 4, None, None)
         self.now = began + self._taken
-        self._slow.calls += 2
-        self._slow.taken += self._taken // 2
         return [*self._scheduled] or [BOUND]
 
 

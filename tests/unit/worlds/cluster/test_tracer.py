@@ -9,7 +9,7 @@ import pytest
 from fairlead.client.rest_client import ApiAnswer, ApiRequest
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.reporter import PodEvicted, PodPlaced, PodUnschedulable
-from fairlead.engine.framework.user_plugin.meter import FILTERED, Meter, PluginTime
+from fairlead.engine.framework.user_plugin.meter import FILTERED, Meter
 from fairlead.worlds.cluster.slow_cycles import SlowCycles
 from fairlead.worlds.cluster.tracer import PODS_MAX, PluginStep, Span, SpanEvent, Tracer
 
@@ -213,12 +213,21 @@ def test_the_oldest_cycles_are_forgotten(tracer, recorded):
 
 
 def test_a_unit_of_an_engine_is_measured_with_its_plugins(tracer, recorded):
-    meter = Meter(lambda: 0)
-    price = meter._times["Price", "Score"] = PluginTime("Price", "Score")
+    clock = [0]
+    meter = Meter(lambda: clock[0])
+
+    class Price:
+        name = "Price"
+
+        def score(self, state, pod, node):
+            clock[0] += 8 * MS
+            return 0
+
+    price = meter.measured(Price())
 
     class Working:
         def handle_deadline(self, _now):
-            price.calls, price.taken = 2, 8 * MS
+            price.score(None, None, None)
             meter.begin_steps()
             meter.end_step(FILTERED)
             tracer.report(placed())

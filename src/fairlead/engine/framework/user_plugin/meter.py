@@ -49,6 +49,7 @@ class Meter:
         """Start with all counts at 0."""
         self._stopwatch = stopwatch
         self._times: dict[tuple[str, str], PluginTime] = {}
+        self._before: dict[tuple[str, str], tuple[int, DurationNs]] = {}  # at the unit's begin
         self._taken_inside: DurationNs = 0
         self._steps: dict[str, DurationNs] = {}
         self._step_began: DurationNs = 0
@@ -72,23 +73,35 @@ class Meter:
         called = [one for one in self._times.values() if one.calls]
         return sorted(called, key=lambda one: (-one.taken, one.plugin, one.point))
 
-    def taken(self) -> dict[tuple[str, str], tuple[int, DurationNs]]:
-        """Return (number of calls, total time), keyed by (plugin, extension point)."""
-        return {key: (one.calls, one.taken) for key, one in self._times.items()}
+    def begin_unit(self) -> None:
+        """Note that a unit of work begins, for `unit_times`."""
+        self._before.clear()
+
+    def unit_times(self) -> list[PluginTime]:
+        """Return the calls and times of the plugins that ran since `begin_unit`."""
+        found = []
+        for key, (calls, taken) in self._before.items():
+            time = self._times[key]
+            found.append(PluginTime(*key, time.calls - calls, time.taken - taken))
+        return found
 
     def measured(self, plugin: Kind) -> Kind:
         """Return `plugin` wrapped so that its calls are counted and timed."""
-        return wrap_methods(plugin, lambda method, ask: self._timed(plugin.name, method, ask))
+        return wrap_methods(
+            plugin, lambda method, ask: self._timed(plugin.name, method, ask), as_built_in=True
+        )
 
     def _timed(self, plugin: str, method: Method, ask: Ask) -> Ask:
         key = (plugin, method.point)
         time = self._times.setdefault(key, PluginTime(*key))
-        return self._timing(time, ask)
+        return self._timing(key, time, ask)
 
-    def _timing(self, time: PluginTime, ask: Ask) -> Callable[..., Any]:
-        stopwatch = self._stopwatch
+    def _timing(self, key: tuple[str, str], time: PluginTime, ask: Ask) -> Callable[..., Any]:
+        stopwatch, before = self._stopwatch, self._before
 
         def timed(*args: Any) -> Any:
+            if key not in before:
+                before[key] = time.calls, time.taken
             outside, self._taken_inside = self._taken_inside, 0
             began = stopwatch()
             try:

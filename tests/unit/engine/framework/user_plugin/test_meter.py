@@ -6,6 +6,9 @@ import pytest
 
 from fairlead.engine.core.stimulus import ObjectChanged
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.extension_point import type_of
+from fairlead.engine.framework.plan.sums_cache import read_only_sums
+from fairlead.engine.framework.points import ShapeKeyed
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.framework.user_plugin.meter import FILTERED, SCORED, Meter, PluginTime
@@ -90,6 +93,50 @@ def test_a_measured_plugin_has_the_name_attributes_and_methods_of_its_own(clock)
     measured = Meter(clock).measured(Filters(clock))
     assert (measured.name, measured.locality) == ("Filters", "kept")
     assert not hasattr(measured, "score")
+
+
+def test_the_times_of_a_unit_are_those_since_its_begin(clock):
+    meter = Meter(clock)
+    measured = meter.measured(Filters(clock))
+    measured.filter(None, None, "n")
+    meter.begin_unit()
+    assert meter.unit_times() == []
+    measured.filter(None, None, "n")
+    measured.filter(None, None, "n")
+    assert meter.unit_times() == [PluginTime("Filters", "Filter", 2, 10)]
+    assert meter.times() == [PluginTime("Filters", "Filter", 3, 15)]
+
+
+def test_a_measured_built_in_plugin_shares_results_as_it_does_alone():
+    meter = Meter(lambda: 0)
+    cluster = Cluster()
+    served = build_profile(Profile(), PluginHandle(cluster, Nominator()), TieBreak(0), meter=meter)
+    alone = build_profile(Profile(), PluginHandle(cluster, Nominator()), TieBreak(0))
+    for measured, own in zip(served.framework.filters, alone.framework.filters, strict=True):
+        assert (measured.shapes is None) == (own.shapes is None)
+        assert read_only_sums(measured) == read_only_sums(own)
+        assert isinstance(measured.plugin, ShapeKeyed) == isinstance(own.plugin, ShapeKeyed)
+        assert type_of(measured.plugin) is type(own.plugin)
+    for measured, own in zip(served.framework.scorers, alone.framework.scorers, strict=True):
+        assert (measured.shapes is None) == (own.shapes is None)
+        assert read_only_sums(measured) == read_only_sums(own)
+
+
+@pytest.mark.parametrize("others", [0, 2])
+def test_a_repeated_cycle_has_steps_too(clock, others):
+    meter, cluster, tie_break = Meter(clock), Cluster(), TieBreak(0)
+    for number in range(1 + others):
+        cluster.apply(ObjectChanged(make_node(f"n{number}", cpu="8")))
+    served = build_profile(Profile(), PluginHandle(cluster, Nominator()), tie_break, meter=meter)
+    for name in ("one", "two", "three"):
+        meter.take_steps()
+        pod = make_pod(name)
+        info = PodInfo(pod, cluster.shapes.shape_of(pod))
+        is_repeated = served.placements.find(info, TieBreak(0)) is not None
+        assert is_repeated == (name == "three")
+        with pytest.raises(StopIteration):
+            next(schedule_one(served, info, tie_break))
+    assert list(meter.take_steps()) == ([FILTERED, SCORED] if others else [FILTERED])
 
 
 @pytest.mark.parametrize(
