@@ -94,7 +94,12 @@ BUILT_IN_METHODS: Final = (
     Method("filter_shapes", "Filter", points.ShapeFilterPlugin),
     Method("score_shapes", "Score", points.ShapeScorePlugin),
 )
-BUILT_IN_ATTRIBUTES: Final = ("reads_only_sums", "wakes_alike", "shape_key")
+BUILT_IN_ATTRIBUTES: Final = (
+    "reads_only_sums",
+    "wakes_alike",
+    "shape_key",
+    "evaluates_every_node",
+)
 
 # Attributes that describe the plugin, in addition to its methods.
 ATTRIBUTES: Final = ("events", "locality", "normalization")

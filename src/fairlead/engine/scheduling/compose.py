@@ -131,7 +131,6 @@ def build_profile(
         preemption = making.preemption(plans, tie_break, policy, shared)
     sampling = shared.sampling(profile)
     is_special = bool(shared.extenders) or sampling is not None
-    is_metered = meter is not None
     return BuiltProfile(
         framework,
         plans,
@@ -140,9 +139,9 @@ def build_profile(
         sampling,
         shared.version.names_preemption,
         meter,
-        None if is_special or is_metered else RepeatedFailures(framework),
+        None if is_special else RepeatedFailures(framework),
         None if is_special else RepeatedPlacements(plans),
-        is_in_tree=not (is_special or is_metered or out_of_tree),
+        is_in_tree=not (is_special or meter is not None or out_of_tree),
     )
 
 

@@ -52,11 +52,12 @@ def schedule_one(
     """
     if not built.framework.cluster.table.count:
         return Failure(NO_NODES)
-    repeated = built.failures.find(pod) if makes_room and built.failures is not None else None
-    if repeated is not None:
-        return repeated
     if built.meter is not None:
         built.meter.begin_steps()
+    repeated = built.failures.find(pod) if makes_room and built.failures is not None else None
+    if repeated is not None:
+        _end_step(built, FILTERED)
+        return repeated
     if built.placements is not None:
         placement = built.placements.find(pod, tie_break)
         if placement is not None:

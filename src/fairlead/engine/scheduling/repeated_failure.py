@@ -17,8 +17,9 @@ own nomination does not count as a pod on the node.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Final
+from typing import Final, cast
 
+from fairlead.engine.framework.extension_point import type_of
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import Locality
 from fairlead.engine.framework.runtime import Framework
@@ -93,9 +94,9 @@ class RepeatedFailures:
         has_claims = bool(pod.shape.spec.resource_claims)
 
         def is_known(plugin: object) -> bool:
-            if isinstance(plugin, DynamicResources):
-                return not has_claims and plugin.name in skipped
-            return type(plugin) in _OF_PODS
+            if issubclass(type_of(plugin), DynamicResources):
+                return not has_claims and DynamicResources.name in skipped
+            return type_of(plugin) in _OF_PODS
 
         return (
             all(
@@ -104,8 +105,8 @@ class RepeatedFailures:
             )
             and all(map(is_known, split.cluster_pre_filters))
             and all(
-                plugin.evaluates_every_node
-                if isinstance(plugin, DefaultPreemption)
+                cast("DefaultPreemption", plugin).evaluates_every_node
+                if issubclass(type_of(plugin), DefaultPreemption)
                 else is_known(plugin)
                 for plugin in self._framework.post_filters
             )

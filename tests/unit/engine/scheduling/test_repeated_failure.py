@@ -8,6 +8,9 @@ from msgspec.structs import replace
 from fairlead.api.objects import Namespace, ObjectMeta
 from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.framework.user_plugin.meter import Meter
+from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.scheduling.cycle import schedule_one
 from fairlead.engine.scheduling.decision import Failure
 from fairlead.engine.scheduling.extender.consultation import run_consultation
@@ -107,18 +110,23 @@ def test_failures_are_those_of_new_cycles(seed):
     chance = Chance(seed)
     scene = PluginScene(nodes=[node(chance, name) for name in NODES])
     plain, changes, repeated = replace(scene.profile, failures=None), Changes(scene, chance), 0
+    handle = PluginHandle(scene.cluster, scene.nominator)
+    metered = build_profile(Profile(), handle, TieBreak(0), meter=Meter(lambda: 0))
     kinds = [random_kind(chance) for _ in range(6)]
     for step in range(60):
         changes.change()
         for number in range(12):
             pod = scene.info(make_pod(f"new-{step}-{number}", **chance.of(kinds)))
-            repeated += scene.profile.failures.find(pod) is not None
+            is_repeated = scene.profile.failures.find(pod) is not None
+            repeated += is_repeated
             tried = run_consultation(schedule_one(scene.profile, pod, TieBreak(0)))
             again = run_consultation(schedule_one(plain, pod, TieBreak(0)))
+            assert is_repeated <= (metered.failures.find(pod) is not None)
+            measured = run_consultation(schedule_one(metered, pod, TieBreak(0)))
             if not isinstance(again, Failure):
-                assert tried.node.name == again.node.name
+                assert tried.node.name == again.node.name == measured.node.name
             elif again.room is None:
-                assert tried == again
+                assert tried == again == measured
             else:
                 # The tie-break of preemption continues from cycle to cycle.
                 assert tried.room is not None
