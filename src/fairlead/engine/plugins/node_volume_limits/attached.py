@@ -187,9 +187,8 @@ class AttachedVolumes:
         note = None if sources is None else sources.append
         there = node.pods
         # A loaded pod with volumes is made at once (cluster.py: _load_replicas).
-        made = (one for _, one in there.made()) if isinstance(there, LateDict) else there.values()
-        for pod in made:
-            if pod.shape.has_volumes:
+        for pod in there.raw() if isinstance(there, LateDict) else there.values():
+            if not isinstance(pod, tuple) and pod.shape.has_volumes:
                 answer = self._attachables.of(pod, note, is_new=False)
                 if isinstance(answer, Status):
                     found.failure = found.failure or answer

@@ -47,7 +47,7 @@ class ClusterVerdicts(Struct, frozen=True):
     effects: Sequence[RemovalEffect]
 
     def judge(self, pod: PodInfo, found: Feasibility, rows: Rows) -> tuple[Codes, Mask]:
-        """Return the verdicts on `rows`, and whether each row needs a trial.
+        """Return the verdicts on `rows` (ascending), and whether each row needs a trial.
 
         Verdicts are codes of the plan, and take nominated pods into account. They are the verdicts
         on the nodes with all of their pods. If a row needs no trial, its verdict stays the same
@@ -76,11 +76,10 @@ class ClusterVerdicts(Struct, frozen=True):
         nominator, table = self.framework.nominator, found.plan.table
         if not nominator:
             return
-        at_row = {row: at for at, row in enumerate(rows.tolist())}
         state = found.state.clone()
         for node in map(table.find, nominator.nodes()):
-            at = None if node is None else at_row.get(node.row)
-            if node is not None and at is not None:
+            at = 0 if node is None else int(rows.searchsorted(node.row))
+            if node is not None and at < len(rows) and rows[at] == node.row:
                 status = self._rejection_beside_nominated(pod, state, node)
                 if status is not None:
                     codes[at] = found.plan.code(status)
