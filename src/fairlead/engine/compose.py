@@ -22,6 +22,7 @@ from fairlead.engine.nodelifecycle.controller import NodeLifecycle
 from fairlead.engine.nodelifecycle.eviction.taint_eviction import TaintEviction
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
+from fairlead.engine.scheduling.queue.scheduling_queue import SchedulingQueue
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.workloads.compose import (
     disruption_controller,
@@ -69,6 +70,7 @@ def build_engine(
     ConfigurationError for a batch configuration with unknown names.
     """
     cluster, watch = _cluster(config), LoopDetector(reporter)
+    cluster.keeps_readiness = _reads_readiness(config) or bool(first)
     volumes = replace(config.volumes, provisions="provisioner" not in without)
     parts: tuple[tuple[str, tuple[Controller, ...]], ...] = (
         ("kubelet", (Kubelets(_kubelet_config(config, without), watch),)),
@@ -92,6 +94,21 @@ def build_engine(
 
 def _cluster(config: EngineConfig) -> Cluster:
     return Cluster(device_taint_rules=config.scheduler.version.device_taint_rules)
+
+
+def _reads_readiness(config: EngineConfig) -> bool:
+    """Return whether the state must contain the newest readiness of pods.
+
+    Plugins of users may read it, and the schedulers before 1.20 try pods again after every change
+    of a pod.
+    """
+    scheduler = config.scheduler
+    others = (config.batch, config.autoscaler, config.karpenter)
+    return (
+        bool(scheduler.out_of_tree or scheduler.extenders)
+        or scheduler.version.queue is not SchedulingQueue
+        or others != (None,) * len(others)
+    )
 
 
 def _device_taint_eviction(config: EngineConfig, reporter: Reporter) -> DeviceTaintEviction:

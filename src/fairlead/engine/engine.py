@@ -17,7 +17,12 @@ from fairlead.engine.core.command import Issued
 from fairlead.engine.core.controller import Controller, PodHandler
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import EVERYTHING, Interest, Topic, topic_of
-from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged, Stimulus
+from fairlead.engine.core.stimulus import (
+    CommandSucceeded,
+    ObjectChanged,
+    ReadinessChanged,
+    Stimulus,
+)
 from fairlead.engine.state.cluster import Cluster
 
 Found = TypeVar("Found")
@@ -77,6 +82,7 @@ class Engine:
         # Members by the class of a command that succeeded, if the kind that it wrote is irrelevant.
         self._concerned_by_success: dict[type, tuple[_Member, ...]] = {}
         self._concerned_by_pods = self._concerned_by((ObjectChanged, Pod, ""))
+        self._concerned_by_readiness = self._concerned_by((ReadinessChanged, Pod, ""))
 
     def find(self, kind: type[Found]) -> Found:
         """Return the controller of class `kind`, for inspection.
@@ -95,7 +101,7 @@ class Engine:
         """
         self.cluster.now = now
         self.cluster.apply(stimulus)
-        if type(stimulus) is ObjectChanged and type(stimulus.object) is Pod:
+        if isinstance(stimulus, ObjectChanged) and type(stimulus.object) is Pod:
             return self._handle_pod(stimulus, stimulus.object, now)
         issued: list[Issued] = []
         for member in self._selected(stimulus) if self._is_selective else self._members:
@@ -109,7 +115,8 @@ class Engine:
     def _handle_pod(self, changed: ObjectChanged, pod: Pod, now: Instant) -> list[Issued]:
         """Return the commands of all controllers in response to the changed `pod`."""
         issued: list[Issued] = []
-        for member in self._concerned_by_pods:
+        is_readiness = type(changed) is ReadinessChanged
+        for member in self._concerned_by_readiness if is_readiness else self._concerned_by_pods:
             member.is_outdated = True
             handle = member.handle_pod
             commands = (

@@ -28,8 +28,11 @@ from fairlead.engine.core.stimulus import (
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
+    ReadinessChanged,
 )
 from fairlead.engine.engine import Engine
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.scheduling.release_1_19 import V1_19
 from fairlead.engine.state.cluster import Cluster
 from fairlead.testing.builders import make_node, make_pod
 
@@ -112,6 +115,54 @@ def test_a_controller_gets_what_its_interest_includes(diary, stimulus, concerned
     b.interest = Interest(changed=(Node,), deleted=(), succeeded=(), failed=(DeleteObject,))
     engine_of(a, b).handle(stimulus, 1)
     assert [name for name, *_ in diary] == concerned
+
+
+def test_readiness_concerns_only_those_who_need_it(diary):
+    """For all others it is a changed pod."""
+    a, b, c = (Spy(name, diary) for name in "abc")
+    a.interest, b.interest = Interest(readiness=False), Interest(changed=(Node,))
+    engine_of(a, b, c).handle(ReadinessChanged(make_pod("p")), 1)
+    assert diary == [("c", "ReadinessChanged", 1, 0)]
+
+
+@pytest.mark.parametrize("keeps_readiness", [True, False])
+def test_the_state_contains_the_newest_readiness_if_it_is_read(keeps_readiness):
+    """A later change of another kind brings the readiness with it."""
+    cluster = Cluster(keeps_readiness=keeps_readiness)
+    cluster.apply(ObjectChanged(make_node("n")))
+    before, after = (make_pod("p", uid="p", node="n") for _ in range(2))
+    cluster.apply(ObjectChanged(before))
+    cluster.apply(ReadinessChanged(after))
+    assert cluster.pods["default/p"].pod is (after if keeps_readiness else before)
+    assert len(cluster.changes) == keeps_readiness
+    cluster.apply(ObjectChanged(after))
+    assert cluster.pods["default/p"].pod is after
+
+
+def unused(handle, args):
+    """The factory of a plugin that no profile names."""
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("config", "keeps"),
+    [
+        pytest.param(EngineConfig(), False, id="nothing reads it"),
+        pytest.param(
+            EngineConfig(karpenter=KarpenterConfig(pools=(), types=())), True, id="an autoscaler"
+        ),
+        pytest.param(
+            EngineConfig(scheduler=SchedulerConfig(out_of_tree={"Own": unused})),
+            True,
+            id="a plugin of the user",
+        ),
+        pytest.param(
+            EngineConfig(scheduler=SchedulerConfig(version=V1_19)), True, id="an older queue"
+        ),
+    ],
+)
+def test_the_state_keeps_readiness_only_for_those_who_may_read_it(config, keeps):
+    assert build_engine(config, SilentReporter()).cluster.keeps_readiness is keeps
 
 
 class PodSpy(Spy):

@@ -11,6 +11,8 @@ class of commands may be limited to some kinds of objects:
 
     interest = Interest(succeeded=(WritesTo(PatchStatus, ("PodDisruptionBudget",)),))
 
+A change of only the readiness of a pod concerns few controllers (`readiness`).
+
 The engine skips the controllers whose `handle` would ignore a stimulus. The order of the remaining
 controllers stays the same, and so do all commands.
 """
@@ -27,6 +29,7 @@ from fairlead.engine.core.stimulus import (
     CommandSucceeded,
     ObjectChanged,
     ObjectDeleted,
+    ReadinessChanged,
     Stimulus,
 )
 
@@ -49,25 +52,31 @@ Commands = tuple[type | WritesTo, ...]
 class Interest(Struct, frozen=True, kw_only=True):
     """The classes of the objects and commands that a controller needs (None: all classes).
 
-    Every controller receives all other stimuli, such as ObjectsLoaded. If `keeps_deadline` is set,
-    the controller's `next_deadline` changes only in its `handle` and `handle_deadline`, so that the
-    engine needs to call it only after these.
+    If `readiness` is False, the controller does not need a ReadinessChanged. Then it may keep an
+    older version of a pod, with other conditions Ready and ContainersReady. Every controller
+    receives all other stimuli, such as ObjectsLoaded. If `keeps_deadline` is set, the controller's
+    `next_deadline` changes only in its `handle` and `handle_deadline`, so that the engine needs to
+    call it only after these.
     """
 
     changed: Classes | None = None
     deleted: Classes | None = None
     succeeded: Commands | None = None
     failed: Commands | None = None
+    readiness: bool = True
     keeps_deadline: bool = True
 
     @property
     def is_selective(self) -> bool:
         """Whether there are stimuli that the controller does not need."""
-        return (self.changed, self.deleted, self.succeeded, self.failed) != (None,) * 4
+        classes = (self.changed, self.deleted, self.succeeded, self.failed)
+        return classes != (None,) * 4 or not self.readiness
 
     def includes(self, topic: Topic) -> bool:
         """Return whether the controller needs stimuli of `topic`."""
         stimulus, subject, kind = topic
+        if stimulus is ReadinessChanged and not self.readiness:
+            return False
         classes = self._classes(stimulus)
         return classes is None or any(_includes(one, subject, kind) for one in classes)
 
@@ -82,7 +91,7 @@ class Interest(Struct, frozen=True, kw_only=True):
         )
 
     def _classes(self, stimulus: type) -> Commands | None:
-        if stimulus is ObjectChanged:
+        if stimulus in (ObjectChanged, ReadinessChanged):
             return self.changed
         if stimulus is ObjectDeleted:
             return self.deleted
@@ -105,7 +114,7 @@ EVERYTHING: Final = Interest(keeps_deadline=False)
 def topic_of(stimulus: Stimulus) -> Topic:
     """Return the topic of `stimulus`, which determines the controllers that receive it."""
     if isinstance(stimulus, ObjectChanged):  # the most frequent first
-        return ObjectChanged, type(stimulus.object), ""
+        return type(stimulus), type(stimulus.object), ""
     if isinstance(stimulus, CommandSucceeded):
         command = stimulus.command
         return CommandSucceeded, type(command), _kind_written_by(command)

@@ -30,6 +30,14 @@ class ObjectChanged(Struct, frozen=True):
     object: ApiObject
 
 
+class ReadinessChanged(ObjectChanged, frozen=True):
+    """A pod differs from its last version only in its conditions Ready and ContainersReady.
+
+    The pod is bound, has not ended, and is not being deleted. Most controllers do not need such a
+    change (`Interest.readiness`). A world may always report an ObjectChanged instead.
+    """
+
+
 class ObjectDeleted(Struct, frozen=True):
     """An object was deleted; `object` is its last known version."""
 
@@ -184,6 +192,7 @@ class OwnersLookedUp(Struct, frozen=True):
 
 Stimulus = (
     ObjectChanged
+    | ReadinessChanged
     | ObjectDeleted
     | ObjectsLoaded
     | CommandSucceeded

@@ -31,7 +31,13 @@ from fairlead.api.objects import (
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.core.stimulus import (
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    ReadinessChanged,
+    Stimulus,
+)
 from fairlead.engine.state.devices.device_allocations import DeviceLedger
 from fairlead.engine.state.node_table import NodeTable, PlacedReplicas
 from fairlead.engine.state.pod_groups import PodGroupTable, is_kubernetes_pod_group
@@ -100,8 +106,13 @@ class Cluster:
     is the time of the stimulus or deadline that the engine is handling.
     """
 
-    def __init__(self, *, device_taint_rules: bool = False) -> None:
-        """Start with an empty cluster; DeviceTaintRules have an effect if `device_taint_rules`."""
+    def __init__(self, *, device_taint_rules: bool = False, keeps_readiness: bool = True) -> None:
+        """Start with an empty cluster; DeviceTaintRules have an effect if `device_taint_rules`.
+
+        If `keeps_readiness` is False, nothing reads the conditions Ready and ContainersReady of
+        pods from the state. Then a ReadinessChanged is not applied.
+        """
+        self.keeps_readiness = keeps_readiness
         self._device_taint_rules = device_taint_rules
         self.table = NodeTable()
         self.shapes = ShapeTable(self.table.resources)
@@ -122,6 +133,8 @@ class Cluster:
         """Apply the object changes in `stimulus`; a stimulus without objects changes nothing."""
         self.changes = []
         match stimulus:
+            case ReadinessChanged() if not self.keeps_readiness:
+                pass
             case ObjectChanged(object=Pod() as pod):  # by far the most frequent
                 self._put_pod(pod)
             case ObjectChanged(object=changed):

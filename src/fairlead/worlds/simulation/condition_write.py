@@ -21,6 +21,7 @@ from msgspec.structs import force_setattr
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod, PodCondition
+from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.condition import with_conditions
@@ -35,6 +36,7 @@ from fairlead.worlds.pod_views import PodViews
 
 # After so many writes, the JSON value is made, so that they need not be kept.
 WRITES_MAX: Final = 8
+_READINESS: Final = ("Ready", "ContainersReady")
 
 _Write = tuple[tuple[Condition, ...], str]  # the conditions, and the time of the write
 
@@ -126,6 +128,13 @@ class ConditionWrites:
             if version == view.metadata.resource_version and found.get("status"):
                 return found, ()
         return None, ()
+
+
+def is_of_readiness(command: PatchStatus, pod: Pod) -> bool:
+    """Return whether `command`, which changed only conditions of `pod`, is a ReadinessChanged."""
+    if not pod.spec.node_name or is_terminating(pod) or is_terminal(pod):
+        return False
+    return all(one.type in _READINESS for one in command.conditions)
 
 
 def _next_conditions(

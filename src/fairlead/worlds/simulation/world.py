@@ -51,6 +51,7 @@ from fairlead.engine.core.stimulus import (
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
+    ReadinessChanged,
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
@@ -62,7 +63,7 @@ from fairlead.worlds.informer import net_changes
 from fairlead.worlds.perform import perform
 from fairlead.worlds.pod_views import PodViews
 from fairlead.worlds.seeded_ids import SeededIds
-from fairlead.worlds.simulation.condition_write import ConditionWrites
+from fairlead.worlds.simulation.condition_write import ConditionWrites, is_of_readiness
 from fairlead.worlds.simulation.event_list import EventList
 
 Act = Callable[[Store, Instant], None]
@@ -226,7 +227,8 @@ class SimulatedWorld:
             pod = self._condition_writes.perform(command, now)
             if pod is not None:
                 self.last_change = now
-                self._pending_stimuli += (ObjectChanged(pod), CommandSucceeded(command))
+                changed = ReadinessChanged if is_of_readiness(command, pod) else ObjectChanged
+                self._pending_stimuli += (changed(pod), CommandSucceeded(command))
                 return
         user = sender_of(issued, self.store) if self._judges_users else None
         write = PLAIN if user is None else Write(user=user)

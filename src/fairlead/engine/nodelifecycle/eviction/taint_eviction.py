@@ -89,7 +89,11 @@ class TaintEviction:
 
     issuer: ClassVar[Issuer] = controller_account("taint-eviction-controller")
     interest: ClassVar[Interest] = Interest(
-        changed=(Pod, Node), deleted=(Pod, Node), succeeded=(DeleteObject,), failed=(DeleteObject,)
+        changed=(Pod, Node),
+        deleted=(Pod, Node),
+        succeeded=(DeleteObject,),
+        failed=(DeleteObject,),
+        readiness=False,
     )
 
     def __init__(

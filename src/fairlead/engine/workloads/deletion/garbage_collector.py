@@ -86,6 +86,7 @@ class GarbageCollector(Struct):
     interest: ClassVar[Interest] = Interest(
         succeeded=(DeleteObject, PatchObject, LookUpOwners),
         failed=(DeleteObject, PatchObject, LookUpOwners),
+        readiness=False,
     )
 
     looks_up_owners: bool = False

@@ -85,6 +85,7 @@ class Drain:
         deleted=(Node, Pod),
         succeeded=(EvictPod,),
         failed=(EvictPod, PatchObject),
+        readiness=False,
     )
 
     def __init__(self, reporter: Reporter) -> None:

@@ -180,7 +180,9 @@ class EndedJobPods(Struct, frozen=True):
     """
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")
-    interest: ClassVar[Interest] = Interest(changed=(Pod,), deleted=(), succeeded=(), failed=())
+    interest: ClassVar[Interest] = Interest(
+        changed=(Pod,), deleted=(), succeeded=(), failed=(), readiness=False
+    )
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Remove the finalizers of the pods that ended according to `stimulus`."""

@@ -47,6 +47,7 @@ from fairlead.engine.core.stimulus import (
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
+    ReadinessChanged,
     Stimulus,
 )
 from fairlead.engine.loop_detector import cycle_text
@@ -262,8 +263,13 @@ class Recorder(Struct):
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
         """Record a stimulus before the controllers handle it."""
         self.now = now
-        if isinstance(stimulus, ObjectChanged) and self._see_conditions(stimulus.object):
-            return
+        match stimulus:
+            case ReadinessChanged(Pod() as pod) if self._see_readiness(pod):
+                return
+            case ObjectChanged(changed) if self._see_conditions(changed):
+                return
+            case _:
+                pass
         self._observe_workloads(stimulus)
         self._observe_outage(stimulus, now)
         match stimulus:
@@ -277,6 +283,22 @@ class Recorder(Struct):
                 if track := self._known.get(ref.uid):
                     track.refusal = message
                     self.budgets.refused(track.pod, now)
+
+    def _see_readiness(self, pod: Pod) -> bool:
+        """Record a ReadinessChanged; return False if the pod is not known.
+
+        It changes nothing that a track or an end contains.
+        """
+        uid, node = pod.metadata.uid, pod.spec.node_name
+        before = self.outage.pods.get(uid)
+        if before is None:
+            return False
+        self.touched.add(original_key(pod))
+        is_serving = self.outage.is_serving(node)
+        self.workloads.readiness_changed(before, pod, self.now, is_serving=is_serving)
+        self.outage.replace_pod(pod, self.now)
+        self.history.place(uid, node, self.now)
+        return True
 
     def _see_conditions(self, one: ApiObject) -> bool:
         """Record a new version of a pod with the same phase that differs only in its status.
@@ -475,7 +497,7 @@ class Recorder(Struct):
         return [self._end_at(key) for key in sorted(self._tracks)]
 
     def existing_pods(self) -> Iterable[Pod]:
-        """Return the existing pods in their current version."""
+        """Return the existing pods, whose readiness may have changed since."""
         for one in self._tracks.raw():
             yield one[0][one[1]] if isinstance(one, tuple) else one.pod
 
