@@ -11,6 +11,7 @@ from fairlead.apiserver.admission.quota.resource_quota import LimitedResource
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.request import ADMIN, Request
 from fairlead.engine.configuration.release import release_of
+from fairlead.engine.core.instant import seconds
 from fairlead.worlds.decision_log import DecisionLog
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -27,6 +28,23 @@ def test_a_pod_is_scheduled_and_runs(cluster):
     [container] = status["containerStatuses"]
     assert (status["phase"], container["ready"]) == ("Running", True)
     assert status["podIP"].startswith("10.128.")
+
+
+def test_the_clock_keeps_up_while_slices_of_work_take_30_ms(cluster):
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": POD["spec"]}
+    spec = {"replicas": 50, "selector": {"matchLabels": labels}, "template": template}
+    web = {"metadata": {"name": "web"}, "spec": spec}
+    body = json.dumps(web).encode()
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    request = Request("POST", path, (), {"content-type": "application/json"}, body, ADMIN)
+    cluster.local.server.handle(request, cluster.clock.now())
+    control_plane = cluster.local.control_plane
+    for _ in range(20):
+        cluster.clock.jump_to(cluster.clock.now() + seconds(0.03))
+        reached = control_plane.run_until(cluster.clock.now(), stop_when=lambda: True)
+    assert control_plane.next_due() <= reached  # There is work left.
+    assert cluster.clock.now() - reached <= seconds(0.03)
 
 
 def test_pods_have_addresses_of_their_own_until_they_are_gone(cluster):
