@@ -40,7 +40,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -128,7 +128,7 @@ def known_types() -> tuple[str, ...]:
 @cache
 def _all_facts() -> Mapping[str, TypeFacts]:
     made: dict[str, TypeFacts] = {}
-    folder = files("fairlead.api").joinpath("data", "facts")
+    folder = Path(__file__).parent.joinpath("data", "facts")
     for file in sorted(folder.iterdir(), key=lambda one: one.name):
         facts = _UNKNOWN
         for line in file.read_text(encoding="utf-8").splitlines():

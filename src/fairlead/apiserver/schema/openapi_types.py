@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -81,7 +81,7 @@ class TypeTables(Struct, frozen=True):
 def documented_types() -> TypeTables:
     """Return the types of all documents in `data/openapi`."""
     made = TypeTables()
-    folder = files("fairlead.apiserver.schema").joinpath("data", "openapi")
+    folder = Path(__file__).parent.joinpath("data", "openapi")
     for file in sorted(folder.iterdir(), key=lambda one: one.name):
         add_document(made, msgspec.json.decode(file.read_bytes()))
     return made

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
@@ -63,7 +62,9 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
         if self._is_stream:
             self._file = self._path.open("wb")
             return self
-        self._file = tempfile.NamedTemporaryFile(
+        from tempfile import NamedTemporaryFile
+
+        self._file = NamedTemporaryFile(
             dir=self._path.parent, prefix=f".{self._path.name}.", delete=False
         )
         return self
