@@ -19,9 +19,11 @@ from fairlead.bench.workloads import WORKLOADS
 from fairlead.worlds.gc_thresholds import collect_rarely
 
 NAMES: Final = (*WORKLOADS, *OUTAGE_WORKLOADS, *WHAT_IF_WORKLOADS, *AUTOSCALING_WORKLOADS)
-DEFAULT_NAMES: Final = tuple(
-    name for name in NAMES if name not in WORKLOADS or not WORKLOADS[name].is_long
-)
+_LONG: Final = {
+    *(name for name, one in WORKLOADS.items() if one.is_long),
+    *(name for name, one in WHAT_IF_WORKLOADS.items() if one.is_large),
+}
+DEFAULT_NAMES: Final = tuple(name for name in NAMES if name not in _LONG)
 
 
 class WorkloadFailedError(RuntimeError):

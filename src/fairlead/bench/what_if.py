@@ -8,6 +8,9 @@ node; its pods exclude each other from a node. The benchmarks are:
     Zone      one of three zones fails for twenty minutes
     Scale     the Deployment with a pod on every node gets 200 more pods, which stay pending
 
+For 100,000 nodes and a million pods, the cluster is a snapshot file. Only `Drain` exists there, and
+it is measured only if it is named.
+
 Each command runs in its own process, so that starting, parsing and printing are measured too.
 """
 
@@ -35,16 +38,23 @@ PENDING: Final = 200
 NAMESPACE: Final = "bench"
 SPREAD: Final = "spread"
 _STAMP: Final = "2026-11-01T10:00:00Z"
+_HASH: Final = "5d8f"
+_POD: Final = "POD-NAME"
+_NODE: Final = "NODE-NAME"
 _ANSWERED: Final = (0, 1)  # exit codes: no difference, a difference
 
 
 class WhatIfWorkload(Struct, frozen=True):
-    """A `whatif` command with `options`, for a cluster of `nodes` nodes and `pods` pods."""
+    """A `whatif` command with `options`, for a cluster of `nodes` nodes and `pods` pods.
+
+    If `is_large` is set, the cluster is read from a snapshot file, and the workload takes long.
+    """
 
     name: str
     nodes: int
     pods: int
     options: tuple[str, ...]
+    is_large: bool = False
 
 
 def _workloads(nodes: int) -> Iterator[WhatIfWorkload]:
@@ -59,7 +69,16 @@ def _workloads(nodes: int) -> Iterator[WhatIfWorkload]:
         yield WhatIfWorkload(name, nodes, pods, tuple(options))
 
 
-WHAT_IF_WORKLOADS: Final = {one.name: one for n in (1_000, 5_000) for one in _workloads(n)}
+_LARGEST: Final = WhatIfWorkload(
+    "WhatIf/100000Nodes_1000000Pods/Drain",
+    100_000,
+    1_000_000,
+    ("--drain", "node-00000"),
+    is_large=True,
+)
+WHAT_IF_WORKLOADS: Final = {
+    one.name: one for one in (*_workloads(1_000), *_workloads(5_000), _LARGEST)
+}
 
 
 def measure_what_if(workload: WhatIfWorkload) -> Measurement:
@@ -69,7 +88,8 @@ def measure_what_if(workload: WhatIfWorkload) -> Measurement:
     """
     with TemporaryDirectory(prefix="fairlead-bench-") as folder:
         dump = Path(folder) / "dump.json"
-        write_dump(dump, workload.nodes, workload.pods)
+        write = write_snapshot if workload.is_large else write_dump
+        write(dump, workload.nodes, workload.pods)
         command = [sys.executable, "-m", "fairlead.cli", "whatif", str(dump), *workload.options]
         started = time.perf_counter()
         done = subprocess.run(  # noqa: S603 - ours
@@ -103,14 +123,58 @@ def write_dump(path: Path, nodes: int, pods: int) -> None:
         file.write('\n    ],\n    "kind": "List",\n    "metadata": {}\n}\n')
 
 
+def write_snapshot(path: Path, nodes: int, pods: int) -> None:
+    """Write the cluster of `write_dump` to `path`, as `fairlead snapshot` would write it."""
+    items, groups, position = [*map(_node, range(nodes))], list[Json](), nodes
+    for name, on_nodes in _deployments(nodes, pods):
+        items += _owners(name, len(on_nodes))
+        position += 2
+        groups.append(_columns(name, on_nodes, position))
+        position += len(on_nodes)
+    head = {"apiVersion": "fairlead.dev/v1", "kind": "Snapshot", "metadata": {}}
+    path.write_text(json.dumps({**head, "items": items, "pods": groups}, separators=(",", ":")))
+
+
+def _columns(name: str, nodes: list[str], position: int) -> Json:
+    """Return the pods of a Deployment as columns; see `whatif/input/pod_columns.py`."""
+    like = _pod_of(name)
+    pieces = json.dumps(like).split('"')
+    numbers = [number for number in range(1, len(pieces), 2) if _is_own(pieces[number])]
+    names = [f"{name}-{_HASH}-{number:05d}" for number in range(len(nodes))]
+    return {
+        "like": like,
+        "positions": [*range(position, position + len(nodes))],
+        "strings": [number // 2 for number in numbers],
+        "columns": [
+            [
+                pieces[number].replace(_POD, pod).replace(_NODE, node)
+                for pod, node in zip(names, nodes, strict=True)
+            ]
+            for number in numbers
+        ],
+    }
+
+
+def _is_own(text: str) -> bool:
+    return _POD in text or _NODE in text
+
+
 def _items(nodes: int, pods: int) -> Iterator[str]:
     yield from (_text(_node(number)) for number in range(nodes))
-    spread = [f"node-{number:05d}" for number in range(nodes)]
-    yield from _deployment(SPREAD, spread)
+    for name, on_nodes in _deployments(nodes, pods):
+        yield from map(_text, _owners(name, len(on_nodes)))
+        pod = _text(_pod_of(name))
+        for number, node in enumerate(on_nodes):
+            yield pod.replace(_POD, f"{name}-{_HASH}-{number:05d}").replace(_NODE, node)
+
+
+def _deployments(nodes: int, pods: int) -> Iterator[tuple[str, list[str]]]:
+    """Yield (name, nodes of its pods) of each Deployment."""
+    yield SPREAD, [f"node-{number:05d}" for number in range(nodes)]
     rest = pods - nodes
     for first in range(0, rest, REPLICAS):
         numbers = range(first, min(first + REPLICAS, rest))
-        yield from _deployment(f"app-{first}", [f"node-{one % nodes:05d}" for one in numbers])
+        yield f"app-{first}", [f"node-{one % nodes:05d}" for one in numbers]
 
 
 def _text(value: Json) -> str:
@@ -140,37 +204,35 @@ def _meta(name: str, **more: object) -> Json:
     return {**own, **more}
 
 
-def _deployment(name: str, nodes: list[str]) -> Iterator[str]:
-    """Yield the JSON texts of a Deployment, its ReplicaSet, and a pod on each of `nodes`."""
+def _owners(name: str, count: int) -> Iterator[Json]:
+    """Yield a Deployment with `count` pods, and its ReplicaSet."""
     labels = {"app": name}
-    count, owned = len(nodes), {**labels, "pod-template-hash": "5d8f"}
+    owned = {**labels, "pod-template-hash": _HASH}
     spec = _pod_spec(name)
     template = {"metadata": {"labels": owned}, "spec": spec}
-    replica_set = f"{name}-5d8f"
     status = {"availableReplicas": count, "readyReplicas": count, "replicas": count}
     for kind, title, selected, above in (
         ("Deployment", name, labels, []),
-        ("ReplicaSet", replica_set, owned, [_owner("Deployment", name)]),
+        ("ReplicaSet", f"{name}-{_HASH}", owned, [_owner("Deployment", name)]),
     ):
         made = {"metadata": {"labels": selected}, "spec": spec}
-        yield _text(
-            {
-                "apiVersion": "apps/v1",
-                "kind": kind,
-                "metadata": _meta(
-                    title, namespace=NAMESPACE, labels=selected, ownerReferences=above
-                ),
-                "spec": {
-                    "replicas": count,
-                    "selector": {"matchLabels": selected},
-                    "template": made if kind == "Deployment" else template,
-                },
-                "status": status,
-            }
-        )
-    pod = _text(_pod("POD-NAME", "NODE-NAME", replica_set, owned, spec))
-    for number, node in enumerate(nodes):
-        yield pod.replace("POD-NAME", f"{replica_set}-{number:05d}").replace("NODE-NAME", node)
+        yield {
+            "apiVersion": "apps/v1",
+            "kind": kind,
+            "metadata": _meta(title, namespace=NAMESPACE, labels=selected, ownerReferences=above),
+            "spec": {
+                "replicas": count,
+                "selector": {"matchLabels": selected},
+                "template": made if kind == "Deployment" else template,
+            },
+            "status": status,
+        }
+
+
+def _pod_of(name: str) -> Json:
+    """Return a pod of the Deployment `name`, with placeholders for its name and its node."""
+    owned = {"app": name, "pod-template-hash": _HASH}
+    return _pod(_POD, _NODE, f"{name}-{_HASH}", owned, _pod_spec(name))
 
 
 def _owner(kind: str, name: str) -> Json:

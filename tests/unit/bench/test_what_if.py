@@ -6,7 +6,13 @@ import json
 
 import pytest
 
-from fairlead.bench.what_if import WHAT_IF_WORKLOADS, WhatIfWorkload, measure_what_if, write_dump
+from fairlead.bench.what_if import (
+    WHAT_IF_WORKLOADS,
+    WhatIfWorkload,
+    measure_what_if,
+    write_dump,
+    write_snapshot,
+)
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.question import what_if
 from fairlead.whatif.snapshot.snapshot import read_snapshot
@@ -27,7 +33,20 @@ def test_nothing_happens_without_a_change(tmp_path):
 
 
 def test_every_question_is_asked_at_both_sizes():
-    assert len(WHAT_IF_WORKLOADS) == 6
+    assert len([one for one in WHAT_IF_WORKLOADS.values() if not one.is_large]) == 6
+
+
+def test_a_snapshot_file_has_the_same_cluster(tmp_path):
+    write_dump(tmp_path / "dump.json", nodes=4, pods=130)
+    write_snapshot(tmp_path / "snapshot.json", nodes=4, pods=130)
+    found, plain = (
+        [one.value for one in read_snapshot(str(tmp_path / name)).manifests]
+        for name in ("snapshot.json", "dump.json")
+    )
+    first = len(found) - sum(one["kind"] == "Pod" for one in found)
+    assert first == 4 + 2 * 4
+    texts, expected = ([json.dumps(one, sort_keys=True) for one in some] for some in (found, plain))
+    assert sorted(texts) == sorted(expected)
 
 
 @pytest.mark.long
