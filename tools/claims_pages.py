@@ -295,15 +295,16 @@ command that shows whether the claim holds in the document's version, and states
 """
 LEGEND: Final = """
 *Differs there* counts claims that do not hold for the document's own version, because the code of
-that version or Fairlead does something else. *Differs in 1.36* counts claims that hold no longer in
-1.36. The pages have the reasons.
+that version or Fairlead does something else. *Differs in 1.36* counts claims for which 1.36 behaves
+differently from the document's version. The pages have the reasons.
 """
 ALL: Final = """\
 # All claims
 
-This table has every claim of the five documents, the command that shows it, and whether the claim
-holds in the document's version (*there*) and in Kubernetes 1.36. The two documents about preemption
-are the same article and share their rows. The pages have the reasons and the output.
+This table has every claim of the five documents and the command that shows it. *There* states
+whether the claim holds in the document's version. *In 1.36* states whether Kubernetes 1.36 behaves
+the same as that version, even if the claim is wrong. The two documents about preemption are the
+same article and share their rows. The pages have the reasons and the output.
 
 """
 COLUMNS: Final = """\
@@ -360,8 +361,10 @@ def _reprint(document: Document, reprint: dict[str, str]) -> str:
 
 
 def _claim_cells(claim: Claim, example: Example) -> tuple[str, ...]:
-    verdicts = ("differs" if reason else "works" for reason in (claim.instead, claim.differs))
-    return (claim.text.replace("|", "\\|"), f"`{_typed(example.run)}`", example.version, *verdicts)
+    there = "differs" if claim.instead else "holds"
+    today = "differs" if claim.differs else "the same"
+    text = claim.text.replace("|", "\\|")
+    return (text, f"`{_typed(example.run)}`", example.version, there, today)
 
 
 def _row(*cells: str) -> str:
@@ -390,7 +393,7 @@ def _shown(example: Example) -> str:
     file = next(word for word in example.run.split() if word.endswith((".yaml", ".py")))
     about = example.about or _title(file)
     command = f"```sh\n{_typed(example.run)} {options}\n```\n"
-    link = f"[{Path(file).name}](scenarios/{file})"
+    link = f"[{Path(file).name}]({os.path.normpath(f'scenarios/{file}')})"
     claims = "\n".join(_claimed(claim, example.run, example.version) for claim in example.claims)
     return f"**{about}** ({link})\n\n{command}\n{claims}"
 
