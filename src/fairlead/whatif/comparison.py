@@ -98,6 +98,8 @@ def _best(found: Sequence[Alternative]) -> str:
     best = min(found, key=lambda one: one.rank)
     equal = [one.name for one in found if one.rank == best.rank]
     sentence = best.answer.verdict.first.sentence
+    if len(found) == 1:
+        return f"The only alternative, {best.name}: {sentence}"
     if len(equal) == len(found):
         return f"All {len(found)} alternatives end alike: {sentence}"
     names = " and ".join(equal)

@@ -90,6 +90,11 @@ def test_alternatives_are_ranked_and_side_by_side(ask):
     assert {row["alternative"] for row in found["workloads"]} == {"both", "one"}
 
 
+def test_a_single_alternative_is_not_compared(ask):
+    _, found, _ = ask("--change", "one:--drain a")
+    assert found["verdict"].startswith("The only alternative, one: 1 pod")
+
+
 def test_another_snapshot_is_asked_the_same(ask):
     _, found, _ = ask("--drain", "a", "--against-snapshot", "full.json")
     here, there = found["alternatives"]
