@@ -15,10 +15,12 @@ scripts start quickly.
     configuration/   scheduler, batch scheduler and controllers
     run/             one run of the engine, and its recorders
     outcome/         the result of a run as values, and the difference between two runs
-    question         runs a what-if: `conditions`, then `experiment_pair`, then `answer` scenario/
-    scenario files explain/         explanations of a pod, group, workload, node or budget planner/
-    the pods that still fit, the nodes that can be removed, the nodes to buy result/, report/ JSON
-    and HTML
+    question         runs a what-if: `conditions`, then `experiment_pair`, then `answer`
+    scenario/        scenario files
+    explain/         explanations of a pod, group, workload, node or budget
+    planner/         the pods that still fit, the nodes that can be removed, the nodes to buy
+    result/          the result as JSON
+    report/          the HTML report
 
 Law: all user input is checked here before a run starts, and every problem is one `InputError` that
 names file, object and field. Decisions are made in the engine; this package sets up worlds,

@@ -33,7 +33,7 @@ def usage_of(subject: Pod | Node) -> Usage:
 
 
 def usage_problem(subject: Pod | Node) -> str:
-    """Return the error in the annotation, "" if it is valid or absent."""
+    """Return the error in the annotation `fairlead.dev/usage`, "" if it is valid or absent."""
     text = subject.metadata.annotations.get(USAGE)
     if text is None:
         return ""

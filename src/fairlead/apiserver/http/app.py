@@ -4,8 +4,8 @@
     2. authorize      by path, method and headers only
     3. read the body  bounded in size and time
     4. handle         `ApiServer.handle`, suspended while a webhook is called
-    5. wait           until the changes that the response shows are durable 6. send           in
-       chunks, compressed if long; a watch line by line
+    5. wait           until the changes that the response shows are durable
+    6. send           in chunks, compressed if long; a watch line by line
 
 upstream: apiserver/pkg/server/config.go, endpoints/handlers/{responsewriters/writers,watch}.go
 """

@@ -29,7 +29,7 @@ def rebalance(
         tuple[AutoscalerRule, ...],
         repeatable(
             "RULE",
-            "Ignore a rule by which autoscalers leave pods where they are: annotations, "
+            "Also move pods that autoscalers do not move because of this rule: annotations, "
             "local-storage, unmanaged (pods without a controller) or system-pods.",
         ),
     ] = (),

@@ -105,7 +105,7 @@ def read_releases(general: ReleaseChoice, nodes: ReleaseChoice, option: ReleaseC
 
 
 def read_release(choice: ReleaseChoice) -> Release:
-    """Return the release of `choice`. Raises InputError."""
+    """Return the Kubernetes version and feature gates that `choice` names. Raises InputError."""
     return _release(choice, choice)
 
 

@@ -85,9 +85,10 @@ class RunnerOptions(Struct, frozen=True, kw_only=True):
     events; if it is empty, no events are written. `log` is called with one line per incident.
     `meter` contains the times of the engine's plugins, for the log of slow cycles. `tracer` makes
     spans of the engine's units of work and of requests, except watches and the lists of nodes for
-    extenders. `quiet_seconds` is the time without a change after which refused resources are
-    logged. `on_start` is called with the new engine. `on_updates` is called with the differences of
-    every list and watch, also before this replica leads.
+    extenders. Resources that cannot be read are logged once no further resource has become
+    readable or unreadable for `quiet_seconds`. `on_start` is called with the new engine.
+    `on_updates` is called with the differences of every list and watch, also before this replica
+    leads.
     """
 
     config: ConnectionConfig

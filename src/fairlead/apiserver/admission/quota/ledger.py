@@ -59,7 +59,10 @@ class _Ledger(Struct):
 
 
 class QuotaLedgers:
-    """The usage of each quota whose status was requested, updated at every change in `storage`."""
+    """The usage of quotas, kept up to date at every change in `storage`.
+
+    A quota is counted from the first call of `status` for it.
+    """
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage

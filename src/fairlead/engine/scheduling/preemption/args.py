@@ -43,7 +43,7 @@ class DefaultPreemptionArgs(
 
     @property
     def are_set(self) -> bool:
-        """Whether a field is set, so that a search may stop before the last node."""
+        """Whether any field is set; if so, a search may stop before it has tried every node."""
         limits = (self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute)
         return any(limit is not None for limit in limits)
 

@@ -97,8 +97,8 @@ class CandidateColumns:
     def is_potential(self, potential: Rows) -> Mask:
         """Return a mask of the rows in `potential`; callers must not change the mask.
 
-        The mask is cached until the next call with another array, which makes the other methods
-        faster for `potential`.
+        The mask is cached until a call with another array. The cache makes the other methods
+        faster for the same `potential`.
         """
         if potential is not self._potential:
             self._potential, self._best = potential, []

@@ -1,9 +1,9 @@
 """BackoffClock: computes the time for which a pod waits before it may be retried.
 
-The backoff is initial × 2^(count - 1), at most the maximum: 1, 2, 4, 8, 10, 10 … seconds. With
-SchedulerPopFromBackoffQ, the default, the expiry is truncated to whole seconds. A pod is released
-at the first whole second after its expiry, so that pods that expire within the same second are
-ordered by priority (backend/queue/backoff_queue.go: alignToWindow).
+The backoff is initial × 2^(count - 1), at most the maximum: 1, 2, 4, 8, 10, 10 … seconds. If
+the feature gate SchedulerPopFromBackoffQ is on (the default), the expiry is truncated to whole
+seconds. A pod is released at the first whole second after its expiry, so that pods that expire
+within the same second are ordered by priority (backend/queue/backoff_queue.go: alignToWindow).
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class PodIndex:
 
     `repelling` is the number of required anti-affinity terms of placed pods, and `attracting` is
     the number of their terms that affect scores. `term_version` increases when a distinct term is
-    added or removed, `term_changes` whenever a pod with terms is.
+    added or removed, and `term_changes` whenever a pod with terms is added or removed.
     """
 
     def __init__(self) -> None:

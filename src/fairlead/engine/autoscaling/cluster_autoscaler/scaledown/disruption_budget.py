@@ -45,7 +45,7 @@ class RemainingBudgets:
         return any(count > self._allowed[index] for index, count in counts.items())
 
     def subtract(self, pods: Iterable[Pod]) -> None:
-        """Subtract the disruption of `pods` from their budgets."""
+        """Subtract one disruption for each of `pods` from every budget that selects the pod."""
         for pod in pods:
             for index in self.matching(pod):
                 self._allowed[index] -= 1
