@@ -1,7 +1,7 @@
 """ObjectDecoder: decodes pages of lists and lines of watches directly into typed views.
 
 An object that does not match its view is decoded again after its nulls have been removed. If it
-still does not match, its key and the reason are returned instead.
+still does not match, or if a quantity does not parse, its key and the reason are returned instead.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from msgspec import Raw, Struct, field
 from fairlead.api.codec import VIEWS, DecodeError, decode_stored
 from fairlead.api.objects import ApiObject
 from fairlead.client.api_resource import ApiResource
+from fairlead.client.quantity_check import quantity_check
 
 View = TypeVar("View", bound=ApiObject)
 
@@ -50,7 +51,7 @@ class _RawEvent(Struct):
 
 
 class UndecodableObject(Struct, frozen=True):
-    """An object that does not match its view.
+    """An object that does not match its view, or in which a quantity does not parse.
 
     `key` is NAMESPACE/NAME or NAME, "" if it has no name. `problem` names the field.
     """
@@ -100,6 +101,7 @@ class ObjectDecoder:
         self._type = {"apiVersion": resource.api_version, "kind": resource.kind}
         self._decode_page = msgspec.json.Decoder(_Page[view]).decode  # type: ignore[valid-type]
         self._decode_event = msgspec.json.Decoder(_Event[view]).decode  # type: ignore[valid-type]
+        self._quantity_check = quantity_check(view)
 
     def page(self, body: bytes) -> DecodedPage:
         """Return a page of a list. Raises msgspec.DecodeError for anything but a list."""
@@ -107,11 +109,10 @@ class ObjectDecoder:
             page = self._decode_page(body)
         except msgspec.ValidationError:
             raw = _decode_raw_page(body)
-            found = [self._view(item) for item in raw.items or ()]
-            views = [one for one in found if not isinstance(one, UndecodableObject)]
-            undecodable = [one for one in found if isinstance(one, UndecodableObject)]
-            return DecodedPage(views, raw.metadata, undecodable)
-        return DecodedPage(page.items or [], page.metadata)
+            return _page([self._view(item) for item in raw.items or ()], raw.metadata)
+        if self._quantity_check is None:
+            return DecodedPage(page.items or [], page.metadata)
+        return _page([self._checked(item) for item in page.items or ()], page.metadata)
 
     def event(self, line: bytes) -> tuple[str, ApiObject | UndecodableObject | WatchFailure]:
         """Return (type, object) of one line of a watch.
@@ -128,16 +129,27 @@ class ObjectDecoder:
             return raw.type, self._view(raw.object)
         if event.type == ERROR:
             return ERROR, _decode_failure(_decode_raw_event(line).object)
-        return event.type, event.object
+        return event.type, self._checked(event.object)
+
+    def _checked(self, view: ApiObject) -> ApiObject | UndecodableObject:
+        problem = "" if self._quantity_check is None else self._quantity_check(view)
+        return UndecodableObject(view.key, problem) if problem else view
 
     def _view(self, item: Raw) -> ApiObject | UndecodableObject:
         try:
-            return decode_stored({**_decode_json(item), **self._type})
+            return self._checked(decode_stored({**_decode_json(item), **self._type}))
         except DecodeError as cause:
             problem = f"{cause.field}: {cause.problem}" if cause.field else cause.problem
         except msgspec.DecodeError as cause:
             problem = str(cause)
         return UndecodableObject(_key(item), problem)
+
+
+def _page(found: list[ApiObject | UndecodableObject], metadata: ListMeta) -> DecodedPage:
+    undecodable = [one for one in found if isinstance(one, UndecodableObject)]
+    return DecodedPage(
+        [one for one in found if not isinstance(one, UndecodableObject)], metadata, undecodable
+    )
 
 
 def _key(item: Raw) -> str:

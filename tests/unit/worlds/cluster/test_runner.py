@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from fairlead.api.quantity import NO_QUANTITY
 from fairlead.client.connection import ConnectionConfig
 from fairlead.engine.core.command import Bind, Issued, ObjectRef
 from fairlead.engine.core.instant import seconds
@@ -156,9 +157,9 @@ def test_built_in_resources_that_are_not_served_are_named_once():
     assert lines == [absent]
 
 
-def with_odd_pods(count):
+def with_odd_pods(count, spec=None):
     """A cluster with pods that cannot be decoded."""
-    odd = {"spec": {"nodeName": 7}}
+    odd = {"spec": spec or {"nodeName": 7}}
     pods = [{"metadata": {"name": f"p{at}", "namespace": "d"}, **odd} for at in range(count)]
 
     async def handle(request):
@@ -174,6 +175,14 @@ def test_an_object_that_cannot_be_decoded_is_named_once():
     line = "pods d/p0 cannot be decoded (spec.nodeName: Expected `str`, got `int`): left out"
     assert asyncio.run(run([], lines, with_odd_pods(1), until="p0")) == ""
     assert lines == [line]
+
+
+def test_a_quantity_that_does_not_parse_is_named_once_and_does_not_end_the_run():
+    lines = []
+    odd = with_odd_pods(1, {"overhead": {"cpu": "1 core"}})
+    assert asyncio.run(run([], lines, odd, until="p0")) == ""
+    problem = f"spec.overhead[cpu]: '1 core': {NO_QUANTITY}"
+    assert lines == [f"pods d/p0 cannot be decoded ({problem}): left out"]
 
 
 def test_only_some_of_many_objects_that_cannot_be_decoded_are_named():

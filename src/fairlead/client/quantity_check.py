@@ -1,0 +1,130 @@
+"""quantity_check: finds quantities that do not parse in decoded objects.
+
+client-go parses quantities while it decodes an object (quantity.go: UnmarshalJSON). Views keep them
+as text, which is parsed when a decision needs the amount. So objects are checked once, when they
+are decoded: a custom resource can have any text as a quantity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from operator import attrgetter
+from typing import Any
+
+from msgspec import Struct, inspect
+
+from fairlead.api.objects import ApiObject
+from fairlead.api.quantity import QuantityError, parse_quantity
+
+# Raises QuantityError if a quantity in the value does not parse.
+_Parse = Callable[[Any], object]
+_Type = inspect.Type
+
+
+@cache
+def quantity_check(view: type[ApiObject]) -> Callable[[ApiObject], str] | None:
+    """Return a check of the quantities in objects of `view`; None if it has no quantities.
+
+    The check returns "" if all of them parse, otherwise the field and the problem of the first that
+    does not.
+    """
+    kind = inspect.type_info(view)
+    parse = _parse_of(kind)
+    return None if parse is None else partial(_problem, kind, parse)
+
+
+def _problem(kind: _Type, parse: _Parse, value: ApiObject) -> str:
+    try:
+        parse(value)
+    except QuantityError as cause:
+        return f"{next(_wrong_fields(kind, value)).removeprefix('.')}: {cause}"
+    return ""
+
+
+def _is_quantity(kind: _Type) -> bool:
+    """Return whether `kind` is QuantityText, the only type that has floats and other types."""
+    types = [type(one) for one in kind.types] if isinstance(kind, inspect.UnionType) else ()
+    return inspect.FloatType in types and inspect.StrType in types
+
+
+def _parse_of(kind: _Type) -> _Parse | None:
+    """Return a function that parses all quantities in a value of type `kind`, None if none."""
+    if _is_quantity(kind):
+        return parse_quantity
+    match kind:
+        case inspect.UnionType(types=types):
+            return next((found for found in map(_parse_of, types) if found is not None), None)
+        case inspect.DictType(value_type=item):
+            parse = _parse_of(item)
+            return None if parse is None else partial(_parse_values, parse)
+        case inspect.VarTupleType(item_type=item) | inspect.ListType(item_type=item):
+            parse = _parse_of(item)
+            return None if parse is None else partial(_parse_items, parse)
+        case inspect.StructType():
+            members = dict(_members(kind, ""))
+            # One more name, because attrgetter returns a tuple only for at least two.
+            read = attrgetter(*members, "__class__")
+            return partial(_parse_members, read, [*members.values()]) if members else None
+    return None
+
+
+def _members(kind: inspect.StructType, prefix: str) -> Iterator[tuple[str, _Parse]]:
+    """Yield (dotted name, function that parses) of the members with quantities.
+
+    Structs in `kind` are resolved to their members, because attrgetter is faster than a call.
+    """
+    for one in kind.fields:
+        name = f"{prefix}{one.name}"
+        if isinstance(one.type, inspect.StructType):
+            yield from _members(one.type, f"{name}.")
+            continue
+        parse = _parse_of(one.type)
+        if parse is not None:
+            yield name, parse
+
+
+def _parse_values(parse: _Parse, value: dict[str, Any]) -> None:
+    for item in value.values():
+        parse(item)
+
+
+def _parse_items(parse: _Parse, value: tuple[Any, ...]) -> None:
+    for item in value:
+        parse(item)
+
+
+def _parse_members(
+    read: Callable[[Struct], tuple[Any, ...]], parses: list[_Parse], value: Struct
+) -> None:
+    for member, parse in zip(read(value), parses, strict=False):
+        if member or member == "":  # "" is no quantity
+            parse(member)
+
+
+def _wrong_fields(kind: _Type, value: Any) -> Iterator[str]:
+    """Yield the paths of the quantities in `value` that do not parse, such as `.spec.capacity`."""
+    if value is None:
+        return
+    if _is_quantity(kind):
+        try:
+            parse_quantity(value)
+        except QuantityError:
+            yield ""
+        return
+    for step, item_type, item in _parts(kind, value):
+        yield from (f"{step}{rest}" for rest in _wrong_fields(item_type, item))
+
+
+def _parts(kind: _Type, value: Any) -> Iterator[tuple[str, _Type, Any]]:
+    """Yield (step of the path, type, value) of the parts of `value`."""
+    match kind:
+        case inspect.UnionType(types=types):
+            yield from (("", one, value) for one in types if _parse_of(one) is not None)
+        case inspect.DictType(value_type=item):
+            yield from ((f"[{key}]", item, one) for key, one in value.items())
+        case inspect.VarTupleType(item_type=item) | inspect.ListType(item_type=item):
+            yield from ((f"[{at}]", item, one) for at, one in enumerate(value))
+        case inspect.StructType(fields=fields):
+            for one in fields:
+                yield f".{one.encode_name}", one.type, getattr(value, one.name)
