@@ -196,7 +196,7 @@ class Framework:
     ) -> Status | None:
         """Return the first rejection of `pod` on `node`, None if the pod fits.
 
-        Only the Filters in `points` run, if given.
+        With `points`, only these Filters run.
         upstream: framework/runtime/framework.go: RunFilterPlugins
         """
         skipped = state.skipped_filters

@@ -37,7 +37,7 @@ class LoadedGroup(Struct, frozen=True):
 class LoadedPods:
     """The groups of loaded pods; only `NodeTable` changes them.
 
-    Invariant: on a row that `changed_rows` does not name, there are exactly the pods of `groups`.
+    Invariant: a row that is not in `changed_rows` has exactly the pods that `groups` has for it.
     """
 
     def __init__(self, pod_log: ChangeLog[int]) -> None:

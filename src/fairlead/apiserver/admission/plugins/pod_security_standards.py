@@ -86,8 +86,8 @@ class Check(Struct, frozen=True):
     """A check of the standards, from the minor version `since` on.
 
     `reason` is the name of the violated rule in messages. `violation` returns how a pod spec
-    violates the standard of a minor version, or "" if it does not. `overrides` is the reason of a
-    check of `baseline` that this check replaces at the level `restricted`.
+    violates the standard of a minor version, or "" if it does not. At the level `restricted`, this
+    check replaces the check of `baseline` whose reason is `overrides`.
     """
 
     reason: str

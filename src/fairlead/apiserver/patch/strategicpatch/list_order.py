@@ -42,10 +42,11 @@ def in_set_order(
     *,
     are_objects: bool,
 ) -> list[Any]:
-    """Merge `from_patch` in the order of `patch_order` with `rest` in the order of `before`.
+    """Sort `from_patch` by `patch_order` and `rest` by `before`; return both as one list.
 
-    An item of `from_patch` is placed in front of the items of `rest`, unless `before` contains both
-    items. `key` is the merge key, "" for scalars. Raises ApiError 500.
+    Of an item of `from_patch` and an item of `rest`, the item of `from_patch` comes first, unless
+    `before` contains both: then they keep their order in `before`. `key` is the merge key, "" for
+    scalars. Raises ApiError 500.
     """
     item_key = key if are_objects else ""
     from_patch = _sorted_by_order(from_patch, patch_order, item_key, are_objects=are_objects)

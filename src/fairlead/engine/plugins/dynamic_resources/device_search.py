@@ -482,7 +482,7 @@ class AttributeMatch:
     def add(self, request: ResolvedRequest, device: PoolDevice) -> bool:
         """Add the device if the constraint stays satisfied; return False if it does not.
 
-        A request that the constraint does not concern always gets True. `remove` reverts this.
+        Returns True for requests that the constraint does not concern. `remove` reverts this.
         """
         if not self._concerns(request):
             return True
@@ -523,7 +523,7 @@ class DistinctAttribute:
     def add(self, request: ResolvedRequest, device: PoolDevice) -> bool:
         """Add the device if the constraint stays satisfied; return False if it does not.
 
-        A request that the constraint does not concern always gets True. `remove` reverts this.
+        Returns True for requests that the constraint does not concern. `remove` reverts this.
         """
         if not self._concerns(request):
             return True

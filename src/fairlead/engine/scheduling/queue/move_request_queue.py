@@ -1,10 +1,10 @@
 """MoveRequestQueue: the scheduling queue of versions without queueing hints, such as 1.19.
 
 An event that may make pods schedulable is a *move request*: it moves all unschedulable pods,
-whichever plugin rejected them. Exception: if a pod on a node is added or changed, it moves only the
-pods with a required pod affinity term that matches the changed pod. A failed pod goes to the
-backoff queue if there was a move request since the last pop, otherwise to the unschedulable pool,
-even after an error. An updated pod becomes active immediately if it was backing off or in flight,
+whichever plugin rejected them. Exception: if a pod on a node is added or changed, only the pods
+with a required pod affinity term that matches this pod are moved. A failed pod goes to the backoff
+queue if there was a move request since the last pop, otherwise to the unschedulable pool, even
+after an error. An updated pod becomes active immediately if it was backing off or in flight,
 or if more than its status changed.
 upstream: v1.19 internal/queue/scheduling_queue.go, eventhandlers.go
 """

@@ -2,7 +2,7 @@
 
 A change of a pod affects the Services that select the pod. The slices and Endpoints of these
 Services are written after all changes of the same instant are handled, and only if their content
-changes. An endpoint stays in its slice. A slice has at most a hundred endpoints.
+changes. Existing endpoints are not moved to other slices. A slice has at most a hundred endpoints.
 
 Differs from upstream: no topology hints, IPv4 only.
 
