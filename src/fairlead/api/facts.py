@@ -40,11 +40,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct, field
+
+from fairlead.api.data_folder import data_folder
 
 _WORD: Final = re.compile(r'(\+?[A-Za-z]+)(?:=("(?:[^"\\]|\\.)*"|\S+))?')
 _LISTS: Final = ("+enum", "enum")
@@ -128,7 +129,7 @@ def known_types() -> tuple[str, ...]:
 @cache
 def _all_facts() -> Mapping[str, TypeFacts]:
     made: dict[str, TypeFacts] = {}
-    folder = Path(__file__).parent.joinpath("data", "facts")
+    folder = data_folder("fairlead.api").joinpath("facts")
     for file in sorted(folder.iterdir(), key=lambda one: one.name):
         facts = _UNKNOWN
         for line in file.read_text(encoding="utf-8").splitlines():

@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
+from fairlead.api.data_folder import data_folder
 from fairlead.apiserver.schema.openapi_types import TypeTables, documented_types
 
 VERSION: Final = "1.36"
@@ -222,14 +222,14 @@ def _scalar(name: str) -> Schema:
 @cache
 def schemas(version: str = VERSION) -> SchemaSet:
     """Return the types of a Kubernetes version, from the table shipped with Fairlead."""
-    path = Path(__file__).parent.joinpath("data", f"{version}.json.gz")
+    path = data_folder("fairlead.apiserver.schema").joinpath(f"{version}.json.gz")
     return SchemaSet(zlib.decompress(path.read_bytes(), _GZIP), documented_types())
 
 
 @cache
 def words(version: str = VERSION) -> Mapping[str, Mapping[str, str]]:
     """Return the descriptions by definition and field; the field "" is the definition itself."""
-    path = Path(__file__).parent.joinpath("data", f"{version}-words.json.gz")
+    path = data_folder("fairlead.apiserver.schema").joinpath(f"{version}-words.json.gz")
     content = zlib.decompress(path.read_bytes(), _GZIP)
     found = msgspec.json.decode(content, type=dict[str, dict[str, str]])
     return {**documented_types().words, **found}

@@ -23,12 +23,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct, field
 
+from fairlead.api.data_folder import data_folder
 from fairlead.api.json import Json
 
 NUMBER: Final = "x-protobuf-number"
@@ -81,7 +81,7 @@ class TypeTables(Struct, frozen=True):
 def documented_types() -> TypeTables:
     """Return the types of all documents in `data/openapi`."""
     made = TypeTables()
-    folder = Path(__file__).parent.joinpath("data", "openapi")
+    folder = data_folder("fairlead.apiserver.schema").joinpath("openapi")
     for file in sorted(folder.iterdir(), key=lambda one: one.name):
         add_document(made, msgspec.json.decode(file.read_bytes()))
     return made

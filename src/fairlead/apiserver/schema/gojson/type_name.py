@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
+from fairlead.api.data_folder import data_folder
 from fairlead.apiserver.schema.model import VERSION, Schema, Type
 
 _NAMES: Final = {
@@ -94,7 +94,7 @@ def embedded_in(owner: Schema, field: str) -> str:
 @cache
 def _declared_types(version: str = VERSION) -> Mapping[str, Mapping[str, str]]:
     """Return the Go type names of fields with named types, by owner and field."""
-    path = Path(__file__).parents[1].joinpath("data", f"{version}-types.txt")
+    path = data_folder("fairlead.apiserver.schema").joinpath(f"{version}-types.txt")
     lines = (line.split() for line in path.read_text().splitlines())
     return {owner: dict(row.split("=") for row in rows) for owner, *rows in lines}
 
