@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec import Struct, field
 
@@ -33,11 +33,6 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.event_sink import EventSink, NoEvents
-from fairlead.engine.workloads.horizontal_pod_autoscaler.autoscaler import (
-    Autoscaler,
-    Rescale,
-    Rivals,
-)
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_target import (
     ScalableWorkload,
@@ -46,6 +41,13 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_target import (
     is_scale_target,
 )
 from fairlead.engine.workloads.horizontal_pod_autoscaler.status import CONTROLLER
+
+if TYPE_CHECKING:
+    from fairlead.engine.workloads.horizontal_pod_autoscaler.autoscaler import (
+        Autoscaler,
+        Rescale,
+        Rivals,
+    )
 
 Labels = Mapping[str, str]
 LabelsKey = tuple[tuple[str, str], ...]
@@ -263,6 +265,11 @@ class HorizontalPodAutoscalers:
         name = view.metadata.name
         known = namespace.autoscalers.get(name)
         if known is None or known.view.metadata.uid != view.metadata.uid:
+            # Few simulated clusters have an autoscaler.
+            from fairlead.engine.workloads.horizontal_pod_autoscaler.autoscaler import (  # noqa: PLC0415
+                Autoscaler,
+            )
+
             first = now + self._config.sync_period
             made = namespace.autoscalers[name] = Autoscaler(view, self._config, first, due=first)
             namespace.forget_selectors()
