@@ -60,4 +60,5 @@ def test_long_workloads_run_only_by_name():
         "PreemptionFull/5000Nodes_150000Pods/TopologySpread",
         "Reclaim/5000Nodes_2500Gangs",
         "SchedulingBasic/100000Nodes_10000Pods",
+        "WhatIf/100000Nodes_1000000Pods/Drain",
     }
