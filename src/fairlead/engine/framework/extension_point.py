@@ -112,11 +112,11 @@ def wrap_methods(
 
     The result implements the same Protocols as the original, so callers can treat it as the
     original. Plugins that are not wrapped have no additional cost. If `as_built_in` is set, the
-    result also has what only built-in plugins have, and `type_of` returns the original's class.
+    result also has what only built-in plugins have, and `original_of` returns the original.
     """
     namespace: dict[str, Any] = {"name": plugin.name, "__slots__": ()}
     if as_built_in:
-        namespace["wrapped_type"] = type(plugin)
+        namespace["wrapped"] = plugin
     for attribute in ATTRIBUTES + (BUILT_IN_ATTRIBUTES if as_built_in else ()):
         if hasattr(plugin, attribute):
             value = getattr(plugin, attribute)
@@ -128,7 +128,14 @@ def wrap_methods(
     return cast("Kind", type(type(plugin).__name__, (), namespace)())
 
 
+def original_of(plugin: object) -> object:
+    """Return the plugin that the measured plugin `plugin` stands for; otherwise `plugin` itself.
+
+    A guarded plugin of a user is never resolved.
+    """
+    return getattr(plugin, "wrapped", plugin)
+
+
 def type_of(plugin: object) -> type:
     """Return the class of `plugin`, of a measured plugin the class of the original."""
-    found: type = getattr(plugin, "wrapped_type", type(plugin))
-    return found
+    return type(original_of(plugin))

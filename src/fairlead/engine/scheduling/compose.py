@@ -71,9 +71,8 @@ class BuiltProfile(Struct, frozen=True):
     If `names_preemption` is set, failure messages include the reasons of PostFilter plugins.
     `meter` measures the steps of each cycle. `failures` and `placements` cache parts of earlier
     cycles, which equal pods then share. They are None with extenders or a limited search for nodes,
-    because equal pods may then be decided differently. They are also None with a `meter`, so that
-    every plugin call is measured. `is_in_tree` is set if the profile has no extenders, no limited
-    search and no `meter`, and all plugins are in-tree plugins.
+    because equal pods may then be decided differently. `is_in_tree` is set if the profile has no
+    extenders and no limited search, and all plugins are in-tree plugins.
     """
 
     framework: Framework
@@ -141,7 +140,7 @@ def build_profile(
         meter,
         None if is_special else RepeatedFailures(framework),
         None if is_special else RepeatedPlacements(plans),
-        is_in_tree=not (is_special or meter is not None or out_of_tree),
+        is_in_tree=not (is_special or out_of_tree),
     )
 
 

@@ -68,6 +68,7 @@ def schedule_one(
     if built.is_in_tree and pod.pod.status.nominated_node_name:
         nominated = fitting_nominated_node(built.plans, pod)
         if nominated is not None:
+            _end_step(built, FILTERED)
             return Placement(*nominated, "nominated", 1, 1)
     found = find_nodes_that_fit(built.plans, pod)
     broken = found.error()

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.extension_point import original_of, type_of
 from fairlead.engine.framework.feasibility import run_pre_filters
 from fairlead.engine.framework.plan.highest_totals import HighestTotals
 from fairlead.engine.framework.plan.plan_cache import PlanCache, looks_beyond_the_node
@@ -117,7 +118,7 @@ def only_row_filter(plan: ShapePlan) -> NodeResourcesFit | None:
     """Return NodeResourcesFit if it is the only cached Filter that depends on pods of the node."""
     if len(plan.row_filters) != 1:
         return None
-    plugin = plan.row_filters[0].plugin
+    plugin = original_of(plan.row_filters[0].plugin)
     return plugin if type(plugin) is NodeResourcesFit else None
 
 
@@ -240,7 +241,7 @@ def _leading_verdicts(
     These are all nodes with nominations if a user's plugin may fail before the Filters run.
     """
     nominator = plans.framework.nominator
-    if any(type(one) not in _COUNTING for one in plans.framework.moved_pod_trackers(state)):
+    if any(type_of(one) not in _COUNTING for one in plans.framework.moved_pod_trackers(state)):
         return _no_codes(plan), nominator.nodes()
     verdicts = _kept(plans, plan, (pod.shape.id, pod.priority, "leading"))
     verdicts.refresh(plans, pod, _leading_state(plan))

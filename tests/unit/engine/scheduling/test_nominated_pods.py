@@ -6,8 +6,12 @@ import msgspec
 import pytest
 
 from fairlead.engine.core.status import SUCCESS
+from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.feasibility import filter_nodes
 from fairlead.engine.framework.plan.plan_cache import looks_beyond_the_node
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.framework.user_plugin.meter import Meter
+from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.nominated_pods import fitting_nominated_node
 from fairlead.testing.builders import make_node, make_pod
@@ -30,6 +34,12 @@ def verdicts(scene, pod):
             yield found.statuses[found.codes[at]], status or SUCCESS
 
 
+def measured(scene):
+    """The profile of `scene` with measured plugins."""
+    handle = PluginHandle(scene.cluster, scene.nominator)
+    return build_profile(Profile(), handle, TieBreak(0), meter=Meter(lambda: 0))
+
+
 def change(scene, chance, number):
     """Change a node, a pod or a nomination."""
     match chance.below(6):
@@ -50,6 +60,7 @@ def test_verdicts_are_those_of_a_new_evaluation(seed):
     """Given random changes, when several pods are tried, then no verdict is out of date."""
     chance = Chance(seed)
     scene = PluginScene(nodes=[any_node(chance, name) for name in NODE_NAMES])
+    other = measured(scene)
     waiting = [any_pod(chance, f"waiting-{number}") for number in range(24)]
     compared = beyond = 0
     for number in range(60):
@@ -63,8 +74,17 @@ def test_verdicts_are_those_of_a_new_evaluation(seed):
                 compared += 1
                 found = filter_nodes(scene.profile.plans, pod)
                 beyond += looks_beyond_the_node(found.plan, found.state)
+            assert statuses(scene.profile, pod) == statuses(other, pod)
     assert compared > 200
     assert beyond > 50
+
+
+def statuses(profile, pod):
+    """The verdicts on all nodes."""
+    found = find_nodes_that_fit(profile.plans, pod)
+    if found.rejected is not None:
+        return found.rejected
+    return [None if code < 0 else found.statuses[code] for code in found.codes.tolist()]
 
 
 def nominated_to(pod, node):
@@ -102,9 +122,13 @@ def test_a_nominated_node_that_fits_alone_fits_among_all(seed):
     assert refused > 30
 
 
-def test_a_nominated_node_that_fits_is_found_alone():
+@pytest.mark.parametrize("is_measured", [False, True])
+def test_a_nominated_node_that_fits_is_found_alone(is_measured):
     """With plugins that are all in-tree, once another pod of the shape has been evaluated."""
     scene = PluginScene(nodes=[make_node("a", cpu="1"), make_node("b", cpu="1")])
+    if is_measured:
+        scene.profile = measured(scene)
+    assert scene.profile.is_in_tree
     pod = scene.info(nominated_to(make_pod("p", requests={"cpu": "1"}), "b"))
     plans = scene.profile.plans
     assert fitting_nominated_node(plans, pod) is None

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.extension_point import original_of
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import Locality, Mask, Rows
 from fairlead.engine.framework.points import FilterPoint
@@ -132,8 +133,9 @@ def cluster_verdicts(framework: Framework, found: Feasibility) -> ClusterVerdict
     points = [one for one in found.plan.split.cluster_filters if one.name not in skipped]
     effects: list[RemovalEffect] = []
     for point in points:
-        if isinstance(point.plugin, RemovalEffectPlugin):
-            effects.append(point.plugin.removal_effect(found.state))
+        plugin = original_of(point.plugin)
+        if isinstance(plugin, RemovalEffectPlugin):
+            effects.append(plugin.removal_effect(found.state))
         elif point.locality is not Locality.NODE:
             return None
     plugins = [point.plugin for point in points]

@@ -41,6 +41,7 @@ from msgspec import Struct
 from fairlead.engine.core.status import Code, Status
 from fairlead.engine.framework.candidate import Candidate, CandidateRule
 from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.extension_point import original_of, type_of
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import Mask, Rows
 from fairlead.engine.framework.plan.plan_cache import PlanCache, filters_beyond_the_node
@@ -230,7 +231,7 @@ class DryRuns:
         Returns new columns if the results for `pod` must not be cached.
         """
         beyond = filters_beyond_the_node(found.plan, found.state)
-        if self._policy.eligibility or not all(type(one) in _OF_PODS for one in beyond):
+        if self._policy.eligibility or not all(type_of(one) in _OF_PODS for one in beyond):
             return CandidateColumns(table.capacity, self._policy.rules)
         if not beyond:
             return self._by_sums(pod, table)
@@ -454,7 +455,7 @@ def _reach(beyond: Sequence[object], state: CycleState) -> frozenset[str] | None
     Returns an empty set if only the pods on the node affect it, and None if any pod in the cluster
     may affect it. `beyond` are the plugins that depend on other nodes.
     """
-    match beyond:
+    match [*map(original_of, beyond)]:
         case [InterPodAffinity() as plugin]:
             return plugin.reach(state)
         case _:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
+from fairlead.api.objects import PodStatus
 from fairlead.engine.core.stimulus import ObjectChanged
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.extension_point import type_of
@@ -137,6 +139,21 @@ def test_a_repeated_cycle_has_steps_too(clock, others):
         with pytest.raises(StopIteration):
             next(schedule_one(served, info, tie_break))
     assert list(meter.take_steps()) == ([FILTERED, SCORED] if others else [FILTERED])
+
+
+def test_the_cycle_of_a_nominated_pod_has_a_step_too(clock):
+    meter, cluster, tie_break = Meter(clock), Cluster(), TieBreak(0)
+    for name in ("a", "b"):
+        cluster.apply(ObjectChanged(make_node(name, cpu="8")))
+    served = build_profile(Profile(), PluginHandle(cluster, Nominator()), tie_break, meter=meter)
+    nominated = replace(make_pod("p"), status=PodStatus(nominated_node_name="b"))
+    info = PodInfo(nominated, cluster.shapes.shape_of(nominated))
+    for _ in range(2):
+        meter.take_steps()
+        with pytest.raises(StopIteration) as ended:
+            next(schedule_one(served, info, tie_break))
+        assert (ended.value.value.node.name, ended.value.value.via) == ("b", "nominated")
+        assert list(meter.take_steps()) == [FILTERED]
 
 
 @pytest.mark.parametrize(

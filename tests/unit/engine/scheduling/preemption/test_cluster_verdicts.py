@@ -15,6 +15,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.preemption.removal_effect import NO_EFFECT
 from fairlead.engine.framework.profile import Profile
+from fairlead.engine.framework.user_plugin.meter import Meter
 from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.scheduling.evaluation import evaluate
@@ -90,6 +91,7 @@ class Room:
             self.change(one)
         handle = PluginHandle(self.cluster, self.nominator, WaitingPods())
         self.profile = build_profile(Profile(), handle, TieBreak(0))
+        self.measured = build_profile(Profile(), handle, TieBreak(0), meter=Meter(lambda: 0))
 
     def change(self, one):
         self.cluster.apply(ObjectChanged(one))
@@ -144,22 +146,23 @@ class Room:
             for name in potential
         }
 
-    def by_search(self, pod):
-        search = evaluate(self.profile, pod).preemption
+    def by_search(self, pod, profile=None):
+        search = evaluate(profile or self.profile, pod).preemption
         return {**search.candidates, **search.rejected}
 
-    def settled(self, pod):
+    def settled(self, pod, profile=None):
         """How many nodes need no trial."""
-        found = find_nodes_that_fit(self.profile.plans, pod)
+        profile = profile or self.profile
+        found = find_nodes_that_fit(profile.plans, pod)
         rows = found.diagnosis().rows_with(Code.UNSCHEDULABLE)
-        verdicts = cluster_verdicts(self.profile.framework, found)
+        verdicts = cluster_verdicts(profile.framework, found)
         return 0 if verdicts is None else len(rows) - verdicts.judge(pod, found, rows)[1].sum()
 
 
 @pytest.mark.parametrize("spec", PREEMPTORS.values(), ids=PREEMPTORS)
 @pytest.mark.parametrize("seed", range(2))
 def test_victims_without_trials_are_those_of_trials(spec, seed):
-    """Also after pods and nominations have changed, and for new shapes."""
+    """Also after pods and nominations have changed, for new shapes, and with measured plugins."""
     room = Room(seed)
     for number in range(240):
         room.place(f"p{number}")
@@ -176,8 +179,11 @@ def test_victims_without_trials_are_those_of_trials(spec, seed):
         pod = PodInfo(waiting, room.cluster.shapes.shape_of(waiting))
         pods.append(pod)
         for one in filter(room.needs_room, (pod, room.chance.of(pods))):
-            assert room.by_search(one) == room.by_trials(one)
+            by_trials = room.by_trials(one)
+            assert room.by_search(one) == by_trials
+            assert room.by_search(one, room.measured) == by_trials
         settled += room.settled(pod)
+        assert room.settled(pod) == room.settled(pod, room.measured)
         room.nominator.nominate(pod, room.chance.of(NODES))
         for number in range(4):
             room.nominate(f"rival-{step}-{number}", spec)

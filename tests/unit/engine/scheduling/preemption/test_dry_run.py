@@ -11,6 +11,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
+from fairlead.engine.framework.user_plugin.meter import Meter
 from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.scheduling.evaluation import evaluate
@@ -48,8 +49,9 @@ SPREAD = {
 }
 
 
-def serve_over(cluster, nominator):
-    return build_profile(Profile(), PluginHandle(cluster, nominator, WaitingPods()), TieBreak(0))
+def serve_over(cluster, nominator, meter=None):
+    handle = PluginHandle(cluster, nominator, WaitingPods())
+    return build_profile(Profile(), handle, TieBreak(0), meter=meter)
 
 
 def rooms(served, pod):
@@ -75,6 +77,7 @@ def test_cached_results_are_those_of_a_new_evaluation(own, seed):
     waiting = make_pod("new", priority=9, labels={"app": "a"}, requests={"cpu": 3}, spec=own)
     pod = PodInfo(waiting, cluster.shapes.shape_of(waiting))
     served, placed, seen = serve_over(cluster, nominator), {}, set()
+    measured = serve_over(cluster, nominator, Meter(lambda: 0))
     for step in range(30):
         if placed and chance.below(9) < 4:
             gone = placed.pop(chance.of(sorted(placed)))
@@ -96,6 +99,7 @@ def test_cached_results_are_those_of_a_new_evaluation(own, seed):
             cluster.apply(ObjectChanged(one))
         found = rooms(served, pod)
         assert found == rooms(serve_over(cluster, nominator), pod)
+        assert found == rooms(measured, pod)
         seen.add(str(found))
     assert len(seen) > 4
 
@@ -144,11 +148,16 @@ def chosen(scene, pod):
 
 @pytest.mark.parametrize("spec", [{}, SPREAD, apart(HOSTNAME)], ids=["plain", "spread", "apart"])
 @pytest.mark.parametrize("is_many", [False, True])
-def test_nodes_are_evaluated_by_sums_and_again_only_after_a_change(spec, is_many, monkeypatch):
+@pytest.mark.parametrize("is_measured", [False, True])
+def test_nodes_are_evaluated_by_sums_and_again_only_after_a_change(
+    spec, is_many, is_measured, monkeypatch
+):
     """Many nodes are evaluated together, and then the victims on the chosen node are found."""
     nodes = dry_run._COLUMNS_FROM if is_many else dry_run._COLUMNS_FROM - 1
     diary, names = Diary(monkeypatch), [f"n{number:02}" for number in range(nodes)]
     scene = full_nodes(names, "n05")
+    if is_measured:
+        scene.profile = serve_over(scene.cluster, scene.nominator, Meter(lambda: 0))
     scene.add(make_pod("p-n03", node="n03", priority=2, requests={"cpu": 1}))
     scene.add(make_pod("in-the-way", node="n03", priority=10, requests={"cpu": 3}))
     pod = make_pod("new", priority=9, labels={"app": "a"}, requests={"cpu": 3}, spec=spec)
