@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from fairlead.api.json import Json
 from fairlead.api.objects import (
     ApiObject,
+    ContainerStatus,
     DaemonSet,
     Deployment,
     HorizontalPodAutoscaler,
@@ -23,6 +24,7 @@ from fairlead.api.objects import (
     Pod,
     PodDisruptionBudget,
     PodGroup,
+    PodStatus,
     PriorityClass,
     Queue,
     ReplicaSet,
@@ -47,7 +49,11 @@ from fairlead.apiserver.validation.core.pod.spec import (
     check_runnable_spec,
     check_scheduled_pod,
 )
-from fairlead.apiserver.validation.core.resource import check_quantities
+from fairlead.apiserver.validation.core.resource import (
+    NOT_A_QUANTITY,
+    check_quantities,
+    quantity_or_none,
+)
 from fairlead.apiserver.validation.meta.field import invalid, non_negative, required
 from fairlead.apiserver.validation.pod_group import (
     check_scheduled_gang_workload,
@@ -66,6 +72,7 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
     match view:
         case Pod():
             yield from check_scheduled_pod(view)
+            yield from _check_resized_amounts(view.status)
         case Node():
             yield from check_scheduled_node(view)
         case PodDisruptionBudget():
@@ -85,6 +92,30 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from check_scheduled_pod_group(obj) if is_native else check_pod_group(view)
         case _:
             yield from _check_stored_amounts(obj, view)
+
+
+def _check_resized_amounts(status: PodStatus) -> Iterator[Cause]:
+    """Yield the malformed amounts of resizes, which the scheduler reads from the status."""
+    yield from _check_amounts("status", status)
+    for field, containers in (
+        ("containerStatuses", status.container_statuses),
+        ("initContainerStatuses", status.init_container_statuses),
+    ):
+        for number, container in enumerate(containers):
+            yield from _check_amounts(f"status.{field}[{number}]", container)
+
+
+def _check_amounts(field: str, part: PodStatus | ContainerStatus) -> Iterator[Cause]:
+    if part.resources is None and not part.allocated_resources:
+        return
+    lists = {"allocatedResources": part.allocated_resources}
+    if part.resources is not None:
+        lists["resources.requests"] = part.resources.requests
+        lists["resources.limits"] = part.resources.limits
+    for name, amounts in lists.items():
+        for resource, text in amounts.items():
+            if quantity_or_none(text) is None:
+                yield invalid(f"{field}.{name}[{resource}]", str(text), NOT_A_QUANTITY)
 
 
 def _check_replica_bounds(spec: HorizontalPodAutoscalerSpec) -> Iterator[Cause]:

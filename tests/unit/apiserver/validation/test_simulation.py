@@ -50,6 +50,21 @@ def pod_asking(**resources):
             f'Invalid value: "1x": {QUANTITY}',
         ),
         (
+            obj("Pod", status={"containerStatuses": [{"resources": {"requests": {"cpu": "x"}}}]}),
+            "status.containerStatuses[0].resources.requests[cpu]",
+            f'Invalid value: "x": {QUANTITY}',
+        ),
+        (
+            obj("Pod", status={"initContainerStatuses": [{"allocatedResources": {"cpu": "x"}}]}),
+            "status.initContainerStatuses[0].allocatedResources[cpu]",
+            f'Invalid value: "x": {QUANTITY}',
+        ),
+        (
+            obj("Pod", status={"resources": {"limits": {"cpu": "x"}}}),
+            "status.resources.limits[cpu]",
+            f'Invalid value: "x": {QUANTITY}',
+        ),
+        (
             pod_asking(requests={"cpu": "-1"}),
             "spec.containers[0].resources.requests[cpu]",
             'Invalid value: "-1": must be greater than or equal to 0',
