@@ -120,11 +120,12 @@ class ClusterModel:
     """A cluster in which the scheduler places pods, without controllers and without time.
 
     `objects` are the objects of the snapshot and the storage objects that it lacks
-    (`missing_storage`); `now` is the time of the snapshot. Extenders are not called.
+    (`missing_storage`); `now` is the time of the snapshot. If `preempts` is set, pods that fit
+    nowhere try preemption. Extenders are not called.
     """
 
     def __init__(self, snapshot: Snapshot, config: SchedulerConfig, *, seed: int = 0) -> None:
-        """Load `snapshot`. No pod is preempted until `allow_preemption` is called.
+        """Load `snapshot`; `preempts` is False at first.
 
         Raises InputError for objects that an API server would refuse.
         """
@@ -139,8 +140,7 @@ class ClusterModel:
         self._nominator = Nominator()
         self._tie_break = TieBreak(seed)
         self._built = self._build(config)
-        self._post_filters = {name: one.framework.post_filters for name, one in self._built.items()}
-        self.allow_preemption(allowed=False)
+        self.preempts = False
         self._placed: dict[str, _Placed] = {}
         self._undo: list[Callable[[], None]] = []
         self._copies = 0
@@ -296,16 +296,12 @@ class ClusterModel:
         Return the decision; a refusal by Reserve is a Failure.
         """
         built = self.profile_of(pod)
-        decision = run_consultation(schedule_one(built, pod, self._tie_break))
+        cycle = schedule_one(built, pod, self._tie_break, makes_room=self.preempts)
+        decision = run_consultation(cycle)
         if isinstance(decision, Failure):
             return decision
         refused = self._place(built.framework, pod, decision)
         return decision if refused is None else refusal(refused)
-
-    def allow_preemption(self, *, allowed: bool) -> None:
-        """Switch preemption on or off: whether later scheduling cycles run PostFilter plugins."""
-        for name, built in self._built.items():
-            built.framework.post_filters = self._post_filters[name] if allowed else []
 
     def make_room(self, decision: Decision) -> tuple[PodInfo, ...]:
         """Remove the victims of the preemption in `decision`; return the victims."""

@@ -85,7 +85,7 @@ def fit(
     result = FitResult()
     progress.begin("placing waiting pods", 0)
     result.waiting = place_waiting_pods(model)
-    model.allow_preemption(allowed=preempts)
+    model.preempts = preempts
     progress.begin(f"placing {source.title}", 0)
     pods = _admitted(model, source)
     while result.count < pods_max:

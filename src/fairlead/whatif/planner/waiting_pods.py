@@ -38,7 +38,7 @@ def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
     # A heap of (-priority, position among equals, pod).
     queue = [(-pod.priority, number, pod) for number, pod in enumerate(waiting)]
     numbers = count(len(queue))
-    model.allow_preemption(allowed=True)
+    model.preempts = True
     while queue:
         _, number, pod = heappop(queue)
         victims: list[PodInfo] = []
@@ -53,7 +53,7 @@ def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
         for victim in victims:
             if controller_of(victim.pod.metadata) is not None:
                 heappush(queue, (-victim.priority, next(numbers), model.replacement(victim)))
-    model.allow_preemption(allowed=False)
+    model.preempts = False
     return counts
 
 
