@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.engine.core.instant import seconds, to_seconds
-from fairlead.engine.framework.profile import DEFAULT_SCHEDULER, PointPlugins, Profile
+from fairlead.engine.framework.profile import ALL, DEFAULT_SCHEDULER, PointPlugins, Profile
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.document import Document
@@ -50,7 +50,7 @@ _FIRST: Final = 250
 _GROWTH: Final = 4
 _LABEL: Final = "fairlead.dev/fit"
 _SCHEDULER: Final = "fairlead-fit"
-_NO_PREEMPTION: Final = PointPlugins(disabled=("DefaultPreemption",))
+_NO_PLUGINS: Final = PointPlugins(disabled=(ALL,))
 
 
 class ElasticFit(Struct, frozen=True):
@@ -110,8 +110,8 @@ def elastic_fit(
 
 
 def _with_profile(experiment: Experiment, profile: Profile) -> Experiment:
-    """Return `experiment` with a further profile: `profile` without preemption."""
-    points = {**profile.points, "PostFilter": _NO_PREEMPTION}
+    """Return `experiment` with a further profile: `profile` without PostFilter plugins."""
+    points = {**profile.points, "PostFilter": _NO_PLUGINS}
     ours = replace(profile, scheduler_name=_SCHEDULER, points=points)
     config = experiment.scheduler
     config = dataclasses.replace(config, profiles=(*config.profiles, ours))

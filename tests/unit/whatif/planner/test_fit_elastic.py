@@ -6,6 +6,10 @@ import json
 
 import pytest
 
+from fairlead.engine.core.status import SUCCESS, unschedulable
+from fairlead.engine.framework.interface import PostFilterResult
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     AutoscaleOptions,
     read_autoscalers,
@@ -42,7 +46,7 @@ TYPES = "name,cpu,memory,price\nsmall,4,16Gi,0.2\n"
 def fitted(snapshot, write):
     """The result and the answer for pods like `like` in a cluster of `objects`."""
 
-    def fit_pods(*objects, karpenter=False, pods_max=40, like="deploy/web", preempts=False):
+    def fit_pods(*objects, karpenter=False, pods_max=40, like="deploy/web", preempts=False, **more):
         read = snapshot(*objects)
         source = pod_source(None, like, "", Inventory(read.manifests))
         options = AutoscaleOptions(
@@ -54,7 +58,7 @@ def fitted(snapshot, write):
         found = read_autoscalers("dump", read.manifests, options)
         experiment = Experiment(
             title="dump", source="dump", initial=read.manifests, start=read.taken_at,
-            autoscaler=found.config, karpenter=found.karpenter,
+            autoscaler=found.config, karpenter=found.karpenter, **more,
         )  # fmt: skip
         result = elastic_fit(experiment, source, NoProgress(), pods_max, preempts=preempts)
         return result, elastic_fit_answer(result, source, "dump", ())
@@ -97,6 +101,36 @@ def test_new_pods_preempt_only_on_request(fitted, make):
     assert (found.count, found.preempted, found.lost) == (12, 1, 1)
     words = "They preempt 1 pod of lower priority, and 1 of these finds no other node."
     assert words in answer.findings
+
+
+class PreemptsLow:
+    """A PostFilter that preempts the pods of lower priority on the first node that has any."""
+
+    name = "PreemptsLow"
+
+    def __init__(self, handle):
+        self._table = handle.cluster.table
+
+    def post_filter(self, state, pod, diagnosis):
+        for node in self._table.nodes():
+            lower = tuple(other for other in node.pods.values() if other.priority < pod.priority)
+            if lower:
+                return PostFilterResult(SUCCESS, node.name, lower)
+        return PostFilterResult(unschedulable("no pod has a lower priority"))
+
+
+def test_plugins_of_the_user_preempt_only_on_request_as_well(fitted, make):
+    objects = (
+        make.node("a", pool="a"),
+        make.pod("low", cpu="3", node_name="a"),
+        make.priority_class("high", 1000),
+        make.workload(replicas=0, priorityClassName="high"),
+    )
+    profile = Profile(plugins=(*DEFAULT_PLUGINS, ("PreemptsLow", 0)))
+    factories = {"PreemptsLow": lambda handle, _: PreemptsLow(handle)}
+    scheduler = SchedulerConfig(profiles=(profile,), out_of_tree=factories)
+    found, _ = fitted(*objects, scheduler=scheduler)
+    assert (found.count, found.preempted) == (9, 0)
 
 
 def test_pods_fit_until_the_nodepools_limit(fitted, make):
