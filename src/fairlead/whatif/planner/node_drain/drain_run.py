@@ -54,7 +54,7 @@ class StoppedWorkload(Struct, frozen=True):
     stopped_for: DurationNs | None
 
 
-class _WithoutDrain(Struct, frozen=True):
+class _Baseline(Struct, frozen=True):
     """The result of a simulation without a drain, in which the cluster was at rest `after` a time.
 
     `pending` pods have no node at the end; `breaches` is the number of evictions against a budget.
@@ -103,24 +103,26 @@ def run_drains(
         experiment.scheduler.extenders
     )  # connections to extenders cannot be shared with a forked process
     if has_extenders or not hasattr(os, "fork") or threading.active_count() > 1:
-        calm = _without_drain(run_experiment(base, "at rest", progress).outcome)
+        baseline = _baseline_of(run_experiment(base, "at rest", progress).outcome)
+        after = baseline.after
         return _until_unsafe(
-            _drain_run(pace, nodes, _run_apart(base, nodes, pace, calm.after, progress), calm)
+            _drain_run(pace, nodes, _run_apart(base, nodes, pace, after, progress), baseline)
             for pace in paces
         )
     run = ExperimentRun(base, None)
     run.start("loading", progress)
     shared = run.keep_state()
-    forked = in_child(lambda: _without_drain(run.finish(progress).outcome), shared)
+    forked = in_child(lambda: _baseline_of(run.finish(progress).outcome), shared)
     # None if the forked process failed, perhaps for lack of memory.
-    calm = forked or _without_drain(run_experiment(base, "at rest", progress).outcome)
+    baseline = forked or _baseline_of(run_experiment(base, "at rest", progress).outcome)
+    after = baseline.after
 
     def drained(pace: DrainPace) -> DrainRun:
         progress.begin(f"draining {pace.at_once} at once", 0)
-        outcome = in_child(partial(_finish, run, _steps(nodes, pace), calm.after, progress), shared)
+        outcome = in_child(partial(_finish, run, _steps(nodes, pace), after, progress), shared)
         if outcome is None:
-            outcome = _run_apart(base, nodes, pace, calm.after, progress)
-        return _drain_run(pace, nodes, outcome, calm)
+            outcome = _run_apart(base, nodes, pace, after, progress)
+        return _drain_run(pace, nodes, outcome, baseline)
 
     return _until_unsafe(map(drained, paces))
 
@@ -167,19 +169,19 @@ def _steps(nodes: Sequence[str], pace: DrainPace) -> tuple[ScriptedStep, ...]:
     return tuple(steps)
 
 
-def _without_drain(outcome: RunOutcome) -> _WithoutDrain:
+def _baseline_of(outcome: RunOutcome) -> _Baseline:
     pending = {pod.key: pod.workload for pod in outcome.pending()}
-    return _WithoutDrain(outcome.rest.after or 0, pending, len(outcome.pdb_breaches))
+    return _Baseline(outcome.rest.after or 0, pending, len(outcome.pdb_breaches))
 
 
-def _pending_since(outcome: RunOutcome, calm: _WithoutDrain) -> tuple[str, ...]:
+def _pending_since(outcome: RunOutcome, baseline: _Baseline) -> tuple[str, ...]:
     """Return the pods that stay pending because of the drain.
 
     If a workload has N pending pods without the drain, N of its pending pods are left out, even if
     they are other pods of the workload.
     """
-    expected = Counter(calm.pending.values())
-    pending = sorted(outcome.pending(), key=lambda pod: pod.key not in calm.pending)
+    expected = Counter(baseline.pending.values())
+    pending = sorted(outcome.pending(), key=lambda pod: pod.key not in baseline.pending)
     found = []
     for pod in pending:
         if expected[pod.workload]:
@@ -190,7 +192,7 @@ def _pending_since(outcome: RunOutcome, calm: _WithoutDrain) -> tuple[str, ...]:
 
 
 def _drain_run(
-    pace: DrainPace, nodes: Sequence[str], outcome: RunOutcome, calm: _WithoutDrain
+    pace: DrainPace, nodes: Sequence[str], outcome: RunOutcome, baseline: _Baseline
 ) -> DrainRun:
     wanted = set(nodes)
     drains = [one for one in outcome.drains if one.node in wanted]
@@ -212,8 +214,8 @@ def _drain_run(
         len(refused),
         unfinished,
         stopped,
-        _pending_since(outcome, calm),
-        max(len(outcome.pdb_breaches) - calm.breaches, 0),
+        _pending_since(outcome, baseline),
+        max(len(outcome.pdb_breaches) - baseline.breaches, 0),
     )
 
 
