@@ -241,16 +241,16 @@ class Cluster:
             return
         self._loaded_shapes[id(replicas)] = replicas, shape
         self.pods.load(replicas.keys, replicas.rows)
-        like = PodInfo(replicas[0], shape)
-        placed.append(PlacedReplicas(replicas, found, like, self._loaded_pod))
+        replica = PodInfo(replicas[0], shape)
+        placed.append(PlacedReplicas(replicas, found, replica, self._loaded_pod))
         self.changes.append(PodsLoaded(replicas, self.pods))
 
     def _are_usual(self, replicas: Replicas) -> bool:
         """Return whether the pods `replicas` are new, use resources, and belong to no group."""
-        like = replicas[0]
+        replica = replicas[0]
         return (
-            like.spec.scheduling_group is None
-            and not is_terminal(like)
+            replica.spec.scheduling_group is None
+            and not is_terminal(replica)
             and not self._assumed
             and self.pods.keys().isdisjoint(replicas.keys)
             and replicas.have_own_keys

@@ -26,12 +26,12 @@ Ints = npt.NDArray[np.int64]
 class LoadedGroup(Struct, frozen=True):
     """Loaded pods: `replicas[i]` was put on `rows[i]`.
 
-    All have the priority, requests and ports of `like`, which is one of them.
+    All have the priority, requests and ports of `replica`, which is one of them.
     """
 
     replicas: Replicas
     rows: Ints
-    like: PodInfo
+    replica: PodInfo
 
 
 class LoadedPods:

@@ -44,14 +44,14 @@ EXACT_BELOW: Final = 1 << 45
 
 
 class PlacedReplicas(Struct, frozen=True):
-    """Loaded pods on `nodes`, with the same requests, ports and affinity to pods as `like`.
+    """Loaded pods on `nodes`, with the same requests, ports and affinity to pods as `replica`.
 
     `make` returns the pod for a row of `replicas`.
     """
 
     replicas: Replicas
     nodes: Sequence[NodeInfo]
-    like: PodInfo
+    replica: PodInfo
     make: Callable[[Replicas, int], PodInfo]
 
 
@@ -274,10 +274,10 @@ class NodeTable:
             for info, uid, entry in entries:
                 pods = info.pods if isinstance(info.pods, LateDict) else info.late_pods(some.make)
                 pods.load_one(uid, entry)
-            for port in some.like.shape.host_ports:
+            for port in some.replica.shape.host_ports:
                 for info in some.nodes:
                     info.used_ports[port] = None
-            self.pod_index.add_replicas([info.row for info in some.nodes], some.like)
+            self.pod_index.add_replicas([info.row for info in some.nodes], some.replica)
         self.widen()
         rows = np.array([info.row for info in every])
         self._sum_up(placed, rows)
@@ -288,12 +288,12 @@ class NodeTable:
             self.pod_log.append(row)
         ends = np.cumsum([len(some.nodes) for some in placed])
         groups = zip(placed, np.split(rows, ends[:-1]), strict=True)
-        self.loaded.end([LoadedGroup(some.replicas, at, some.like) for some, at in groups])
+        self.loaded.end([LoadedGroup(some.replicas, at, some.replica) for some, at in groups])
 
     def _sum_up(self, placed: Sequence[PlacedReplicas], rows: Ints) -> None:
         """Add the requests of the pods `placed`, which are on the nodes in `rows`."""
         sizes = [len(some.nodes) for some in placed]
-        shapes = [some.like.shape for some in placed]
+        shapes = [some.replica.shape for some in placed]
         loads = [dict(shape.load) for shape in shapes]
         for column in sorted({column for load in loads for column in load}):
             amounts = np.array([load.get(column, 0) for load in loads], np.int64)

@@ -197,19 +197,19 @@ class VictimColumns:
     def _group_facts(self, groups: Sequence[LoadedGroup]) -> tuple[Rows, Ints, Ints, Kinds]:
         """Return the row, priority, start and kind of each pod of `groups`."""
         sizes = [len(group.rows) for group in groups]
-        likes = [group.like for group in groups]
-        starts = np.array([like.start for like in likes], np.int64).repeat(sizes)
+        pods = [group.replica for group in groups]
+        starts = np.array([pod.start for pod in pods], np.int64).repeat(sizes)
         last = 0
         for group, size in zip(groups, sizes, strict=True):
             first, last = last, last + size
-            if group.like.start != NEVER_STARTED:  # else none of these pods has started
+            if group.replica.start != NEVER_STARTED:  # else none of these pods has started
                 texts = [pod.status.start_time for pod in group.replicas]
                 starts[first:last] = list(map(parse_timestamp, texts))
         return (
             np.concatenate([group.rows for group in groups]),
-            np.array([like.priority for like in likes], np.int64).repeat(sizes),
+            np.array([pod.priority for pod in pods], np.int64).repeat(sizes),
             starts,
-            np.array(self._numbers([like.shape for like in likes]), np.int32).repeat(sizes),
+            np.array(self._numbers([pod.shape for pod in pods]), np.int32).repeat(sizes),
         )
 
     def _facts(self, nodes: Sequence[NodeInfo]) -> tuple[Ints, Ints, Kinds]:
@@ -321,7 +321,7 @@ class _LoadedFacts:
     """
 
     def __init__(self) -> None:
-        self._like: dict[int, tuple[Replicas, PodInfo]] = {}
+        self._replica: dict[int, tuple[Replicas, PodInfo]] = {}
 
     def of(self, pods: LateDict[PodInfo]) -> list[_Facts]:
         """Return the facts of each of `pods`, in order."""
@@ -333,19 +333,19 @@ class _LoadedFacts:
                 continue
             if found[0] is not last:
                 last = found[0]
-                like = self._like_of(last, pods)
-                has_start = like.start != NEVER_STARTED
+                replica = self._replica_of(last, pods)
+                has_start = replica.start != NEVER_STARTED
             if has_start:
                 start = parse_timestamp(last[found[1]].status.start_time)
-                facts.append(_Started(like.priority, start, like.shape))
+                facts.append(_Started(replica.priority, start, replica.shape))
             else:
-                facts.append(like)
+                facts.append(replica)
         return facts
 
-    def _like_of(self, replicas: Replicas, pods: LateDict[PodInfo]) -> PodInfo:
-        known = self._like.get(id(replicas))
+    def _replica_of(self, replicas: Replicas, pods: LateDict[PodInfo]) -> PodInfo:
+        known = self._replica.get(id(replicas))
         if known is None:
-            known = self._like[id(replicas)] = replicas, pods.make(replicas, 0)
+            known = self._replica[id(replicas)] = replicas, pods.make(replicas, 0)
         return known[1]
 
 
