@@ -68,9 +68,8 @@ class Credentials:
         self._execution: asyncio.Task[Credential] | None = None
         self._headers: tuple[str, list[tuple[str, str]]] | None = None  # with their token
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether requests can be sent now, without a run of the exec plugin before.
+    def prepare(self) -> bool:
+        """Return whether requests can be sent now, without a run of the exec plugin before.
 
         Starts the exec plugin in a thread if its credential expires soon; an event loop must run.
         """
@@ -86,7 +85,7 @@ class Credentials:
 
     async def wait(self) -> None:
         """Run the exec plugin if requests cannot be sent now. Raises ConnectionConfigError."""
-        if not self.is_ready:
+        if not self.prepare():
             assert self._plugin is not None
             await asyncio.shield(self._execute(self._plugin))
 

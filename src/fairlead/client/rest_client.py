@@ -243,7 +243,7 @@ class RestClient:
         pool = self._pool
         if (
             pool is None
-            or not self._credentials.is_ready
+            or not self._credentials.prepare()
             or request.body is None
             or request.query
             or self._observe is not None
@@ -281,7 +281,7 @@ class RestClient:
         Without `seconds_max`, the request fails if no byte arrives for the client's
         `read_seconds_max`. Raises UnreachableError, TimeoutError, ConnectionConfigError.
         """
-        if not self._credentials.is_ready:
+        if not self._credentials.prepare():
             seconds_max = await self._wait(seconds_max)
         target, tls, pool = _target(request.path, request.query), self._tls_context(), self._pool
         sent = self._credentials.headers()
