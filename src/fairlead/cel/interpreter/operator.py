@@ -110,7 +110,7 @@ def checked_timestamp(nanos: int) -> Timestamp:
 
 
 def sum_of(left: Any, right: Any) -> Any:
-    """Return `one + other` for all types except lists, strings and bytes."""
+    """Return `left + right` for all types except lists, strings and bytes."""
     match left, right:
         case Duration(), Duration():
             return checked_duration(left.nanos + right.nanos)

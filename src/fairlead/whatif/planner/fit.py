@@ -56,8 +56,8 @@ class FitResult(Struct):
     """The result: `count` new pods have a node; `stop` is the reason why the next pod has none.
 
     `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons of
-    nodes; `refused_by` is "admission", "scheduling" or "limit". The pods that wait
-    in the snapshot were placed first, as `waiting` states. The new pods preempted `victims`.
+    nodes; `refused_by` is "admission", "scheduling" or "limit". The pods that wait in the snapshot
+    were placed first, as `waiting` states. The new pods preempted `victims`.
     """
 
     count: int = 0
