@@ -272,44 +272,34 @@ def _written(files: dict[str, Path]) -> Iterator[str]:
 HOW: Final = """\
 ## How to read this page
 
-Every claim has a number and is followed by the lines of the output that show it. The files are in
-[scenarios](scenarios); run the commands there. `--behave-like` selects the version; without it, the
-same command shows what Kubernetes 1.36 does. `-v 5` logs decisions to standard error.
+Every claim has a number. Below each claim are the lines of the output that show it. *Does not hold*
+explains why a claim is wrong for the document's version, or what Fairlead does differently. *In 1.36*
+explains what Kubernetes 1.36 does differently from the document's version.
 
-Some lines come from files that the command writes if you add options: `--commands FILE` (the
-commands to the API server, as JSON), `--metrics FILE` and `--snapshot FILE` (the objects at the
-end). On this page, each line from `--snapshot FILE` begins with `after:`. *Nowhere* means that no
-line of the output contains the text. A test of this project runs every command.
+Run the commands in the folder [scenarios](scenarios). `--behave-like` selects the version; without it,
+a command shows what Kubernetes 1.36 does. `-v 5` logs decisions to standard error.
+
+Some lines come from files. You get these files with the options `--commands FILE` (the commands to the
+API server, as JSON), `--metrics FILE`, and `--snapshot FILE` (the objects at the end). On this page,
+each line from the snapshot begins with `after:`. *Nowhere* means that no line of the output contains
+the text. A test of this project runs every command.
 """
 HEAD: Final = """\
 # From the documents
 
-Readers of five well-known documents about preemption, node failures and batch scheduling can start
-here. Each document has a page with its sections. For each claim of the document, the page has a
-command that shows whether the claim holds in the document's version, and states what Kubernetes
-1.36 does instead. [All claims](all-claims.md) are also in one table.
-[Versions](../versions.md) explains `--behave-like`.
+Five well-known documents describe preemption, node failures and batch scheduling in older versions of
+Kubernetes. Each document has a page here, with the same sections as the document. For each claim of
+the document, the page has a command that shows whether the claim holds for the document's version. It
+also states what Kubernetes 1.36 does differently. [Versions](../versions.md) explains the option
+`--behave-like`.
 
-| document | version | claims | differs there | differs in 1.36 |
+| document | version | claims | do not hold | differ in 1.36 |
 |---|---|---|---|---|
 """
 LEGEND: Final = """
-*Differs there* counts claims that do not hold for the document's own version, because the code of
-that version or Fairlead does something else. *Differs in 1.36* counts claims for which 1.36 behaves
-differently from the document's version. The pages have the reasons.
-"""
-ALL: Final = """\
-# All claims
-
-This table has every claim of the five documents and the command that shows it. *There* states
-whether the claim holds in the document's version. *In 1.36* states whether Kubernetes 1.36 behaves
-the same as that version, even if the claim is wrong. The two documents about preemption are the
-same article and share their rows. The pages have the reasons and the output.
-
-"""
-COLUMNS: Final = """\
-| | claim | command | version | there | in 1.36 |
-|---|---|---|---|---|---|
+*Do not hold* counts claims that are wrong for the document's own version, and claims about something
+that Fairlead does differently. *Differ in 1.36* counts claims for which 1.36 behaves differently from
+the document's version. The pages give the reasons.
 """
 
 
@@ -318,14 +308,12 @@ def pages() -> dict[str, str]:
     documents = read_documents()
     found = {f"{document.page}.md": _page(document) for document in documents}
     found |= {
-        f"{document.reprint['page']}.md": _reprint(document, document.reprint)
+        f"{document.reprint['page']}.md": _reprint(document.reprint)
         for document in documents
         if document.reprint
     }
     rows = itertools.chain.from_iterable(map(_index_rows, documents))
     found["README.md"] = HEAD + "".join(rows) + LEGEND
-    rows = itertools.chain.from_iterable(map(_table_rows, documents))
-    found["all-claims.md"] = ALL + COLUMNS + "".join(rows)
     return found
 
 
@@ -341,34 +329,8 @@ def _index_rows(document: Document) -> Iterator[str]:
         yield f"| [{title}]({page}.md) | {document.version} | {cells} |\n"
 
 
-def _table_rows(document: Document) -> Iterator[str]:
-    for example in document.examples:
-        for claim in example.claims:
-            number = f"[{claim.number}]({document.page}.md)"
-            yield _row(number, *_claim_cells(claim, example))
-
-
-def _reprint(document: Document, reprint: dict[str, str]) -> str:
-    parts = [f"# {reprint['title']}\n\n{reprint['intro']}"]
-    for section in document.sections:
-        rows = "".join(
-            _row(claim.number, *_claim_cells(claim, example))
-            for example in section.examples
-            for claim in example.claims
-        )
-        parts.append(f"## {section.title}\n\n{COLUMNS}{rows}")
-    return "\n".join(parts)
-
-
-def _claim_cells(claim: Claim, example: Example) -> tuple[str, ...]:
-    there = "differs" if claim.instead else "holds"
-    today = "differs" if claim.differs else "the same"
-    text = claim.text.replace("|", "\\|")
-    return (text, f"`{_typed(example.run)}`", example.version, there, today)
-
-
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |\n"
+def _reprint(reprint: dict[str, str]) -> str:
+    return f"# {reprint['title']}\n\n{reprint['intro']}"
 
 
 def _typed(run: str) -> str:
@@ -404,10 +366,12 @@ def _title(file: str) -> str:
 
 
 def _claimed(claim: Claim, run: str, version: str) -> str:
-    same = "" if claim.differs else " *The same in 1.36.*"
-    text = f"**{claim.number}** {claim.text}{same}\n\n"
+    text = f"**{claim.number}** {claim.text}"
     if claim.instead:
-        text += f"*Differs:* {claim.instead}\n\n"
+        text += f"\n\n*Does not hold:* {claim.instead}"
+    if not claim.differs:
+        text += " *The same in 1.36.*"
+    text += "\n\n"
     text += _excerpt(claim.shows, output(run, version))
     if claim.differs:
         text += f"\n*In 1.36:* {claim.differs}\n\n"
