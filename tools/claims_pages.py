@@ -273,33 +273,33 @@ HOW: Final = """\
 ## How to read this page
 
 Every claim has a number. Below each claim are the lines of the output that show it. *Does not hold*
-explains why a claim is wrong for the document's version, or what Fairlead does differently. *In 1.36*
-explains what Kubernetes 1.36 does differently from the document's version.
+explains why a claim is wrong for the document's version, or what Fairlead does differently. *In
+1.36* explains what Kubernetes 1.36 does differently from the document's version.
 
-Run the commands in the folder [scenarios](scenarios). `--behave-like` selects the version; without it,
-a command shows what Kubernetes 1.36 does. `-v 5` logs decisions to standard error.
+Run the commands in the folder [scenarios](scenarios). `--behave-like` selects the version; without
+it, a command shows what Kubernetes 1.36 does. `-v 5` logs decisions to standard error.
 
-Some lines come from files. You get these files with the options `--commands FILE` (the commands to the
-API server, as JSON), `--metrics FILE`, and `--snapshot FILE` (the objects at the end). On this page,
-each line from the snapshot begins with `after:`. *Nowhere* means that no line of the output contains
-the text. A test of this project runs every command.
+Some lines come from files. You get these files with the options `--commands FILE` (the commands to
+the API server, as JSON), `--metrics FILE`, and `--snapshot FILE` (the objects at the end). On this
+page, each line from the snapshot begins with `after:`. *Nowhere* means that no line of the output
+contains the text. A test of this project runs every command.
 """
 HEAD: Final = """\
 # From the documents
 
-Five well-known documents describe preemption, node failures and batch scheduling in older versions of
-Kubernetes. Each document has a page here, with the same sections as the document. For each claim of
-the document, the page has a command that shows whether the claim holds for the document's version. It
-also states what Kubernetes 1.36 does differently. [Versions](../versions.md) explains the option
-`--behave-like`.
+Five well-known documents describe preemption, node failures and batch scheduling in older versions
+of Kubernetes. Each document has a page here, with the same sections as the document. For each claim
+of the document, the page has a command that shows whether the claim holds for the document's
+version. It also states what Kubernetes 1.36 does differently. [Versions](../versions.md) explains
+the option `--behave-like`.
 
 | document | version | claims | do not hold | differ in 1.36 |
 |---|---|---|---|---|
 """
 LEGEND: Final = """
-*Do not hold* counts claims that are wrong for the document's own version, and claims about something
-that Fairlead does differently. *Differ in 1.36* counts claims for which 1.36 behaves differently from
-the document's version. The pages give the reasons.
+*Do not hold* counts claims that are wrong for the document's own version, and claims about
+something that Fairlead does differently. *Differ in 1.36* counts claims for which 1.36 behaves
+differently from the document's version. The pages give the reasons.
 """
 
 
