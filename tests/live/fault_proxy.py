@@ -36,6 +36,14 @@ class FaultProxy:
         self.lists = {}
 
     async def start(self):
+        await self.open()
+        site = web.TCPSite(self.runner, "127.0.0.1", 0)
+        await site.start()
+        port = site._server.sockets[0].getsockname()[1]
+        return f"http://127.0.0.1:{port}"
+
+    async def open(self):
+        """Prepare the application; it does not listen yet."""
         context = ssl.create_default_context(cadata=self.connection.authority)
         connector = aiohttp.TCPConnector(limit=0, ssl=context)
         headers = {"Authorization": f"Bearer {self.connection.token}"}
@@ -44,10 +52,6 @@ class FaultProxy:
         app.router.add_route("*", "/{path:.*}", self.handle)
         self.runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self.runner.setup()
-        site = web.TCPSite(self.runner, "127.0.0.1", 0)
-        await site.start()
-        port = site._server.sockets[0].getsockname()[1]
-        return f"http://127.0.0.1:{port}"
 
     async def stop(self):
         await self.runner.cleanup()

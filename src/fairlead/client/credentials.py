@@ -25,12 +25,20 @@ from fairlead.client.exec_plugin import Credential, run_exec_plugin
 
 TOKEN_FILE_SECONDS: Final = 60.0  # upstream: token_source.go:NewCachedFileTokenSource
 TLS_FILE_SECONDS: Final = 60.0
+# The files of TLS are also read again after a failed connection, at most this often.
+# upstream: client-go/transport/transport.go: cachingCertificateLoader
+FAILED_TLS_SECONDS: Final = 1.0
 # An exec plugin runs again this long before its credential expires, or when four fifths of the time
 # until then are over.
 AHEAD_SECONDS_MAX: Final = 90.0
 AHEAD_SHARE: Final = 0.2
 # An exec plugin runs at most this often; it may fail, or return the same credential again.
 EXEC_PAUSE_SECONDS: Final = 10.0
+# Because of refusals, it runs again after pauses that begin with this one and double, until no
+# credential was refused for REFUSALS_END_SECONDS. A leader whose credential is refused twice, as
+# while the plugin still has the old one in its cache, keeps its Lease.
+FIRST_REFUSAL_SECONDS: Final = 1.0
+REFUSALS_END_SECONDS: Final = 60.0
 _LONG_AGO: Final = float("-inf")
 
 
@@ -65,6 +73,7 @@ class Credentials:
         self._plugin = None if is_complete else config.exec_plugin
         self._credential: Credential | None = None
         self._valid_until = self._renew_at = self._refused_at = _LONG_AGO
+        self._refusal_pause_s = FIRST_REFUSAL_SECONDS
         self._execution: asyncio.Task[Credential] | None = None
         self._headers: tuple[str, list[tuple[str, str]]] | None = None  # with their token
 
@@ -116,9 +125,9 @@ class Credentials:
     def tls_texts(self) -> TlsTexts:
         """Return the certificate authority, and the client certificate with its key.
 
-        Files are read again every minute; a file that cannot be read keeps its last text. The
-        result is the same object until a text changes. Raises ConnectionConfigError if the exec
-        plugin fails.
+        Files are read again every minute, and after `connection_failed`; a file that cannot be read
+        keeps its last text. The result is the same object until a text changes. Raises
+        ConnectionConfigError if the exec plugin fails.
         """
         if self._has_tls_files and not self._is_recent(self._tls_files_read_at, TLS_FILE_SECONDS):
             self._read_tls_files()
@@ -147,12 +156,17 @@ class Credentials:
         if found != known:
             self._tls_texts = found
 
+    def connection_failed(self) -> None:
+        """Let the next request read the TLS files again: the server may accept only new ones."""
+        if not self._is_recent(self._tls_files_read_at, FAILED_TLS_SECONDS):
+            self._tls_files_read_at = _LONG_AGO
+
     def renew(self, refused: list[tuple[str, str]]) -> bool:
         """Discard credentials that the server refused; return whether new ones can be obtained.
 
         `refused` is the result of `headers` for the request. If it has been replaced meanwhile, the
-        present credentials are kept. Because of refusals, an exec plugin runs again at most every
-        EXEC_PAUSE_SECONDS.
+        present credentials are kept. Because of refusals, an exec plugin runs again after pauses
+        from FIRST_REFUSAL_SECONDS to EXEC_PAUSE_SECONDS.
         """
         config = self._config
         self._file_read_at = self._tls_files_read_at = _LONG_AGO
@@ -162,8 +176,12 @@ class Credentials:
         is_replaced = self._headers is None or refused is not self._headers[1]
         if is_replaced or self._credential is None:
             return True
-        if self._is_recent(self._refused_at, EXEC_PAUSE_SECONDS):
+        if self._is_recent(self._refused_at, self._refusal_pause_s):
             return has_files
+        pause_s = 2 * self._refusal_pause_s
+        if not self._is_recent(self._refused_at, REFUSALS_END_SECONDS):
+            pause_s = FIRST_REFUSAL_SECONDS
+        self._refusal_pause_s = min(pause_s, EXEC_PAUSE_SECONDS)
         self._refused_at, self._credential = self._clock(), None
         return True
 

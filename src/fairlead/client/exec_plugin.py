@@ -23,7 +23,6 @@ from fairlead.client.error import ConnectionConfigError
 EXEC_SECONDS_MAX: Final = 60
 # A process that a plugin leaves behind may keep the output open.
 _OUTPUT_AWAITED_S: Final = 1.0
-_OUTPUT_CHARACTERS_MAX: Final = 300
 _RUNNING: Final[set[subprocess.Popen[bytes]]] = set()
 
 
@@ -134,8 +133,9 @@ def _read_credential(source: str, plugin: ExecPlugin, output: bytes) -> Credenti
     try:
         value = json.loads(output)
     except (ValueError, RecursionError):
-        shown = output[:_OUTPUT_CHARACTERS_MAX].decode(errors="replace").split()
-        raise refuse(f"did not print JSON: {' '.join(shown) or 'nothing'}") from None
+        # The output is not shown, because it may be a token without its ExecCredential.
+        what = f"{len(output)} bytes of other text" if output.strip() else "nothing"
+        raise refuse(f"printed {what} instead of JSON") from None
     match value:
         case {"kind": "ExecCredential", "apiVersion": plugin.api_version, "status": dict(status)}:
             pass

@@ -418,6 +418,7 @@ class RestClient:
         return RequestError(self.config.server, code, status.reason[:_TEXT_MAX], message)
 
     def _unreachable(self, cause: Exception) -> RequestError:
+        self._credentials.connection_failed()
         reason = TOO_LONG if isinstance(cause, TooLongAnswerError) else ""
         match cause:
             case UnreachableError():

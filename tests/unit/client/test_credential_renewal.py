@@ -231,6 +231,28 @@ def test_a_server_that_refuses_every_credential_does_not_run_the_plugin_each_tim
     assert plugin.runs == 2
 
 
+def test_a_credential_that_is_refused_again_is_renewed_again(tmp_path, clock):
+    """As when the plugin printed the old credential from its cache; pauses double up to 10 s."""
+    server, plugin = Server("t3"), Plugin(tmp_path, clock)
+
+    async def work(client):
+        refused = await client.exchange(GET, 5)
+        clock.now += 1
+        renewed = await client.exchange(GET, 5)
+        server.accepted = ("none",)
+        runs = []
+        for _ in range(40):
+            clock.now += 1
+            await client.exchange(GET, 5)
+            runs.append(plugin.runs)
+        return refused.status, renewed.status, runs
+
+    refused, renewed, runs = ask(server, plugin, clock, work)
+    assert (refused, renewed) == (401, 200)
+    pauses = [at for at in range(1, 40) if runs[at] > runs[at - 1]]
+    assert pauses == [1, 5, 13, 23, 33]
+
+
 def test_a_credential_that_seems_expired_is_used_for_a_while(tmp_path, clock):
     """The clock of this machine is an hour fast."""
     server, plugin = Server(), Plugin(tmp_path, clock, seconds=-3_600)
@@ -375,6 +397,29 @@ def test_a_certificate_authority_is_read_again(tmp_path, clock):
     assert refused.status == 0
     assert "the server's certificate is not trusted" in refused.message
     assert answer.is_success
+
+
+def test_files_are_read_again_after_a_failed_connection(tmp_path, clock):
+    """A leader would lose its Lease in the minute until the files are read anyway."""
+    write_client(tmp_path, "first")
+    context = server_context(tmp_path, OTHER_AUTHORITY)
+
+    async def run():
+        async with serving(name_of_client, context) as url:
+            config = kubeconfig(tmp_path, url)
+            credentials = Credentials(config, clock)
+            async with RestClient(config, credentials=credentials) as client:
+                await client.exchange(GET, 5)
+                (tmp_path / "ca.crt").write_text(OTHER_AUTHORITY.certificate)
+                write_client(tmp_path, "second")
+                refused = await client.exchange(GET, 5)  # once per second
+                clock.now += 1
+                await client.exchange(GET, 5)
+                return refused.status, await client.exchange(GET, 5)
+
+    refused, answer = asyncio.run(run())
+    assert refused == 0
+    assert json.loads(answer.body) == {"user": "second"}
 
 
 def test_a_server_certificate_that_has_expired_is_named(tmp_path, clock):

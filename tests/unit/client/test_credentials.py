@@ -159,7 +159,8 @@ def test_an_exec_plugin_can_give_a_certificate(credentials, tmp_path):
 @pytest.mark.parametrize(
     ("code", "problem"),
     [
-        ("print('hello')", "did not print JSON: hello"),
+        ("print('a-secret-token')", "printed 15 bytes of other text instead of JSON"),
+        ("pass", "printed nothing instead of JSON"),
         ("print('{}')", "did not print an ExecCredential of " + VERSION),
         ("raise SystemExit(3)", "failed with exit code 3"),
         (
@@ -170,7 +171,7 @@ def test_an_exec_plugin_can_give_a_certificate(credentials, tmp_path):
             "print(" + repr(EMPTY.replace("{}", '{"token": 5}')) + ")",
             "printed a token that is not text",
         ),
-        ("print('[' * 100_000)", "did not print JSON: [[["),
+        ("print('[' * 100_000)", "printed 100001 bytes of other text instead of JSON"),
         ("while True: print('y' * 4_096)", "printed more than 8 MiB"),
     ],
 )
