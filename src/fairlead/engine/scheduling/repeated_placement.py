@@ -25,7 +25,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
-import numpy as np
 from msgspec import Struct
 
 from fairlead.api.pods.facts import controller_of
@@ -115,11 +114,7 @@ class RepeatedPlacements:
         tie_break: TieBreak,
     ) -> Placement | None:
         """Choose one of the best nodes, if given one of those `accepted`."""
-        mask = None if accepted is None else accepted.mask
-        if mask is None:
-            feasible = plan.count_feasible()
-        else:
-            feasible = int(np.count_nonzero(mask & (plan.codes == 0)))
+        feasible = plan.count_feasible(None if accepted is None else accepted.mask)
         if not feasible:
             return None
         best = plan.best_positions() if accepted is None else accepted.find(plan.total)

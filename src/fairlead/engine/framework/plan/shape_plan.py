@@ -37,7 +37,7 @@ import numpy as np
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.code_counts import CodeCounts
 from fairlead.engine.framework.cycle_state import CycleState
-from fairlead.engine.framework.interface import PreFilterResult, Rows, Scores
+from fairlead.engine.framework.interface import Mask, PreFilterResult, Rows, Scores
 from fairlead.engine.framework.plan.highest_totals import HighestTotals
 from fairlead.engine.framework.plan.plan_matrix import PlanMatrix
 from fairlead.engine.framework.plan.plugin_split import PluginSplit
@@ -55,6 +55,8 @@ from fairlead.engine.state.pod_info import PodInfo
 _COLUMNS_FROM: Final = 12
 
 _SUMS_MAX: Final = 256  # some 50 KB, as much as the other results of a plan for 5,000 nodes
+
+_ONLY: Final = array("i", [0])  # the positions of a plan with one node
 
 SharedResults = MutableMapping[Hashable, StaticResults]
 
@@ -103,6 +105,7 @@ class ShapePlan:
         self._broken: Broken = {}
         self._size = -1
         self._feasible: int | None = None
+        self._masked: tuple[Mask, int] | None = None  # what `count_feasible` returned for a mask
         self._highest = HighestTotals(self.table.pod_log)
 
     def _pre_filter(self, pod: PodInfo) -> None:
@@ -209,13 +212,23 @@ class ShapePlan:
         """
         if self.node_names is None:
             return self._highest.find(self.total)
+        if len(self.total) == 1:
+            return _ONLY
         return np.flatnonzero(self.total == self.total.max())
 
-    def count_feasible(self) -> int:
-        """Return the number of feasible nodes."""
+    def count_feasible(self, mask: Mask | None = None) -> int:
+        """Return the number of feasible nodes; with `mask`, of those at which it is True.
+
+        `mask` must not change between two calls.
+        """
         if self._feasible is None:
             self._feasible = len(self.codes) - int(np.count_nonzero(self.codes))
-        return self._feasible
+            self._masked = None
+        if mask is None:
+            return self._feasible
+        if self._masked is None or self._masked[0] is not mask:
+            self._masked = mask, int(np.count_nonzero(mask & (self.codes == 0)))
+        return self._masked[1]
 
     def detach(self, position: int) -> None:
         """Leave the matrix; the plan's arrays are up to date with the pod log at `position`."""
@@ -280,6 +293,8 @@ class ShapePlan:
         self._mark_current()
 
     def _positions(self, rows: Collection[int]) -> Collection[int]:
+        if len(self.rows) == 1:
+            return _ONLY if int(self.rows[0]) in rows else ()
         at = {row: position for position, row in enumerate(self.rows.tolist())}
         return [at[row] for row in rows if row in at]
 
@@ -303,8 +318,11 @@ class ShapePlan:
 
     @cached_property
     def _by_sums(self) -> SumsCache[tuple[int, int]] | None:
-        """The results by the sums of a node; many plans are used only once and need none."""
-        if read_only_sums(*self.row_filters, *self.row_scorers):
+        """The results by the sums of a node; many plans are used only once and need none.
+
+        A plan that is limited by node names has few nodes, of which hardly two have equal sums.
+        """
+        if self.node_names is None and read_only_sums(*self.row_filters, *self.row_scorers):
             return SumsCache(self.table, _SUMS_MAX)
         return None
 

@@ -1,0 +1,69 @@
+"""ShapePlan: what a plan keeps between two cycles is what a new plan computes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.preemption.nominator import Nominator
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.compose import PluginHandle, build_profile
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.testing.builders import make_node, make_pod
+from fairlead.testing.random_cluster import Chance
+
+NODES = [f"n{number}" for number in range(8)]
+SIZES = ("1", "500m", "2")
+
+
+def plans_of(cluster):
+    return build_profile(Profile(), PluginHandle(cluster, Nominator()), TieBreak(0)).plans
+
+
+def limited_to(*names):
+    """Return the spec of a pod that may only run on the nodes `names`; on all without names."""
+    fields = [{"key": "metadata.name", "operator": "In", "values": [name]} for name in names]
+    terms = {"nodeSelectorTerms": [{"matchFields": [field]} for field in fields]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+    return {"affinity": {"nodeAffinity": required}} if names else {}
+
+
+def change(chance, cluster, placed, number):
+    """Let a pod come or go, or change a node."""
+    if chance.one_in(10):
+        node = make_node(chance.of(NODES), cpu=chance.of([3, 4]), unschedulable=chance.one_in(4))
+        cluster.apply(ObjectChanged(node))
+    elif placed and chance.one_in(3):
+        cluster.apply(ObjectDeleted(placed.pop(chance.below(len(placed)))))
+    else:
+        requests = {"cpu": chance.of(SIZES)}
+        placed.append(make_pod(f"p{number}", node=chance.of(NODES), requests=requests))
+        cluster.apply(ObjectChanged(placed[-1]))
+
+
+@pytest.mark.parametrize("names", [(), ("n3",), ("n1", "n3", "n6")], ids=["all", "one", "some"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_plan_agrees_with_a_new_plan(names, seed):
+    """After random changes, an old plan has the results, counts and best nodes of a new one."""
+    chance, cluster, placed = Chance(seed), Cluster(), []
+    for name in NODES:
+        cluster.apply(ObjectChanged(make_node(name, cpu=3)))
+    pod = make_pod("waiting", requests={"cpu": "1"}, spec=limited_to(*names))
+    info, kept = PodInfo(pod, cluster.shapes.shape_of(pod)), plans_of(cluster)
+    mask = np.arange(len(names) or len(NODES)) % 2 == 0
+    for number in range(120):
+        for _ in range(1 + chance.below(3)):
+            change(chance, cluster, placed, number)
+        plan, new = kept.plan_for(info), plans_of(cluster).plan_for(info)
+        assert plan.total.tolist() == new.total.tolist()
+        fits = new.codes == 0
+        assert (plan.codes == 0).tolist() == fits.tolist()
+        assert plan.count_feasible(mask) == np.count_nonzero(fits & mask)
+        assert plan.count_feasible() == np.count_nonzero(fits)
+        assert plan.count_feasible(mask) == plan.count_feasible(mask.copy())
+        if fits.any():
+            best = np.flatnonzero(new.total == new.total.max())
+            assert list(plan.best_positions()) == best.tolist()
