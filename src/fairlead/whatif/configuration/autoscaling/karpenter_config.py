@@ -14,7 +14,9 @@ import msgspec
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE
+from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.engine.autoscaling.karpenter.apis import (
+    DEFAULT_EXPIRE_AFTER,
     WHEN_EMPTY_OR_UNDERUTILIZED,
     NodeClaim,
     NodeOverlay,
@@ -127,12 +129,23 @@ def _karpenter_objects(found: Iterable[Manifest]) -> Iterator[tuple[str, Json]]:
             yield manifest.source, manifest.value
 
 
+def _with_lifetime(obj: Json) -> Json:
+    """Return `obj` with the lifetime of nodes that the API server sets by default.
+
+    Only NodePools are changed. upstream: pkg/apis/crds/karpenter.sh_nodepools.yaml
+    """
+    if obj["kind"] != "NodePool":
+        return obj
+    lifetime = {"expireAfter": DEFAULT_EXPIRE_AFTER}
+    return merge_patch({"spec": {"template": {"spec": lifetime}}}, obj)
+
+
 def _of_kind(stated: Iterable[tuple[str, Json]], kind: str, view: type[View]) -> list[View]:
     found: list[View] = []
     for source, value in stated:
         if value["kind"] == kind:
             try:
-                found.append(decode_as(view, without_nulls(value)))
+                found.append(decode_as(view, _with_lifetime(without_nulls(value))))
             except DecodeError as cause:
                 raise InputError.of_decode(source, cause) from None
     return found

@@ -12,6 +12,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import KINDS, Kind
+from fairlead.engine.autoscaling.karpenter.apis import DEFAULT_EXPIRE_AFTER
 
 NODE_CLASS: Final = {
     "apiVersion": "fairlead.dev/v1",
@@ -30,7 +31,7 @@ DEFAULT_POOL: Final = {
                     {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}
                 ],
                 "nodeClassRef": {"group": "fairlead.dev", "kind": "NodeClass", "name": "default"},
-                "expireAfter": "720h",
+                "expireAfter": DEFAULT_EXPIRE_AFTER,
             }
         },
         "disruption": {
@@ -133,7 +134,9 @@ _CLAIM_PROPERTIES: Final[Json] = {
     "taints": _list(_TAINT, "Taints of the nodes."),
     "startupTaints": _list(_TAINT, "Taints that something removes once a node has started."),
     "nodeClassRef": _NODE_CLASS_REF,
-    "expireAfter": _text("The age at which a node is replaced.", pattern=_DURATION, default="720h"),
+    "expireAfter": _text(
+        "The age at which a node is replaced.", pattern=_DURATION, default=DEFAULT_EXPIRE_AFTER
+    ),
     "terminationGracePeriod": _text("How long a drain may take.", pattern=r"^([0-9]+(s|m|h))+$"),
 }
 _CLAIM_SPEC: Final = _object(

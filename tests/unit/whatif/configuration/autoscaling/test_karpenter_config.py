@@ -1,4 +1,4 @@
-"""Notes about NodePools that allow spot where no instance type is offered as spot."""
+"""The configuration of Karpenter: notes about spot, and defaults of the API server."""
 
 from __future__ import annotations
 
@@ -52,3 +52,18 @@ def test_a_pool_that_allows_both_needs_a_type_with_spot(spot_notes, capacity_typ
 )
 def test_replacements_that_can_be_launched_need_no_note(spot_notes, given):
     assert spot_notes(**given) == []
+
+
+@pytest.mark.parametrize(("given", "expected"), [({}, "720h"), ({"expireAfter": "Never"}, "Never")])
+def test_nodes_expire_after_the_servers_default(found, make, write, given, expected):
+    """A NodePool from a file has not been through an API server."""
+    pool = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": "default"},
+        "spec": {"template": {"spec": {"requirements": [], **given}}},
+    }
+    types = str(write("types.csv", WITH_SPOT))
+    config, _ = karpenter_config("dump", found(make.node("n"), pool), types)
+    [read] = config.pools
+    assert read.spec.template.spec.expire_after == expected
