@@ -81,7 +81,6 @@ def read_options(case: Json) -> KarpenterOptions:
         reserved_capacity=gates.get("ReservedCapacity", True),
         spot_to_spot_consolidation=gates.get("SpotToSpotConsolidation", False),
         node_overlay=gates.get("NodeOverlay", False),
-        static_capacity=gates.get("StaticCapacity", False),
         ignore_dra_requests=stated.get("ignoreDRARequests", True),
         max_instance_types=stated.get("maxInstanceTypes", MAX_INSTANCE_TYPES),
         unsupported_provisioners=frozenset(stated.get("unsupportedProvisioners", ())),

@@ -142,11 +142,6 @@ REQUIRED_GATES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def known_gates(version: str) -> Mapping[str, FeatureGate]:
-    """Return the feature gates of `version` by name; `version` must be a key of FEATURE_GATES."""
-    return FEATURE_GATES[version]
-
-
 def parse_gates(field: str, text: str) -> dict[str, bool]:
     """Return the values of the gates in `text`, such as "NodeLease=false,TaintBasedEvictions=true".
 

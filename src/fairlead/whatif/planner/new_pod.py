@@ -34,7 +34,6 @@ from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manif
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
 
 LIKE: Final = "--like"
-POD_FILE: Final = "--pod"
 _WORKLOADS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB)
 _SCALABLE: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER)
 _SHORT: Final = {"Deployment": "deploy", "StatefulSet": "sts", "ReplicaSet": "rs"}

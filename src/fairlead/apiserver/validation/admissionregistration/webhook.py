@@ -38,7 +38,6 @@ from fairlead.apiserver.validation.meta.selector import check_label_selector
 _WEBHOOK: Final = "admissionregistration.v1.MutatingWebhook"
 FAILURE_POLICIES: Final = values_of(_WEBHOOK, "failurePolicy")
 MATCH_POLICIES: Final = values_of(_WEBHOOK, "matchPolicy")
-REINVOCATIONS: Final = values_of(_WEBHOOK, "reinvocationPolicy")
 OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 REVIEWS: Final = ("v1", "v1beta1")
 CONDITIONS_MAX: Final = 64

@@ -36,16 +36,14 @@ _GIB: Final = 1 << 30
 class NodeOffer(Struct, frozen=True):
     """A kind of node of which any number can be added.
 
-    `price` is per hour; it is estimated from cores and memory if `is_estimate`. A new node is a
-    copy of `sample` with `node_type` and `zone`. `daemon_pods` are the pods of DaemonSets on
-    `sample` before a search removes the sample's pods.
+    `price` is per hour. A new node is a copy of `sample` with `node_type` and `zone`. `daemon_pods`
+    are the pods of DaemonSets on `sample` before a search removes the sample's pods.
     """
 
     pool: str
     node_type: str
     zone: str
     price: float
-    is_estimate: bool
     sample: NodeInfo
     daemon_pods: tuple[PodInfo, ...]
     capacity: ResourceList
@@ -101,7 +99,6 @@ def node_offers(
                     node_type.name,
                     zone,
                     node_type.price(zone),
-                    node_type.stated is None or not node_type.stated.has_price,
                     node_type.sample,
                     daemon_pods_on(node_type.sample),
                     node_type.capacity,

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from fairlead.api.well_known_label import ZONE
-from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, CAPACITY_TYPES, RESERVED
+from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, CAPACITY_TYPES
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requirements
 
 Amounts = Mapping[str, int]
@@ -108,20 +108,6 @@ class InstanceType(Struct, frozen=True, eq=False, dict=True):
             if prices:
                 return max(prices)
         return NO_PRICE
-
-
-def reserved_offerings(
-    types: Iterable[InstanceType], requirements: Requirements, well_known: frozenset[str]
-) -> list[Offering]:
-    """Return the available reserved offerings of `types` that `requirements` allow."""
-    return [
-        one
-        for instance_type in types
-        for one in instance_type.offerings
-        if one.capacity_type == RESERVED
-        and one.available
-        and requirements.compatible(one.requirements, well_known)
-    ]
 
 
 def fits(requests: Amounts, available: Amounts) -> bool:
