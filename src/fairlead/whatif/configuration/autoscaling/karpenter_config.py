@@ -137,7 +137,8 @@ def _with_lifetime(obj: Json) -> Json:
     if obj["kind"] != "NodePool":
         return obj
     lifetime = {"expireAfter": DEFAULT_EXPIRE_AFTER}
-    return merge_patch({"spec": {"template": {"spec": lifetime}}}, obj)
+    complete: Json = merge_patch({"spec": {"template": {"spec": lifetime}}}, obj)
+    return complete
 
 
 def _of_kind(stated: Iterable[tuple[str, Json]], kind: str, view: type[View]) -> list[View]:
