@@ -110,12 +110,29 @@ def elastic_fit(
 
 
 def _with_profile(experiment: Experiment, profile: Profile) -> Experiment:
-    """Return `experiment` with a further profile: `profile` without PostFilter plugins."""
+    """Return `experiment` with a further profile: `profile` without PostFilter plugins.
+
+    Cluster Autoscaler treats pods of the new profile as pods of `profile`.
+    """
     points = {**profile.points, "PostFilter": _NO_PLUGINS}
     ours = replace(profile, scheduler_name=_SCHEDULER, points=points)
     config = experiment.scheduler
     config = dataclasses.replace(config, profiles=(*config.profiles, ours))
-    return replace(experiment, scheduler=config)
+    autoscaler = experiment.autoscaler
+    if autoscaler is not None:
+        options = autoscaler.options
+        options = replace(
+            options,
+            allowed_scheduler_names=_with_ours(options.allowed_scheduler_names, profile),
+            bypassed_scheduler_names=_with_ours(options.bypassed_scheduler_names, profile),
+        )
+        autoscaler = replace(autoscaler, options=options)
+    return replace(experiment, scheduler=config, autoscaler=autoscaler)
+
+
+def _with_ours(names: tuple[str, ...], profile: Profile) -> tuple[str, ...]:
+    """Return the scheduler `names`, and the new profile's name if `names` has that of `profile`."""
+    return (*names, _SCHEDULER) if profile.scheduler_name in names else names
 
 
 def _counts(pods_max: int) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.engine.core.status import SUCCESS, unschedulable
 from fairlead.engine.framework.interface import PostFilterResult
@@ -46,7 +47,15 @@ TYPES = "name,cpu,memory,price\nsmall,4,16Gi,0.2\n"
 def fitted(snapshot, write):
     """The result and the answer for pods like `like` in a cluster of `objects`."""
 
-    def fit_pods(*objects, karpenter=False, pods_max=40, like="deploy/web", preempts=False, **more):
+    def fit_pods(
+        *objects,
+        karpenter=False,
+        pods_max=40,
+        like="deploy/web",
+        preempts=False,
+        flags=None,
+        **more,
+    ):
         read = snapshot(*objects)
         source = pod_source(None, like, "", Inventory(read.manifests))
         options = AutoscaleOptions(
@@ -56,9 +65,12 @@ def fitted(snapshot, write):
             types = str(write("types.csv", TYPES))
             options = AutoscaleOptions("karpenter", instance_types=types)
         found = read_autoscalers("dump", read.manifests, options)
+        config = found.config
+        if flags is not None:
+            config = replace(config, options=replace(config.options, **flags))
         experiment = Experiment(
             title="dump", source="dump", initial=read.manifests, start=read.taken_at,
-            autoscaler=found.config, karpenter=found.karpenter, **more,
+            autoscaler=config, karpenter=found.karpenter, **more,
         )  # fmt: skip
         result = elastic_fit(experiment, source, NoProgress(), pods_max, preempts=preempts)
         return result, elastic_fit_answer(result, source, "dump", ())
@@ -85,6 +97,14 @@ def test_pods_fit_until_the_groups_maximum(fitted, make):
     assert answer.verdict == "11 more pods of deploy/default/web fit, with 2 added nodes."
     assert answer.facts["cost_per_hour"] == 1.5
     assert answer.facts["ready_after_s"] > 60
+
+
+def test_the_autoscaler_sees_new_pods_that_do_not_preempt(fitted, make):
+    """Without --preempt, new pods have a scheduler profile of their own."""
+    objects = make.node("a", pool="a"), make.workload(replicas=0)
+    flags = {"allowed_scheduler_names": ("default-scheduler",)}
+    found, _ = fitted(*objects, flags=flags)
+    assert (found.count, found.autoscaling.added) == (12, 2)
 
 
 def test_new_pods_preempt_only_on_request(fitted, make):
