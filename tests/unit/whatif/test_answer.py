@@ -352,6 +352,15 @@ def test_a_breached_budget_is_a_condition(crowded):
             ClusterChange(delete=("pdb/store/api",)),
             "Budget store/api is deleted, allowed 1 disruption, and nothing changes for any pod.",
         ),
+        (
+            ClusterChange(
+                set=(
+                    "pdb/store/api:spec.minAvailable=null",
+                    "pdb/store/api:spec.maxUnavailable=1",
+                )
+            ),
+            "Budget store/api still allows 1 disruption, and nothing changes for any pod.",
+        ),
     ],
 )
 def test_a_change_of_a_budget_says_what_it_allows(snapshot, nodes, change, words):

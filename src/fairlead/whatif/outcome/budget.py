@@ -62,12 +62,14 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def new_rule(self) -> str:
-        """The allowed disruptions at the end: `allows 0 disruptions instead of 25`."""
+        """The disruptions allowed at the end of both runs: `allows 0 disruptions instead of 25`."""
         now, before = self.allowed_at_end, self.allowed_without
         if now is None:
             return f"is deleted, allowed {_disruptions(before or 0)}"
         if before is None:
             return f"is new, allows {_disruptions(now)}"
+        if now == before:
+            return f"still allows {_disruptions(now)}"
         return f"allows {_disruptions(now)} instead of {before:,}"
 
     @property

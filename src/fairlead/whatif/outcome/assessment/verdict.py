@@ -355,9 +355,11 @@ def _budget_changed(effect: Effect) -> str | None:
     if not budgets:
         return None
     first = f"{budgets[0].pdb} {budgets[0].new_rule}"
-    rest = f"; {len(budgets) - 1:,} more {_plural(len(budgets) - 1, 'budget')} differ"
+    others = len(budgets) - 1
+    differ = "budget differs" if others == 1 else "budgets differ"
+    rest = f"; {others:,} more {differ}"
     quiet = ", and nothing changes for any pod" if effect.difference.is_empty else ""
-    return f"Budget {first}{rest if len(budgets) > 1 else ''}{quiet}."
+    return f"Budget {first}{rest if others else ''}{quiet}."
 
 
 def _resized(effect: Effect) -> str | None:
