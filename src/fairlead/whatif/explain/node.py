@@ -60,7 +60,7 @@ def explain_node(planner: DrainPlanner, name: str, source: str) -> TabularAnswer
     with planner.model.hypothesis():
         emptied = planner.empty(name, with_remedy=True)
     blockers = [*refused, *([emptied] if isinstance(emptied, Blocker) else [])]
-    blocked = {one.pod: one for one in refused}
+    blocked = {one.pod: one for one in reversed(refused)}  # the first blocker of each pod
     rows = [
         {
             "pod": pod.key,
@@ -98,7 +98,7 @@ def _verdict(name: str, emptied: PlannedDrain | Blocker, refused: list[Blocker])
     if refused:
         owners = sorted({one.owner for one in refused})
         more = f" and {len(owners) - 1} more" if len(owners) > 1 else ""
-        pods = counted(len(refused), "pod")
+        pods = counted(len({one.pod for one in refused}), "pod")
         return f"{name} cannot be drained now: {owners[0]}{more} refuses the eviction of {pods}."
     if isinstance(emptied, Blocker):
         return f"A drain of {name} would leave {emptied.pod} pending: {emptied.why}."

@@ -3,7 +3,8 @@
     1  rules      nodes with an eviction that a budget refuses are blocked
     2  placement  all other nodes are cordoned together and emptied one after another; a node whose
                   pods find no place is blocked and stays in service. If drained nodes return, each
-                  node is emptied alone, with all other nodes in service
+                  node is emptied alone, with all other nodes in service. A node that a budget
+                  blocks is emptied alone after these, because its pods may find no place either
     3  runs       the drains are simulated with 1, 2, 4, ... nodes at once, up to the first run
                   that is not safe; the fastest safe run is the best pace
 
@@ -96,12 +97,10 @@ def plan_drains(
     plan = DrainPlan(tuple(nodes))
     model = planner.model
     plan.flags = needed_flags(pod.pod for name in nodes for pod in model.node(name).pods.values())
-    free = []
     for name in nodes:
-        blockers = planner.budget_blockers(name)
-        plan.blockers += blockers
-        if not blockers:
-            free.append(name)
+        plan.blockers += planner.budget_blockers(name)
+    refused = plan.blocked
+    free = [name for name in nodes if name not in set(refused)]
     free.sort(key=lambda name: _effort(planner, name))
     progress.begin("placing pods", len(free))
     with model.hypothesis():
@@ -117,6 +116,10 @@ def plan_drains(
             plan.blockers.append(drained)
             if not return_again:
                 model.put_node(before[name])
+        for name in refused:
+            drained = _drained_alone(planner, name)
+            if isinstance(drained, Blocker):
+                plan.blockers.append(drained)
     return plan
 
 

@@ -18,7 +18,7 @@ depends on when budgets allow the evictions, and on how fast controllers replace
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final, Self
 
@@ -47,6 +47,7 @@ from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 
 _REMEDY_NODES_MAX: Final = 12  # number of nodes; each search for a remedy takes milliseconds
 _ORDERS_MAX: Final = 16  # number of orders in which the pods of a node are placed
+_RELAXED_RULE: Final = "maxUnavailable 1"  # the rule of `_relaxed`
 
 
 class BlockCause(StrEnum):
@@ -143,9 +144,11 @@ class DrainPlanner:
         return in_queue_order(pod for pod in pods if moves_with_drain(pod))
 
     def budget_blockers(self, node: str) -> list[Blocker]:
-        """Return a blocker for each eviction from `node` that a budget refuses, now or always."""
-        found = (self._budget_blocker(node, pod) for pod in self.evicted(node))
-        return [one for one in found if one is not None]
+        """Return the blockers of the evictions from `node` that a budget refuses, now or always.
+
+        A pod has two blockers if its budget allows no eviction now even after the first is removed.
+        """
+        return [one for pod in self.evicted(node) for one in self._budget_blockers(node, pod)]
 
     def empty(self, node: str, *, with_remedy: bool = False) -> PlannedDrain | Blocker:
         """Cordon `node` and move its pods to other nodes; budgets are not checked.
@@ -231,13 +234,13 @@ class DrainPlanner:
 
     # --- blockers --------------------------------------------------------------------------
 
-    def _budget_blocker(self, node: str, pod: PodInfo) -> Blocker | None:
+    def _budget_blockers(self, node: str, pod: PodInfo) -> list[Blocker]:
         limits = self.budgets.guarding(pod.pod)
         if len(limits) > 1:
-            return _several(node, pod, limits)
+            return [_several(node, pod, limits)]
         if not limits or limits[0].now > 0:
-            return None
-        return _exhausted(node, pod, limits[0])
+            return []
+        return list(_exhausted(node, pod, limits[0]))
 
     def _remedy(self, node: str, pod: PodInfo) -> str:
         """Return the smallest change that gives `pod` a node; "" if none is found.
@@ -300,19 +303,32 @@ def _several(node: str, pod: PodInfo, limits: Sequence[BudgetLimit]) -> Blocker:
     return Blocker(node, pod.key, BlockCause.SEVERAL_BUDGETS, f"pdb/{limits[-1].key}", why, edit)
 
 
-def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit) -> Blocker:
-    """Return the blocker for a budget that allows no eviction now, with a remedy."""
+def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit) -> Iterator[Blocker]:
+    """Yield the blockers of a budget that allows no eviction now, each with a remedy.
+
+    A budget that never allows an eviction has a second blocker if too few of its pods are ready
+    even for the rule of the remedy.
+    """
     owner = f"pdb/{limit.key}"
     if limit.problem:
         why = f"its status cannot be computed: {limit.problem}"
-        return Blocker(node, pod.key, BlockCause.BUDGET_NEVER, owner, why, _relaxed(limit))
+        yield Blocker(node, pod.key, BlockCause.BUDGET_NEVER, owner, why, _relaxed(limit))
+        return
+    rule, healthy, needed = limit.rule, limit.healthy, limit.desired
     if limit.is_permanent:
-        why = f"{limit.rule} with {limit.wanted} wanted leaves no room even if all are ready"
-        edit = _scaled_up(pod, limit) or _relaxed(limit)
-        return Blocker(node, pod.key, BlockCause.BUDGET_NEVER, owner, why, edit)
-    why = f"{limit.healthy} ready, {limit.desired} needed ({limit.rule})"
-    edit = f"make {limit.desired + 1 - limit.healthy} more of its pods ready"
-    return Blocker(node, pod.key, BlockCause.BUDGET_NOW, owner, why, edit)
+        why = f"{rule} with {limit.wanted} wanted leaves no room even if all are ready"
+        scaled_up = _scaled_up(pod, limit)
+        edit = scaled_up or _relaxed(limit)
+        yield Blocker(node, pod.key, BlockCause.BUDGET_NEVER, owner, why, edit)
+        if scaled_up:
+            healthy += 1  # the new replica
+        else:
+            rule, needed = _RELAXED_RULE, limit.wanted - 1
+        if healthy > needed:
+            return
+    why = f"{healthy} ready, {needed} needed ({rule})"
+    edit = f"make {needed + 1 - healthy} more of its pods ready"
+    yield Blocker(node, pod.key, BlockCause.BUDGET_NOW, owner, why, edit)
 
 
 def _relaxed(limit: BudgetLimit) -> str:

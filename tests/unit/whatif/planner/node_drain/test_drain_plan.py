@@ -82,6 +82,35 @@ def test_a_budget_without_room_now_names_the_missing_pods(planner, make):
     assert found == [(BlockCause.BUDGET_NOW, "pdb/default/web", "make 1 more of its pods ready")]
 
 
+def test_a_budget_that_is_relaxed_may_still_need_more_ready_pods(planner, make):
+    """Two of four are ready; even with maxUnavailable 1, three must be before one may go."""
+    objects = [*map(make.node, NODES), *deployment(make, "web", ["a", "b", "c", "c"])]
+    for pod in objects[-2:]:
+        pod["status"]["conditions"] = []  # not ready
+    found = blocked(planner(*objects, budget("web", maxUnavailable=0)), "a")
+    assert found == [
+        (BlockCause.BUDGET_NEVER, "pdb/default/web", RELAXED),
+        (BlockCause.BUDGET_NOW, "pdb/default/web", "make 2 more of its pods ready"),
+    ]
+
+
+def test_a_node_that_a_budget_blocks_is_also_blocked_by_a_pod_without_a_place(planner, make):
+    """Without the second blocker, the edit of the budget seems to be enough."""
+    objects = [
+        *(make.node("a", pool="db"), make.node("b"), make.node("c")),
+        *deployment(make, "web", ["a", "b"]),
+        *deployment(make, "db", ["a"], nodeSelector={"pool": "db"}),
+    ]
+    for again in (False, True):
+        made = planner(*objects, budget("web", maxUnavailable=0))
+        found = plan_of(made, ["a", "c"], return_again=again)
+        assert [(one.cause, one.owner) for one in found.blockers] == [
+            (BlockCause.BUDGET_NEVER, "pdb/default/web"),
+            (BlockCause.NO_PLACE, "deploy/default/db"),
+        ]
+        assert [drain.node for drain in found.drains] == ["c"]
+
+
 def test_an_unready_pod_is_evicted_if_its_budget_spares_it(planner, make):
     """IfHealthyBudget: two are healthy and two are needed, so the unready third may go."""
     objects = [*map(make.node, NODES), *deployment(make, "web", ["a", "b", "c"])]
