@@ -13,8 +13,8 @@ from msgspec import Raw, Struct, field
 
 from fairlead.api.codec import VIEWS, DecodeError, decode_stored
 from fairlead.api.objects import ApiObject
+from fairlead.api.quantity_check import quantity_check
 from fairlead.client.api_resource import ApiResource
-from fairlead.client.quantity_check import quantity_check
 
 View = TypeVar("View", bound=ApiObject)
 
@@ -132,8 +132,10 @@ class ObjectDecoder:
         return event.type, self._checked(event.object)
 
     def _checked(self, view: ApiObject) -> ApiObject | UndecodableObject:
-        problem = "" if self._quantity_check is None else self._quantity_check(view)
-        return UndecodableObject(view.key, problem) if problem else view
+        wrong = None if self._quantity_check is None else self._quantity_check(view)
+        if wrong is None:
+            return view
+        return UndecodableObject(view.key, f"{wrong.field}: {wrong.problem}")
 
     def _view(self, item: Raw) -> ApiObject | UndecodableObject:
         try:

@@ -13,6 +13,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import (
     ApiObject,
     ContainerStatus,
+    CSIStorageCapacity,
     DaemonSet,
     Deployment,
     HorizontalPodAutoscaler,
@@ -29,9 +30,12 @@ from fairlead.api.objects import (
     Queue,
     ReplicaSet,
     ReplicationController,
+    ResourceClaim,
+    ResourceSlice,
     StatefulSet,
     Unstructured,
 )
+from fairlead.api.quantity_check import quantity_check
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.kind import POD_GROUP, WORKLOAD
 from fairlead.apiserver.validation.apps.workload import (
@@ -138,6 +142,9 @@ def _check_stored_amounts(obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from check_quantities("spec.resources.requests", requests)
         case HorizontalPodAutoscaler():
             yield from _check_replica_bounds(view.spec)
+            yield from _check_quantities_parse(view)
+        case CSIStorageCapacity() | ResourceClaim() | ResourceSlice():
+            yield from _check_quantities_parse(view)
         case Unstructured(api_version=WORKLOAD.api_version, kind=WORKLOAD.kind):
             yield from check_scheduled_gang_workload(obj)
         case Unstructured(api_version="v1", kind="LimitRange"):
@@ -146,6 +153,14 @@ def _check_stored_amounts(obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from check_quota_form(obj)
         case _:
             return
+
+
+def _check_quantities_parse(view: ApiObject) -> Iterator[Cause]:
+    """Yield the first quantity that does not parse."""
+    check = quantity_check(type(view))
+    wrong = None if check is None else check(view)
+    if wrong is not None:
+        yield invalid(wrong.field, wrong.text, NOT_A_QUANTITY)
 
 
 def check_new(view: ApiObject) -> Iterator[Cause]:

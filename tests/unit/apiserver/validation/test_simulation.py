@@ -86,8 +86,48 @@ def pod_asking(**resources):
         ),
         (
             obj("Pod", spec={"overhead": {"cpu": "?"}}),
-            "spec.overhead.limits[cpu]",
+            "spec.overhead[cpu]",
             f'Invalid value: "?": {QUANTITY}',
+        ),
+        (
+            obj("CSIStorageCapacity", "storage.k8s.io/v1", storageClassName="s", capacity="1x"),
+            "capacity",
+            f'Invalid value: "1x": {QUANTITY}',
+        ),
+        (
+            obj(
+                "ResourceSlice",
+                "resource.k8s.io/v1",
+                namespace="",
+                spec={"devices": [{"name": "d", "capacity": {"memory": {"value": "1x"}}}]},
+            ),
+            "spec.devices[0].capacity[memory].value",
+            f'Invalid value: "1x": {QUANTITY}',
+        ),
+        (
+            obj(
+                "ResourceClaim",
+                "resource.k8s.io/v1",
+                spec={
+                    "devices": {
+                        "requests": [{"exactly": {"capacity": {"requests": {"memory": "1x"}}}}]
+                    }
+                },
+            ),
+            "spec.devices.requests[0].exactly.capacity.requests[memory]",
+            f'Invalid value: "1x": {QUANTITY}',
+        ),
+        (
+            obj(
+                "HorizontalPodAutoscaler",
+                "autoscaling/v2",
+                spec={
+                    "maxReplicas": 3,
+                    "metrics": [{"pods": {"target": {"averageValue": "1x"}}}],
+                },
+            ),
+            "spec.metrics[0].pods.target.averageValue",
+            f'Invalid value: "1x": {QUANTITY}',
         ),
         (
             obj("Pod", spec={"resources": {"requests": {"x.io/gpu": "1"}}}),

@@ -15,6 +15,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.facts import values_of
 from fairlead.api.json import Json
@@ -22,6 +24,7 @@ from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.api.objects import (
     Pod,
     PodSpec,
+    ResourceList,
     ResourceRequirements,
     SchedulingGroup,
     Toleration,
@@ -205,6 +208,15 @@ def check_pod_spec(field: str, spec: Json, view: PodSpec, pod_name: str = "") ->
     yield from _check_gated_node_name(field, view)
 
 
+def _check_scheduled_overhead(field: str, overhead: ResourceList) -> Causes:
+    """Yield the errors of a pod's overhead, with the names that its amounts have in a snapshot.
+
+    Upstream names them `spec.overhead.limits` (validation.go: validateOverhead).
+    """
+    for cause in check_requirements(field, ResourceRequirements(limits=overhead)):
+        yield replace(cause, field=cause.field.replace(f"{field}.limits", field, 1))
+
+
 def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
     """Yield the errors in the fields of a pod's spec that the scheduler reads.
 
@@ -218,7 +230,7 @@ def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
         yield from check_scheduled_containers(where, containers, host_network=spec.host_network)
     if spec.resources is not None:
         yield from check_pod_level(f"{field}.resources", spec, spec.resources)
-    yield from check_requirements(f"{field}.overhead", ResourceRequirements(limits=spec.overhead))
+    yield from _check_scheduled_overhead(f"{field}.overhead", spec.overhead)
     yield from check_labels(f"{field}.nodeSelector", spec.node_selector)
     yield from check_affinity(f"{field}.affinity", spec.affinity)
     yield from check_tolerations(f"{field}.tolerations", spec.tolerations)

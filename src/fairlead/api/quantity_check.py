@@ -1,8 +1,8 @@
-"""quantity_check: finds quantities that do not parse in decoded objects.
+"""quantity_check: finds quantities that do not parse in the views of objects.
 
 client-go parses quantities while it decodes an object (quantity.go: UnmarshalJSON). Views keep them
 as text, which is parsed when a decision needs the amount. So objects are checked once, when they
-are decoded: a custom resource can have any text as a quantity.
+are decoded: a custom resource, and an edited dump, can have any text as a quantity.
 """
 
 from __future__ import annotations
@@ -22,24 +22,34 @@ _Parse = Callable[[Any], object]
 _Type = inspect.Type
 
 
+class WrongQuantity(Struct, frozen=True):
+    """A quantity that does not parse: its `field`, such as `spec.capacity[cpu]`, and its text."""
+
+    field: str
+    text: str
+    problem: str
+
+
 @cache
-def quantity_check(view: type[ApiObject]) -> Callable[[ApiObject], str] | None:
+def quantity_check(
+    view: type[ApiObject],
+) -> Callable[[ApiObject], WrongQuantity | None] | None:
     """Return a check of the quantities in objects of `view`; None if it has no quantities.
 
-    The check returns "" if all of them parse, otherwise the field and the problem of the first that
-    does not.
+    The check returns the first quantity that does not parse, None if all of them parse.
     """
     kind = inspect.type_info(view)
     parse = _parse_of(kind)
-    return None if parse is None else partial(_problem, kind, parse)
+    return None if parse is None else partial(_first_wrong, kind, parse)
 
 
-def _problem(kind: _Type, parse: _Parse, value: ApiObject) -> str:
+def _first_wrong(kind: _Type, parse: _Parse, value: ApiObject) -> WrongQuantity | None:
     try:
         parse(value)
     except QuantityError as cause:
-        return f"{next(_wrong_fields(kind, value)).removeprefix('.')}: {cause}"
-    return ""
+        field, text = next(_wrong_fields(kind, value))
+        return WrongQuantity(field.removeprefix("."), text, str(cause))
+    return None
 
 
 def _is_quantity(kind: _Type) -> bool:
@@ -102,18 +112,18 @@ def _parse_members(
             parse(member)
 
 
-def _wrong_fields(kind: _Type, value: Any) -> Iterator[str]:
-    """Yield the paths of the quantities in `value` that do not parse, such as `.spec.capacity`."""
+def _wrong_fields(kind: _Type, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield (path, text) of the quantities in `value` that do not parse; a path begins with "."."""
     if value is None:
         return
     if _is_quantity(kind):
         try:
             parse_quantity(value)
         except QuantityError:
-            yield ""
+            yield "", str(value)
         return
     for step, item_type, item in _parts(kind, value):
-        yield from (f"{step}{rest}" for rest in _wrong_fields(item_type, item))
+        yield from ((f"{step}{rest}", text) for rest, text in _wrong_fields(item_type, item))
 
 
 def _parts(kind: _Type, value: Any) -> Iterator[tuple[str, _Type, Any]]:
