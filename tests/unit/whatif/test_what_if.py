@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.error import InputError
@@ -72,6 +73,37 @@ def test_a_drained_nodes_pods_move(ask, make):
     ]
     assert moves(answer) == [("default/p0", "a", "b"), ("default/p1", "a", "b")]
     assert answer.difference.pending == ()
+
+
+def database(make, grace_s):
+    """Two nodes; a StatefulSet, which replaces a pod when it is gone, with its pod on node a."""
+    db = make.workload("StatefulSet", "db", terminationGracePeriodSeconds=grace_s)
+    db["metadata"]["uid"] = "db-uid"
+    pod = make.pod("db-0", node_name="a", terminationGracePeriodSeconds=grace_s)
+    pod["metadata"]["labels"] = {"app": "db"}
+    pod["metadata"]["ownerReferences"] = [
+        {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "db-uid",
+         "controller": True}
+    ]  # fmt: skip
+    return [make.node("a"), make.node("b"), db, pod]
+
+
+@pytest.mark.parametrize("grace_s", [30, 900, 3_000])
+def test_a_run_ends_only_after_pods_have_stopped(ask, make, grace_s):
+    answer = ask(database(make, grace_s), drain=("a",))
+    [move] = answer.difference.moved
+    assert (move.origin, move.target) == ("a", "b")
+    assert answer.changed.ended_at - answer.changed.started_at == seconds(grace_s + 1)
+
+
+def test_a_displaced_pod_that_still_stops_at_the_end_does_not_run_again(ask, make):
+    """Its grace period is longer than the horizon of one hour."""
+    answer = ask(database(make, 7_200), drain=("a",))
+    assert [one.sentence for one in answer.verdict.findings] == [
+        "sts/default/db has no ready pod to the end.",
+        "1 pod does not run again yet after 1h00m, when the simulation ends.",
+    ]
+    assert answer.difference.recovered_after is None
 
 
 def test_a_pod_without_an_owner_is_not_replaced(ask, make):

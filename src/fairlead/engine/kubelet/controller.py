@@ -105,6 +105,10 @@ class Kubelets:
                 found = due
         return found
 
+    def is_waiting(self) -> bool:
+        """Return whether a working kubelet waits for a pod to start, become ready or stop."""
+        return self._workers.is_waiting()
+
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Run the heartbeats or the pressure checks that are due; if none are due, act on one pod.
 

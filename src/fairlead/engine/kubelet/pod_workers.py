@@ -89,12 +89,24 @@ class PodWorkers(Struct):
     _expired: deque[_Timer] = field(default_factory=deque)  # due acts that were not done yet
     # by node whose kubelet does not work
     _frozen: dict[str, list[_Timer]] = field(default_factory=dict)
+    # Workers of pods that start or stop, by pod key; some of them have acted already.
+    _changing: dict[str, _PodWorker] = field(default_factory=dict)
 
     # --- time ----------------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
         """Return the time at which the next act is due; None if no act is pending."""
         return self._expired[0].due.at if self._expired else self._timers.next_due()
+
+    def is_waiting(self) -> bool:
+        """Return whether a working kubelet waits for a pod to start, become ready or stop.
+
+        Pods that will end by themselves, as pods of Jobs do, do not count.
+        """
+        return any(
+            worker.pending is not None and self.is_reporting(worker.node)
+            for worker in self._changing.values()
+        )
 
     def act(self, now: Instant) -> list[Command]:
         """Return the commands of the next act that is due.
@@ -238,11 +250,16 @@ class PodWorkers(Struct):
         elif not _is_pending_already(due, worker.pending):
             worker.pending = due
             self._timers.add(due.at, _Timer(worker, due))
+        if due is None or due.act is Act.END:
+            self._changing.pop(worker.ref.key, None)
+        else:
+            self._changing[worker.ref.key] = worker
 
     def _remove(self, key: str) -> None:
         """Remove a pod's worker and its timer."""
         worker = self._workers.pop(key, None)
         if worker is not None:
+            self._changing.pop(key, None)
             self._make_workers(worker.node)
             worker.pending = None
             there = self._by_node[worker.node]

@@ -11,6 +11,7 @@ from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.engine import Engine
+from fairlead.engine.kubelet.controller import Kubelets
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
 from fairlead.whatif.run.experiment import Experiment
@@ -28,6 +29,7 @@ class RunControllers(Struct, frozen=True):
     """The controllers of one run; None for the controllers that the run does not have."""
 
     scheduler: Scheduler
+    kubelets: Kubelets
     pod_autoscalers: HorizontalPodAutoscalers
     batch: Batch | None
     karpenter: Karpenter | None
@@ -37,7 +39,7 @@ class RunControllers(Struct, frozen=True):
         """Return whether any controller waits for a time at which it will change something."""
         if self.batch is not None and self.batch.next_deadline() is not None:
             return True
-        if self.pod_autoscalers.is_waiting():
+        if self.pod_autoscalers.is_waiting() or self.kubelets.is_waiting():
             return True
         if self.karpenter is not None and self.karpenter.is_waiting():
             return True
@@ -104,6 +106,7 @@ def controllers_of(engine: Engine, experiment: Experiment) -> RunControllers:
     """Return the controllers of `engine`, which was built for `experiment`."""
     return RunControllers(
         scheduler=engine.find(Scheduler),
+        kubelets=engine.find(Kubelets),
         pod_autoscalers=engine.find(HorizontalPodAutoscalers),
         batch=None if experiment.batch is None else _batch_of(engine),
         karpenter=None if experiment.karpenter is None else _karpenter_of(engine),

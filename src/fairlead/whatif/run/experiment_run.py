@@ -362,7 +362,7 @@ class ExperimentRun:
 
         After it has settled, only retries without effect are left. Timers that will change
         something count as activity: a gang's waiting limit, a toleration that expires, a failed
-        node in the queue to be tainted.
+        node in the queue to be tainted, a pod that starts or stops.
         """
         world = self._world
         if self._done != len(self._experiment.steps):

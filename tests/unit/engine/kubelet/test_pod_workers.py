@@ -81,6 +81,24 @@ def acts(workers):
     raise AssertionError(found)
 
 
+def test_workers_wait_for_pods_that_start_or_stop_on_working_nodes():
+    """A pod whose end is due later runs as it should; nothing happens on a silent node."""
+    running = ("Running", "True")
+    cases = {
+        "stops": (pod("stops", "n", running, "Always", "", ends=True), True),
+        "starts": (pod("starts", "n", ("Pending", ""), "Always", ""), True),
+        "runs": (pod("runs", "n", running, "Always", ""), False),
+        "ends": (pod("ends", "n", running, "Never", ""), False),
+        "silent": (pod("silent", "m", running, "Always", "", ends=True), False),
+    }
+    for name, (one, is_waiting) in cases.items():
+        workers = PodWorkers(CONFIGS[1], lambda node: node == "n")
+        workers.see(one, LOADED_AT, LOADED_AT)
+        assert workers.is_waiting() is is_waiting, name
+        workers.forget(one)
+        assert not workers.is_waiting(), name
+
+
 @settings(max_examples=300)
 @given(
     found=st.lists(pods, max_size=6, unique_by=lambda one: one.key),

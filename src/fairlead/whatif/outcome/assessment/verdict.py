@@ -431,15 +431,25 @@ def _recovered(effect: Effect) -> list[PodEnd]:
     return [
         pod
         for pod in ends
-        if pod is not None and pod.started_at is not None and pod.key not in lost
+        if pod is not None
+        and pod.started_at is not None
+        and not pod.is_terminating
+        and pod.key not in lost
     ]
 
 
 def _not_running(effect: Effect) -> int:
-    """Return the number of displaced or new pods that have a node but do not run at the end."""
+    """Return the number of displaced or new pods that have a node but do not run at the end.
+
+    A replicated pod that still stops is one of them: its replacement does not run yet.
+    """
     keys = [*_keys(effect.difference.displaced), *_keys(effect.difference.placed)]
     ends = [effect.changed.pods.get(key) for key in dict.fromkeys(keys)]
-    return sum(pod is not None and pod.is_placed and pod.started_at is None for pod in ends)
+    placed = [pod for pod in ends if pod is not None and pod.is_placed]
+    return sum(
+        pod.started_at is None or (pod.is_terminating and pod.workload.kind != POD)
+        for pod in placed
+    )
 
 
 def _glossed(reasons: str) -> str:

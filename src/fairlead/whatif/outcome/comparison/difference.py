@@ -453,7 +453,7 @@ def _recovered_after(
         pod = changed.pods.get(key) or current.get(key)
         if pod is not None and pod.is_completed:
             continue
-        if pod is None or pod.started_at is None:
+        if pod is None or pod.started_at is None or pod.is_terminating:
             return None
         latest = max(latest, changed.after_start(pod.started_at))
     if changed.outage is not None and changed.outage.last_back_at is not None:
