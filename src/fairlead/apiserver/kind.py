@@ -278,6 +278,7 @@ def _by_name() -> dict[str, Kind]:
 _BY_NAME: Final = _by_name()
 
 POD: Final = _BY_NAME["pod"]
+POD_TEMPLATE: Final = _BY_NAME["podtemplate"]
 NODE: Final = _BY_NAME["node"]
 NAMESPACE: Final = _BY_NAME["namespace"]
 SERVICE: Final = _BY_NAME["service"]

@@ -322,6 +322,7 @@ def _apply(collected: _Steps) -> None:
         return
     # Importing the schemas that patches need takes as long as simulating a small cluster.
     from fairlead.whatif.change.kubectl_apply import applied, applied_by_server  # noqa: PLC0415
+    from fairlead.whatif.change.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
     from fairlead.whatif.snapshot.namespace import refuse_absent_namespaces  # noqa: PLC0415
 
     namespace = change.namespace or DEFAULT_NAMESPACE
@@ -343,6 +344,7 @@ def _apply(collected: _Steps) -> None:
             result = applied(existing, value)
         _change_to(collected, existing, result, manifest.source)
     refuse_absent_classes(found, inventory)
+    collected.notes += unsimulated_notes(found)
     if unmanaged and not change.force_conflicts:
         collected.notes.append(NO_MANAGED_FIELDS)
 

@@ -1,0 +1,59 @@
+"""Applied objects whose pods no simulated controller creates are named."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.question import what_if
+from fairlead.whatif.result.result_json import whatif_result
+
+POD_SPEC = {"containers": [{"name": "c", "image": "i"}]}
+TEMPLATE = {"template": {"spec": {**POD_SPEC, "restartPolicy": "Never"}}}
+
+
+def custom(kind, api_version, **spec):
+    meta = {"name": "x", "namespace": "default"}
+    return {"apiVersion": api_version, "kind": kind, "metadata": meta, "spec": spec}
+
+
+def notes(snapshot, make, write, *applied):
+    path = write("change.json", *applied)
+    answer = what_if(snapshot(make.node("a")), ClusterChange(apply=(path,)))
+    return [
+        one for one in whatif_result(answer)["notes"] if one.startswith("What-ifs create no pods")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("applied", "name"),
+    [
+        pytest.param(
+            custom("CronJob", "batch/v1", schedule="* * * * *", jobTemplate={"spec": TEMPLATE}),
+            "CronJob default/x (batch/v1)",
+            id="a CronJob",
+        ),
+        pytest.param(
+            custom("Rollout", "argoproj.io/v1alpha1", **TEMPLATE),
+            "Rollout default/x (argoproj.io/v1alpha1)",
+            id="a custom workload",
+        ),
+        pytest.param(
+            custom("Job", "batch.volcano.sh/v1alpha1", tasks=[{"name": "t", **TEMPLATE}]),
+            "Job default/x (batch.volcano.sh/v1alpha1)",
+            id="a Job of another group, with a template for each task",
+        ),
+    ],
+)
+def test_a_workload_without_a_simulated_controller_is_named(snapshot, make, write, applied, name):
+    [note] = notes(snapshot, make, write, applied)
+    assert note == (
+        f"What-ifs create no pods for {name}, because the controller is not simulated. "
+        "To see where the pods would go, apply their template in a Deployment or Job."
+    )
+
+
+def test_simulated_workloads_and_objects_without_pods_are_not_named(snapshot, make, write):
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    applied = (make.workload(), make.workload("StatefulSet", "db"), make.pod("p"), config)
+    assert notes(snapshot, make, write, *applied) == []
