@@ -10,12 +10,13 @@
 docs/python-api.md is the guide. Names are imported when they are first used, so that commands and
 scripts start quickly.
 
-    snapshot/        objects of users' files
+    snapshot/        the objects of a cluster, from files or a live cluster
     change/          changes to the cluster
     configuration/   scheduler, batch scheduler and controllers
     run/             one run of the engine, and its recorders
     outcome/         the result of a run as values, and the difference between two runs
-    question         runs a what-if: `conditions`, then `experiment_pair`, then `answer`
+    question         runs a what-if: its settings are in `conditions`, its two experiments in
+                     `experiment_pair`, and its result in `answer`
     scenario/        scenario files
     explain/         explanations of a pod, group, workload, node or budget
     planner/         the pods that still fit, the nodes that can be removed, the nodes to buy

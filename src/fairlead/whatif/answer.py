@@ -77,7 +77,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def packing(self) -> tuple[PackingRow, ...]:
-        """The placements that --reschedule compares."""
+        """The measures of placements that --reschedule compares; () without --reschedule."""
         return self.effect.packing
 
     @property

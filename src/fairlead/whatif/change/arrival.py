@@ -23,9 +23,10 @@ _WITH_PODS: Final = frozenset(
 
 
 def arriving_together(steps: Sequence[ScriptedStep]) -> list[list[list[int]]]:
-    """Return the positions in `steps` of steps that bring pods, grouped by instant and by object.
+    """Return the indices in `steps` of steps that bring pods, grouped by instant and by object.
 
-    The steps of one object keep their order, so that the object is created before it is scaled.
+    The result contains a list for each instant, and in it a list of indices for each object. The
+    steps of one object keep their order, so that the object is created before it is scaled.
     Instants with a single object are left out, because only one order is possible.
     """
     by_instant: dict[int, dict[ObjectRef, list[int]]] = defaultdict(dict)
@@ -40,7 +41,10 @@ def arriving_together(steps: Sequence[ScriptedStep]) -> list[list[list[int]]]:
 def rearranged(
     steps: Sequence[ScriptedStep], order: Callable[[list[list[int]]], Sequence[list[int]]]
 ) -> tuple[ScriptedStep, ...]:
-    """Return `steps` with the objects of each instant in the order that `order` returns."""
+    """Return `steps` with the objects of each instant in the order that `order` returns.
+
+    `order` gets the objects of one instant, each as the list of its indices in `steps`.
+    """
     arranged = list(steps)
     for objects in arriving_together(steps):
         places = sorted(at for positions in objects for at in positions)

@@ -54,7 +54,10 @@ _FIRST: Final = (NAMESPACE, PRIORITY_CLASS, NODE)
 
 
 class ClusterChange(Struct, frozen=True, kw_only=True):
-    """The parts of a change, as the user wrote them; `namespace` "" means all namespaces.
+    """The parts of a change, as the user wrote them.
+
+    `namespace` is the namespace of manifests and names without a namespace. If it is "", manifests
+    get `default`, and names are looked up in all namespaces.
 
     `server_side` applies objects as `kubectl apply --server-side` does; `force_conflicts` also
     overwrites conflicting fields. `add_nodes` is the number of new nodes, which copy the node

@@ -2,12 +2,12 @@
 
 The role of a Stage follows from its effect on the objects that it selects:
 
-    kind   effect                          role        the delay counts
-    Pod    sets a startTime and no phase   create      as a part of the time until the pod runs
-           sets phase Running              ready       from the binding, or the stage before
-           sets phase Succeeded            complete    from the start of the pod
-           deletes the pod                 delete      from the request to delete it
-    Node   sets the NodeConditions         initialize, heartbeat: simulated nodes do both
+    kind   effect                          role        the delay begins
+    Pod    sets a startTime and no phase   create      at the binding
+           sets phase Running              ready       at the end of create, else at the binding
+           sets phase Succeeded            complete    when the pod starts to run
+           deletes the pod                 delete      when the deletion is requested
+    Node   sets the NodeConditions         none: simulated nodes always set their conditions
 
 Stages with another effect are refused. If several stages of one role select a pod, one of them is
 chosen by weight. If no stage of a role selects a pod, the pod behaves as without stages. A pod with
@@ -161,7 +161,10 @@ class PodStage(Struct, frozen=True):
     spec: _Spec
 
     def selects(self, pod: Pod) -> bool:
-        """Return whether the stage selects `pod` in one of the statuses that fit its role."""
+        """Return whether the stage selects `pod` in a status in which its role can apply.
+
+        For example, a stage with the role `ready` is tested with the pod's status before it runs.
+        """
         labels, notes = pod.metadata.labels, pod.metadata.annotations
         selector = self.spec.selector
         if selector is None:

@@ -75,7 +75,10 @@ class UserPlugins:
         return {name: plugin.factory for name, plugin in self._found.items()}
 
     def placed(self, profile: Profile, mentioned: Collection[str] = ()) -> Profile:
-        """Return `profile` plus the plugins of --plugin that are not in `mentioned`."""
+        """Return `profile` plus the plugins of --plugin that are not in `mentioned`.
+
+        `mentioned` contains the names of the plugins that the configuration of `profile` contains.
+        """
         for one in self.named:
             if one.name not in mentioned:
                 profile = with_plugin(profile, one.name, one.plugin, one.weight)

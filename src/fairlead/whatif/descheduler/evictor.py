@@ -118,8 +118,8 @@ class Evictor:
         """Return whether the policy allows evicting `pod`.
 
         Static pods, terminating pods and pods that were evicted before may never be evicted. For
-        other pods, the annotation EVICT overrides protections, label selector, minimum age and
-        replicas.
+        other pods, the annotation `descheduler.alpha.kubernetes.io/evict` overrides protections,
+        label selector, minimum age and replicas.
 
         upstream: defaultevictor.go:Filter, constraints.go
         """

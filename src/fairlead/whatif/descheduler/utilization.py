@@ -1,7 +1,7 @@
 """LowNodeUtilization and HighNodeUtilization: evict pods by the requested share of their node.
 
-LowNodeUtilization evicts pods from overutilized nodes (one resource above its target) while
-underutilized nodes (all resources below their thresholds) have room up to their targets.
+LowNodeUtilization evicts pods from overutilized nodes (at least one resource is above its target)
+while underutilized nodes (all resources are below their thresholds) have room up to their targets.
 HighNodeUtilization empties underutilized nodes, so that an autoscaler can remove them; their pods
 go to all other nodes.
 

@@ -72,7 +72,7 @@ class Explanation(Struct, frozen=True):
 
 
 def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -> Explanation:
-    """Return the scheduler's evaluation of a pod of `new` that does not exist yet.
+    """Return the scheduler's evaluation of the first pod that the template `new` would create.
 
     The pod and its claims pass admission as in the API server; nothing else changes. Raises
     InputError if admission refuses them.

@@ -39,8 +39,8 @@ class Document(Struct, frozen=True):
     """One value of one file; `source` is the file as the user named it.
 
     If `listing` is set, the items of the value are not decoded: `value` contains the rest of the
-    value, and `listing` contains the items as texts. `text` is the whole file; `read_listings`
-    omits it for a decoded value. A listing that was read from a cluster has no `text`.
+    value, and `listing` contains the items as texts. `text` is the whole file. It is empty for a
+    value that `read_listings` has decoded, and for a listing that was read from a cluster.
     """
 
     source: str

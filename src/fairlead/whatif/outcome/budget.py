@@ -26,8 +26,8 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     The counts are numbers of covered pods. `displaced` pods were preempted, evicted or deleted with
     their nodes. `delayed` pods were evicted after a refusal, `blocked` pods could not be evicted at
     all, and `breaches` were displaced in violation of the budget. `allowed_at_end` is the number of
-    disruptions that are allowed at the end of the run with the change, `allowed_without` at the end
-    of the other run; None if the budget does not exist then.
+    disruptions that are allowed at the end of the run with the change. `allowed_without` is this
+    number for the run without the change. Both are None if the budget does not exist at that end.
     """
 
     pdb: str

@@ -78,7 +78,7 @@ _CAUSES_IN_WORDS: Final = {
 
 
 class NodeSample(Struct, frozen=True):
-    """The number of nodes of `zone` in each state, from `at` on."""
+    """The number of nodes of `zone` in each state, since the instant `at`."""
 
     at: Instant
     zone: str
@@ -86,7 +86,7 @@ class NodeSample(Struct, frozen=True):
 
 
 class AffectedPodSample(Struct, frozen=True):
-    """Affected pods by state, from `at` on; `evicted` is the number of them evicted so far."""
+    """Affected pods by state since the instant `at`; `evicted` counts their evictions so far."""
 
     at: Instant
     down: int
@@ -96,7 +96,7 @@ class AffectedPodSample(Struct, frozen=True):
 
 
 class ZoneChange(Struct, frozen=True):
-    """The state, size and eviction rate (nodes per second) of a zone, from `at` on."""
+    """The state, size and eviction rate (nodes per second) of a zone since the instant `at`."""
 
     at: Instant
     zone: str
@@ -107,7 +107,7 @@ class ZoneChange(Struct, frozen=True):
 
 
 class RateLimitedTaint(Struct, frozen=True):
-    """The instant at which `node` left the rate-limited queue of `zone` for its NoExecute taint."""
+    """The instant `at` at which `node` left the rate-limited queue of `zone` and was tainted."""
 
     at: Instant
     zone: str

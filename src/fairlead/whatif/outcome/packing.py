@@ -7,8 +7,9 @@ Placements are compared by these measures:
     room for largest pods    the number of pods of the largest request that still fit
     fragmentation            the share of the room for largest pods that is lost because the free
                              amounts are split among nodes: 1 - 120/150 = 20 %
-    spread: fullest node     the share of a workload's pods on the node that has most of them, as
-                             the mean of the workloads with several pods; the same by zone
+    spread: fullest node     the share of a workload's pods on the node with most of these pods,
+                             averaged over the workloads with several pods
+    spread: fullest zone     the same for zones
     price per hour           of the nodes in use, if all their types have a price
 """
 

@@ -174,7 +174,7 @@ class PlacementChange(Struct, frozen=True):
 
 
 class NodeStatusChange(Struct, frozen=True):
-    """The state of `node` from an instant on.
+    """The state of `node` since the instant `at`.
 
     `exists` means that the node is in the cluster; `is_serving` that its kubelet runs and its
     condition Ready is True.
@@ -250,9 +250,11 @@ class Complaint(Struct, frozen=True):
 
 
 class Recurrence(Struct, frozen=True):
-    """A repeated displacement: `kind` is "cycle", "evictions", "starving" or "wasted".
+    """A repeated displacement; `message` describes it.
 
-    `times` is the number of times that a starving `workload` was displaced.
+    `kind` is "cycle" (pods preempt each other in turn), "evictions" (an eviction loop), "starving"
+    (a `workload` is displaced again and again, `times` times) or "wasted" (preemptions for a pod
+    that does not use the room).
     """
 
     kind: str
@@ -263,7 +265,7 @@ class Recurrence(Struct, frozen=True):
 
 
 class PodCountSample(Struct, frozen=True):
-    """Numbers of pods of one priority from an instant on; displacements are running totals."""
+    """Numbers of pods of one priority since an instant; displacements are running totals."""
 
     at: Instant
     priority: int

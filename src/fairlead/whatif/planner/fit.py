@@ -5,7 +5,7 @@ defaults, quotas count them, and each pod goes through a scheduling cycle. The c
 first pod that admission refuses or that fits no node. Pending pods of the snapshot are placed
 first, by preemption if necessary, because the scheduler does so before it sees a new pod.
 
-as: https://github.com/kubernetes-sigs/cluster-capacity (rules), with quotas and every plugin
+source: https://github.com/kubernetes-sigs/cluster-capacity; quotas and plugins are in addition
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class FitResult(Struct):
     """The result: `count` new pods have a node; `stop` is the reason why the next pod has none.
 
     `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons of
-    nodes; `refused_by` is "admission", "scheduling" or "limit". The pods that wait in the snapshot
-    were placed first, as `waiting` states. The new pods preempted `victims`.
+    nodes; `refused_by` is "admission", "scheduling" or "limit". `waiting` counts the pending pods
+    of the snapshot, which were placed first. The new pods preempted `victims`.
     """
 
     count: int = 0

@@ -61,9 +61,10 @@ class NewPods(Struct, frozen=True):
     replicas: int | None = None
 
     def in_all(self, more: int) -> str:
-        """Return the end of a sentence: the number of replicas with `more` pods, and without.
+        """Return the numbers of replicas with and without `more` pods, as the end of a sentence.
 
-        Return "" if `more` is 0, or if the workload has no replicas or an unknown number.
+        Example: `: 12 replicas in all, 10 today`. Return "" if `more` is 0, or if the workload has
+        no replicas or an unknown number.
         """
         if not self.replicas or not more:
             return ""

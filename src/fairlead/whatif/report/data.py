@@ -130,7 +130,7 @@ class PlacementRow(TypedDict):
 
 
 class NodeStatusRow(TypedDict):
-    """The state of `node` from an instant on; `serving` means Ready, with a running kubelet."""
+    """The state of `node` since an instant; `serving` means Ready, with a running kubelet."""
 
     t_s: float
     node: str

@@ -90,7 +90,7 @@ class OutagePreemptionRow(TypedDict, total=False):
 
 
 class ZoneRow(TypedDict, total=False):
-    """The node lifecycle controller's state of a zone from an instant on."""
+    """The node lifecycle controller's state of a zone since an instant."""
 
     t_s: float
     zone: Required[str]

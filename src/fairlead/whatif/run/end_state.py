@@ -48,7 +48,7 @@ class EndState:
         return tuple(made[name] if name in made else kept[name][1] for name in sorted(nodes))
 
     def pods(self, nodes: Iterable[NodeEnd]) -> Mapping[str, PodEnd]:
-        """Return the pods by the keys of their originals, sorted.
+        """Return the pods, sorted by key; a replacement has the key of the pod that it replaces.
 
         A pod on a node that is not in `nodes` does not run, even before pod garbage collection
         deletes it, so it is not in the result.

@@ -4,7 +4,7 @@ The simulation has its own controllers, scheduler and kubelets. So the recorded 
 components are left out:
 
     an object that a known object controls     its controller creates it again
-    bindings, status                           decided again; but a node's allocatable is followed
+    bindings, status                           decided again; only a node's allocatable is copied
     deletions by the scheduler, evictions      decided again, by preemption and node lifecycle
       after taints, garbage collection
     annotations and claims of controllers      written again

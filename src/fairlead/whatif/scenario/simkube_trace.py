@@ -72,7 +72,7 @@ class RecordedLifecycle(Struct, frozen=True, order=True):
 
 
 class SimKubeTrace(Struct, frozen=True):
-    """A trace, as steps from its first event on; `lifecycles` are ordered by their starts."""
+    """A trace, as steps that count from its first event; `lifecycles` are ordered by start."""
 
     source: str
     start: Instant

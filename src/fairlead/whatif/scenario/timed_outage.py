@@ -71,7 +71,7 @@ class NodeFailure(Struct, frozen=True):
 def outage_of(
     where: EventField, failure: NodeFailure, at: DurationNs, lasts: DurationNs | None
 ) -> Outage:
-    """Return the outage from `at` on, permanent if `lasts` is None. Raises InputError."""
+    """Return the outage that begins at `at`, permanent if `lasts` is None. Raises InputError."""
     nodes, how = failure.nodes(where)
     if lasts == 0:
         problem = "an outage of length 0 has no effect"

@@ -10,7 +10,7 @@ Rows become objects as follows:
                    `gpu_milli` for a pod (individual devices are not distinguished)
     gpu_spec       required node affinity on the label `gpu-model`
     zone           assigned to the rows in turn
-    qos            BE pods get the lower of two PriorityClasses
+    qos            BE (best-effort) pods get the lower of two PriorityClasses
     arrival        evenly spread over `arrivals`; listed pods in table order, shapes shuffled; with
                    `arrivals: recorded`, at creation_time after the start
     duration       pods run forever unless `durations: recorded` is set

@@ -125,9 +125,10 @@ class Manifest(Struct, frozen=True):
         return None if isinstance(content, dict) else content.view
 
     def is_replica_of(self, other: Manifest) -> bool:
-        """Return whether both are pods of a workload that certainly differ only in some fields.
+        """Return whether both objects are known to be replicas.
 
-        These are name, uid, version, node, the names of volumes, addresses and times.
+        Replicas are pods of one workload that differ only in name, uid, version, node, the names of
+        volumes, addresses and times.
         """
         mine, theirs = self.content, other.content
         if isinstance(mine, dict) or isinstance(theirs, dict):

@@ -1,7 +1,7 @@
 """Whether a server that does not serve a version of a resource serves another version of it.
 
-Such as `policy/v1beta1` of Kubernetes 1.20 for `policy/v1`: there may be objects, but they cannot
-be read.
+For example, Kubernetes 1.20 serves `policy/v1beta1` instead of `policy/v1`: the cluster may have
+objects of the resource, but they cannot be read.
 
 upstream: client-go/discovery/discovery_client.go
 """

@@ -24,7 +24,7 @@ FLAP_TIMES: Final = "60s/120s"
 
 
 class Outage(Struct, frozen=True, kw_only=True):
-    """An outage: the kubelets of `nodes` have `behaviour` from `at` on, for `lasts`.
+    """An outage: the kubelets of `nodes` have `behaviour` for the time `lasts`, starting at `at`.
 
     `lasts` is None for a permanent outage. `source` and `what` name the option or scenario field in
     error messages.
@@ -58,9 +58,10 @@ def read_behaviour(source: str, text: str) -> str:
 
 
 def flapping(source: str, text: str, inventory: Inventory) -> tuple[list[str], str]:
-    """Return (nodes, behaviour) for `text` (`NODE`, `NODE@DOWN/UP`).
+    """Return (nodes, kubelet behaviour) for nodes that fail and return again and again.
 
-    Raises InputError, naming `source`.
+    `text` is `NODE` or `NODE@DOWN/UP`, with the durations of each failure and of the time between
+    failures. Raises InputError, naming `source`.
     """
     nodes, sign, times = text.partition("@")
     behaviour = read_behaviour(source, f"flap {times if sign else FLAP_TIMES}")

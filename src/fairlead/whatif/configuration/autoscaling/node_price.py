@@ -24,7 +24,10 @@ def node_prices(nodes: Iterable[NodeInfo], stated: list[StatedType]) -> dict[str
 
 
 def price_of_labels(known: Mapping[str, StatedType], labels: Mapping[str, str]) -> float | None:
-    """Return the hourly price of a node with `labels`; None if `known` contains no price."""
+    """Return the hourly price of a node with `labels`; None if the price is unknown.
+
+    `known` contains instance types, keyed by name.
+    """
     name = next((labels[one] for one in TYPE_LABELS if one in labels), "")
     found = known.get(name)
     if found is None or not found.has_price:

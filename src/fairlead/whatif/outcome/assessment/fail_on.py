@@ -179,9 +179,12 @@ class FailOnFlag(Struct, frozen=True):
 class FailOnWorkload(Struct, frozen=True):
     """The condition that a workload had fewer ready pods than `amount`.
 
-    If `is_percent` is set, `amount` is a percentage of the wanted pods, else a number of pods. A
-    workload that had or wanted too few pods before the change is ignored, unless no pod was ready.
-    A workload that never lost a ready pod and has all wanted pods at the end is ignored, too.
+    If `is_percent` is set, `amount` is a percentage of the wanted pods, else a number of pods. Two
+    kinds of workloads are ignored:
+
+    - workloads that had some ready pods before the change, but fewer than `amount`, and workloads
+      that want fewer pods than `amount`
+    - workloads that never had fewer ready pods than before, and have all wanted pods at the end
     """
 
     text: str

@@ -54,8 +54,8 @@ class Move(Struct, frozen=True):
 class PodUpdate(Struct, frozen=True):
     """A pod that the change replaces by another version: `pod` replaces `before`.
 
-    The new version has another revision of the template, is created again on its node, or is
-    resized there.
+    The new pod was made from another revision of the template, was created again on the same node,
+    or is the old pod after an in-place resize.
     """
 
     before: PodEnd
@@ -84,8 +84,8 @@ class Difference(Struct, frozen=True, kw_only=True):
     - `fewer`: pods in `removed` that a workload created after the change, but only in the run
       without the change
     - `reallocated`: the resources whose requested total changes
-    - `displaced`: pods, each listed once, that left the node that they have without the change:
-      they were preempted, evicted, moved, or lost with their node
+    - `displaced`: pods that left the node on which they run without the change, because they were
+      preempted, evicted, moved, or lost with their node; each pod is listed once
     - `pods_on_failed_nodes`: the number of additional pods on failed nodes
     - `recovered_after`: the time from the change until the last affected pod ran again; None if an
       affected pod neither runs nor has completed at the end

@@ -115,7 +115,7 @@ class RuntimeDraw(Struct, frozen=True):
     seed: int
 
     def __call__(self, pod: Pod) -> DurationNs | None:
-        """Return the runtime of `pod` from its start on; None if it is unknown."""
+        """Return the time from the start of `pod` to its completion; None if it is unknown."""
         known = self.runtimes.remaining(pod, self.start)
         if not known:
             return None

@@ -39,7 +39,7 @@ class ClusterHistoryRecorder(Struct):
     _deleted: dict[str, Node] = field(default_factory=dict)
 
     def place(self, uid: str, node: str, at: Instant) -> None:
-        """Record that the pod `uid` occupies `node` from `at` on; "" means no node."""
+        """Record that the pod `uid` occupies `node` since `at`; "" means no node."""
         before = self._node_of.get(uid, "")
         if node in self._deleted:
             node = ""
@@ -87,7 +87,7 @@ class ClusterHistoryRecorder(Struct):
         statuses.append(status)
 
     def history(self, since: Instant, end_of: Callable[[str], PodEnd]) -> ClusterHistory | None:
-        """Return the history from `since` on; None after more than `placements_max` changes.
+        """Return the history since `since`; None after more than `placements_max` changes.
 
         `end_of` returns a pod by its uid.
         """

@@ -33,7 +33,7 @@ class LoadedTracks:
         self._now = now
 
     def track(self, index: int) -> PodTrack:
-        """Return a new track of the pod at `index`, with its end from `ends` if it is there."""
+        """Return a new track of the pod at `index`; its end is set if `ends` was read before."""
         pod = self._replicas[index]
         created = self._instant(pod.metadata.creation_timestamp)
         started_at = self._now if pod.status.phase == "Running" else None
@@ -44,7 +44,7 @@ class LoadedTracks:
 
     @cached_property
     def ends(self) -> list[PodEnd]:
-        """The `PodTrack.new_end` of each pod, as long as it has not changed."""
+        """The `PodTrack.new_end` of each pod, valid until the pod changes."""
         replicas = self._replicas
         first = self.track(0).new_end(self._requests, self._facts)
         instants = {text: self._instant(text) for text in {*replicas.created}}

@@ -257,7 +257,7 @@ class Recorder(Struct):
     # --- stimuli ---------------------------------------------------------------------
 
     def begin(self, now: Instant) -> None:
-        """Set the time of the reports that follow a stimulus with nothing to record."""
+        """Set the time of the next reports; called for a stimulus with nothing to record."""
         self.now = self.outage.now = now
 
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
@@ -544,7 +544,7 @@ class Recorder(Struct):
         return f"{track.refusal} ({names})" if names else track.refusal
 
     def cluster_history(self, since: Instant) -> ClusterHistory | None:
-        """Return the history of nodes and their pods from `since` on; None if it is too long."""
+        """Return the history of nodes and their pods since `since`; None if it is too long."""
         return self.history.history(since, lambda uid: self._end_of(self._known[uid]))
 
     # --- bookkeeping -----------------------------------------------------------------------

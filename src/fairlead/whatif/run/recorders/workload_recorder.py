@@ -111,7 +111,8 @@ class WorkloadRecorder(Struct):
     ) -> Iterator[tuple[WorkloadRef, WorkloadReadiness]]:
         """Yield the readiness of each workload in `wanted` from `since` to `until`.
 
-        `pods` are the pods that exist at the end. `settled` is False if changes continue after it.
+        `pods` are the pods that exist at `until`. `settled` is False if changes continue after
+        `until`.
         """
         deltas = self._deltas()
         at_end = self._ready_pods(pods, wanted)

@@ -73,8 +73,8 @@ class PodTemplate:
     def __init__(self, texts: JsonTemplate, decode: Decode) -> None:
         """Find the placeholders of `texts`; `decode` returns (view, timestamps) of a text.
 
-        Raises msgspec.ValidationError if a placeholder is not a string of any value, or if the view
-        needs a string that cannot be inserted into it.
+        Raises msgspec.ValidationError if a placeholder is in a field that does not accept every
+        string, or if the view needs a string that cannot be inserted into it.
         """
         self.texts = texts
         self.view, times = decode(texts.marked)
