@@ -26,7 +26,7 @@ def drain_plan(
         Parameter(
             name="--for",
             help="Time from when a drained node is empty until it returns to service. By default, "
-            "it does not return. (With whatif --max-unavailable, it returns at once by default.)",
+            "the node does not return.",
             metavar="DURATION",
             show_default=False,
         ),

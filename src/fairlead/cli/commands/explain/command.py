@@ -120,8 +120,8 @@ def explain(
     Parameters
     ----------
     first
-        A file, a directory, or - for standard input. Leave it out, and give only the object, if an
-        option such as --context or --snapshot names the cluster.
+        A file, a directory, or - for standard input. If an option such as --context or --snapshot
+        names the cluster, give only OBJECT.
     second
         The object to explain: KIND/NAME, or KIND/NAMESPACE/NAME if several namespaces have such an
         object.

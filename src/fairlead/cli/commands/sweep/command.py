@@ -79,11 +79,11 @@ def sweep(
 ) -> int:
     """Run a scenario many times with varied fields, seeds or failures, and compare the results.
 
-    Every combination of the values is a case. All cases run; with --random, only a sample of them.
-    The command writes to FOLDER: cases.csv (a row for each case), cases/ (the full result of each
-    case), report.html, and worst.html (the full report of the worst case). An interrupted sweep
-    continues where it stopped, because results in FOLDER are reused while the scenario, the values
-    and the files are unchanged.
+    Every combination of the values is a case. By default, all cases run; with --random, only a
+    sample of them runs. The command writes to FOLDER: cases.csv (a row for each case), cases/ (the
+    full result of each case), report.html, and worst.html (the full report of the worst case). An
+    interrupted sweep continues where it stopped, because results in FOLDER are reused while the
+    scenario, the values and the files are unchanged.
 
     Try:
 

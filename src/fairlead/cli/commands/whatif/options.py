@@ -159,8 +159,7 @@ class ChangeOptions:
         Parameter(
             name="--for",
             help="How long failed nodes stay down (default: forever). With --max-unavailable: how "
-            "long each drained node stays down after it is empty (default: 0s; drain-plan: "
-            "forever).",
+            "long each drained node stays down after it is empty (default: 0s).",
             metavar="DURATION",
             show_default=False,
         ),
