@@ -26,8 +26,8 @@ these fields are checked. Some enums are read with `values_of` instead.
     maxLength, maxItems  maximum length of a string or a list; `maxProperties` of a map
     immutable            an update may not change it; ="..." is the detail of the error. Further
                          words: `forbids` leaves the value out of the error, `shape` names the
-                         internal type as which the error prints the value, `called` is upstream's
-                         name of the field
+                         internal Go type with which the error prints the value, `called` is
+                         upstream's name of the field
 
 Immutable fields are rows of the kind itself; a row may name a path, such as `spec.selector`.
 

@@ -38,7 +38,7 @@ class LateDict(dict[str, Value]):
     # --- rows ------------------------------------------------------------------------------
 
     def load(self, keys: Iterable[str], rows: Iterable[Row]) -> None:
-        """Enter `rows` under `keys`, of which there are as many."""
+        """Enter each of `rows` under the key at the same position in `keys`."""
         entries: Iterable[tuple[str, Any]] = zip(keys, rows, strict=True)
         dict.update(self, entries)
 
@@ -141,7 +141,8 @@ class LateDict(dict[str, Value]):
     def __iter__(self) -> Iterator[str]:
         """Return the keys.
 
-        With a method of its own, no C function copies the entries without making their values.
+        Without this method, C functions would treat the object as a plain dictionary, and copy its
+        rows instead of its values.
         """
         return super().__iter__()
 

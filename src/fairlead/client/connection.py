@@ -166,7 +166,7 @@ def tls_context(
 
 
 def refuse_encrypted_key() -> str:
-    """Raise ValueError: the password callback of a key, so that OpenSSL does not prompt."""
+    """Raise ValueError; OpenSSL calls this for the password of a key, instead of prompting."""
     raise ValueError("the key is encrypted")
 
 

@@ -78,7 +78,7 @@ class Credentials:
         self._headers: tuple[str, list[tuple[str, str]]] | None = None  # with their token
 
     def prepare(self) -> bool:
-        """Return whether requests can be sent now, without a run of the exec plugin before.
+        """Return whether requests can be sent now, without running the exec plugin first.
 
         Starts the exec plugin in a thread if its credential expires soon; an event loop must run.
         """
@@ -101,8 +101,8 @@ class Credentials:
     def headers(self) -> list[tuple[str, str]]:
         """Return the headers that authenticate the next request; callers must not change the list.
 
-        The list is the same until the token changes. If the exec plugin has to run, the caller
-        waits for it; see `wait`. Raises ConnectionConfigError.
+        The list is the same Python object until the token changes. Call `wait` first, so that this
+        method need not run the exec plugin. Raises ConnectionConfigError.
         """
         token = self._token()
         if self._headers is None or token != self._headers[0]:
@@ -165,8 +165,8 @@ class Credentials:
         """Discard credentials that the server refused; return whether new ones can be obtained.
 
         `refused` is the result of `headers` for the request. If it has been replaced meanwhile, the
-        present credentials are kept. Because of refusals, an exec plugin runs again after pauses
-        from FIRST_REFUSAL_SECONDS to EXEC_PAUSE_SECONDS.
+        present credentials are kept. While refusals repeat, the pause before the exec plugin runs
+        again doubles each time, from FIRST_REFUSAL_SECONDS to EXEC_PAUSE_SECONDS.
         """
         config = self._config
         self._file_read_at = self._tls_files_read_at = _LONG_AGO

@@ -243,8 +243,9 @@ class HttpConnection(asyncio.Protocol):
 def decompressed(body: bytes, encoding: bytes, limit: BodyLimit) -> bytes:
     """Return `body` without its Content-Encoding `encoding`, which must be gzip, identity or "".
 
-    `limit`, which has counted `body`, counts the result instead. Raises ValueError if `body` has
-    another encoding or is damaged, TooLongAnswerError if the result is too long.
+    `limit` has already counted `body`; the size of the result replaces that count. Raises
+    ValueError if `body` has another encoding or is damaged, and TooLongAnswerError if the result is
+    too long.
     """
     if not body or encoding in (b"", b"identity"):
         return body

@@ -49,7 +49,7 @@ async def list_by_page(
     keep: Callable[[Iterable[Raw]], Iterable[Kept]],
     query: Mapping[str, str] | None = None,
 ) -> list[Kept]:
-    """Return what `keep` returns for the items of each page of the collection at `path`.
+    """Pass the items of each page of the collection at `path` to `keep`; return all its results.
 
     The text of a page is freed before the next one is read, unless `keep` returns its items. If the
     resource version expires between two pages, the whole list is read again immediately, as

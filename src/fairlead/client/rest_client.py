@@ -83,8 +83,8 @@ class ApiAnswer(Struct, frozen=True):
     """The response to a request; status 0 means no response, and `message` is the reason.
 
     The server may have performed a request to which it did not respond. `retry_after_s` is 0 if
-    there is no Retry-After header, and at most RETRY_SECONDS_MAX. `reason` and
-    `message` come from the Status in the response.
+    there is no Retry-After header, and at most RETRY_SECONDS_MAX. `reason` and `message` come from
+    the Status in the response.
     """
 
     status: int

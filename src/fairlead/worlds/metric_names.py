@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class SchedulerMetricNames(Struct, frozen=True, kw_only=True):
-    """The names of the scheduler's metrics; `rejections` is whether rejected pods are counted."""
+    """The names of the scheduler's metrics; if `rejections` is set, rejected pods are counted."""
 
     attempt_duration: str
     victims: str
@@ -21,7 +21,7 @@ class SchedulerMetricNames(Struct, frozen=True, kw_only=True):
 class NodeMetricNames(Struct, frozen=True, kw_only=True):
     """The name of the counter of evicted nodes, and which optional metrics exist.
 
-    `taint_eviction` and `pod_gc` are whether these controllers have metrics.
+    `taint_eviction` and `pod_gc` are True if these controllers have metrics.
     """
 
     evictions: str

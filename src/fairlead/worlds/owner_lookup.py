@@ -1,7 +1,8 @@
 """Looks up whether the owners in an object's owner references exist.
 
-An owner does not exist if no object of its name has its uid. If the owner cannot be looked up, it
-counts as existing: its kind is not served, or it is namespaced and the object is cluster-scoped.
+An owner does not exist if no object of its name has its uid. An owner that cannot be looked up
+counts as existing. An owner cannot be looked up if its kind is not served, or if it is namespaced
+but the object is cluster-scoped.
 
 upstream: pkg/controller/garbagecollector/garbagecollector.go:isDangling
 """

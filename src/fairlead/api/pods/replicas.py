@@ -50,8 +50,8 @@ class Replicas(list[Pod]):
     addresses and times. All or none of them have a node, and all or none a start time. The affinity
     may differ because the pods of a DaemonSet state their nodes there.
 
-    The columns have one entry for each pod. A column is computed when it is first
-    read, so no pod may be added after that.
+    The columns have one entry for each pod. A column is computed when it is first read, so no pod
+    may be added after that.
     """
 
     @cached_property

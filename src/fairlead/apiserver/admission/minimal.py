@@ -1,4 +1,4 @@
-"""minimal_admission: the admission plugins that set what scheduling reads of a pod."""
+"""minimal_admission: the admission plugins that set the pod fields which the scheduler reads."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def require_same_version(kind: Kind, old: Json, new: Json) -> None:
 
 
 def require_no_version(obj: Json) -> None:
-    """Refuse a new object with a resourceVersion, which is a number other than 0.
+    """Refuse a new object whose resourceVersion is a number other than 0.
 
     Raises ApiError 500.
     """

@@ -139,8 +139,8 @@ class StoredForm:
     def has_replica(self, pod: Pod) -> bool:
         """Return whether `pod` is in stored form; False if only `has` can tell.
 
-        A pod in stored form must be equal to it in all parts but name, uid, version, times, node,
-        volumes, and the status apart from its phase.
+        Call this only if `pod` equals a pod in stored form except for name, uid, version, times,
+        node, volumes, and the parts of the status other than the phase.
         """
         meta, node = pod.metadata, pod.spec.node_name
         if node not in self._nodes:

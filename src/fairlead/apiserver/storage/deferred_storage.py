@@ -60,7 +60,10 @@ class DeferredStorage(Storage):
     def stored_items(
         self, kind: Kind, namespace: str | None = None
     ) -> Iterator[tuple[Key, StoredObject]]:
-        """Return (key, object) of `kind` in any order; `namespace` None means all namespaces."""
+        """Yield (key, object) for the objects of `kind`, in any order.
+
+        `namespace` None means all namespaces.
+        """
         self._make_values(kind, namespace)
         return super().stored_items(kind, namespace)
 
@@ -92,9 +95,9 @@ class DeferredStorage(Storage):
     def replace_deferred(self, successor: Deferred) -> bool:
         """Replace an object by `successor`, whose value is made when it is read.
 
-        `successor` has the next version. Listeners are not called, so the caller informs those that
-        concern themselves with such changes. Returns False, without a change, if changes are logged
-        or indexed, which needs the value.
+        `successor` has the next version. Listeners are not called, so the caller must inform the
+        listeners that need the change. Returns False, without a change, if changes are logged or
+        indexed, which needs the value.
         """
         if self._log.maxlen or self._pods_by_node is not None or self.is_full:
             return False

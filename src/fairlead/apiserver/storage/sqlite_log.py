@@ -5,8 +5,8 @@ after a restart. With synchronous=FULL it survives a power failure, otherwise on
 process.
 
 The text of a change is written once, to the table `log`. A row of the log that a later change has
-superseded stays while watches may resume from it, and is then deleted. So the log has all recent
-changes, and of earlier changes those that nothing has superseded:
+superseded stays while watches may resume from it, and is then deleted. So the log contains all
+recent changes, and those earlier changes that no later change has superseded:
 
     current    the objects at the version `base`, without those that have changed since
     log        version > base; up to the version `compacted` only the newest version of each object

@@ -3,7 +3,7 @@
 One counter numbers all changes, so a resourceVersion is a position in the common history of all
 kinds. All writes use `put` and `remove`, which assign the version, append to the log and call the
 listeners, in this order, before they return. The rules about objects are in `registry.store`. If
-the durable copy runs out of disk space, changes are refused from the next check on. Deletions are
+the durable copy runs out of disk space, changes are refused after the next check. Deletions are
 still accepted, because disk space is reserved for them.
 
 An object is a JSON value that is never mutated; a change makes a new value that shares the

@@ -5,7 +5,7 @@ Single capital letters, and names that begin with `_var`, are type parameters, a
 declaration of `_==_(A, A)`. Worked example: `[1] == dyn(x)`
 
     list(int) for A     A is free; A := list(int)
-    dyn       for A     A is list(int); dyn fits; the more general of both is dyn; A := dyn
+    dyn       for A     A is list(int), and dyn fits; dyn is the more general type; A := dyn
 
 so the call is well typed. With `'a'` for `dyn(x)`, string does not fit list(int): no overload.
 

@@ -53,8 +53,8 @@ def consolidate(
     directory of such files, or `-` for standard input. To read a running cluster instead, without
     changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command applies the rules of
     autoscalers, which check annotations, local storage, pods without a controller, disruption
-    budgets, and room on other nodes. For each node that must stay, the answer lists the causes, who
-    owns each cause, and changes that remove the cause.
+    budgets, and room on other nodes. For each node that must stay, the answer lists the causes, the
+    object that is responsible for each cause, and changes that remove the cause.
 
     Try:
 

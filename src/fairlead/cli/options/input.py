@@ -9,7 +9,10 @@ from cyclopts import Parameter, Token
 
 
 def size(_: type, tokens: Sequence[Token]) -> int:
-    """Return the size in `tokens`, such as 4Gi or 500M, in bytes."""
+    """Return the size in `tokens`, such as 4Gi or 500M, in bytes.
+
+    Raises ValueError if it is not a positive quantity.
+    """
     from fairlead.api.quantity import QuantityError, parse_quantity
 
     text = tokens[0].value

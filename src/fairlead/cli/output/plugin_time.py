@@ -19,7 +19,7 @@ NUMBERS: Final = ("calls", "seconds", "µs a call", "share")
 def print_plugin_times(times: Sequence[PluginTime], console: Console | None = None) -> None:
     """Print the table.
 
-    The time of a plugin that another plugin calls counts for the called plugin.
+    If a plugin calls another plugin, the time of the call counts only for the called plugin.
     """
     console = console or stderr_console()
     whole = sum(one.taken for one in times) or 1

@@ -1,7 +1,7 @@
 """Replays recorded traces: pods scheduled one after the other in a changing cluster.
 
 Where the scheduler would choose a node at random, the trace uses the first node by name, so every
-step has one result. As in the recording, a bound pod runs from its step on, and an unschedulable
+step has one result. As in the recording, a pod runs as soon as it is bound, and an unschedulable
 pod is deleted. Victims are deleted immediately, and the preemptor is retried in the same step. The
 statuses of disruption budgets do not change.
 """

@@ -105,7 +105,7 @@ class Auditor:
         self.now: Instant = 0
 
     def attach(self, engine: Engine) -> None:
-        """Check `engine` from now on."""
+        """Start to check `engine`."""
         self.engine = engine
 
     # --- CommandSource ----------------------------------------------------------------------

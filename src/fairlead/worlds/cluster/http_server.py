@@ -3,8 +3,8 @@
 /healthz, /livez and /readyz need no authentication. The other paths need a bearer token whose user
 may GET /metrics, GET /fairlead/explain or POST /fairlead/dashboard, as the API server decides
 (TokenReview, then SubjectAccessReview). If the API server does not decide, the answer is 503, and
-the reason is logged. Without a given certificate, a self-signed one is created
-at the start, as kube-scheduler does.
+the reason is logged. Without a given certificate, a self-signed one is created at the start, as
+kube-scheduler does.
 
 upstream: cmd/kube-scheduler/app/server.go, apiserver/pkg/server/options/authorization.go
 """

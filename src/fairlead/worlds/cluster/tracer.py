@@ -5,7 +5,7 @@
       ├─ slow plugin (event)   plugin, extension_point, calls, duration_ms
       ├─ HTTP POST  …/pods/web-0/binding                       201
       └─ HTTP PATCH …/pods/web-0/status
-    HTTP GET /api/v1/nodes                                     a request of no cycle
+    HTTP GET /api/v1/nodes                                     a request outside of any cycle
 
 A cycle that decides about several pods, such as a session of the batch scheduler, is a span with
 one child for each pod. A binding or a patch of a pod is a child of its last cycle. This module

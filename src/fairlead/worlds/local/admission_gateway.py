@@ -65,7 +65,7 @@ class AdmissionGateway:
     def described_report(
         self, command: PatchStatus, inputs: ReportInputs, now: Instant
     ) -> PodWrite | None:
-        """Return the description of a kubelet's status write by its inputs.
+        """Return a description of a kubelet's status write, made from `inputs`; see PodWriteCopies.
 
         Returns None if the write must go through webhooks and policies, or cannot be described.
         """

@@ -18,8 +18,8 @@ whole JSON string, or the key of an address in managed fields. In any other plac
 text, which is then distinct.
 
 A kubelet's status write is also described by the inputs of its details (`ReportInputs`), so that
-the details of later writes need not be made. In this text, each set of managed fields is replaced
-by a number, because most pods share the Python objects of these sets, and by its addresses.
+the details of later writes need not be made. In this text, a number and the IP addresses in the set
+replace each set of managed fields, because most pods share the Python objects of these sets.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class PodWriteCopies:
     def described_report(
         self, command: PatchStatus, inputs: ReportInputs, now: Instant
     ) -> PodWrite | None:
-        """Return the description of a kubelet's status write by the inputs of its details.
+        """Return a description of a kubelet's status write, made from the inputs of its details.
 
         Returns None if the write cannot be described.
         """
@@ -181,9 +181,9 @@ class PodWriteCopies:
         self._reports[report.text] = self._templates[described.text]
 
     def described(self, command: Command, component: Component, now: Instant) -> PodWrite | None:
-        """Return the description of `command` by `component`.
+        """Return the description of `command`, which `component` issued.
 
-        Returns None if it must go through all stages.
+        Returns None if the command must go through all stages.
         """
         match command:
             case PatchStatus(target) if target.kind == POD.kind:

@@ -83,7 +83,7 @@ Violation = Callable[[Json, int], str]
 
 
 class Check(Struct, frozen=True):
-    """A check of the standards, from the minor version `since` on.
+    """A check of the standards, which applies since the minor version `since`.
 
     `reason` is the name of the violated rule in messages. `violation` returns how a pod spec
     violates the standard of a minor version, or "" if it does not. At the level `restricted`, this
@@ -376,7 +376,8 @@ LEVELS: Final = ("privileged", "baseline", "restricted")
 def violations(level: str, minor: int, spec: Json) -> list[tuple[str, str]]:
     """Return (reason, details) of each violation by a pod spec.
 
-    `level` is one of `LEVELS`, in the version 1.`minor`, `NEWEST` for the latest version.
+    `level` is one of `LEVELS`. `minor` is the minor version of the standards (36 for 1.36), or
+    `NEWEST` for the latest version.
     """
     found = ((check.reason, check.violation(spec, minor)) for check in _checks(level, minor))
     return [(reason, details) for reason, details in found if details]

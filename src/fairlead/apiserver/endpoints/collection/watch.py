@@ -82,9 +82,9 @@ class WatchScope(Struct, frozen=True):
 class Watch:
     """One client's queue of events.
 
-    `timeout_s` is the duration of the watch. `bookmark_s` is the time of the last bookmark in
+    `timeout_s` is the duration of the watch. `bookmark_s` is the time of the final bookmark in
     seconds after the start (None: the client requested no bookmarks). `is_drained` is True if the
-    last `pop_lines` returned all queued events.
+    last call of `pop_lines` returned all queued events.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Watch:
         return self._is_first
 
     def bookmark_in_s(self, elapsed_s: float) -> float | None:
-        """Return the seconds from `elapsed_s` to the next bookmark; None after the last bookmark.
+        """Return the seconds from `elapsed_s` to the next bookmark; None after the final bookmark.
 
         `elapsed_s` is the time since the watch began. Bookmarks are sent every minute, so that an
         idle client can resume from a recent version, and just before the timeout.

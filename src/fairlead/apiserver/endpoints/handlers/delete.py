@@ -132,9 +132,9 @@ _UNKNOWN_OPTIONS: Final = (
 class DeleteOptions(Struct, frozen=True):
     """The options of a deletion.
 
-    `is_legacy_cascade`: orphanDependents is false, the old way to request background deletion. The
-    status code is then 202 while the object remains. `raw` are the options as the client sent them,
-    which admission receives.
+    `is_legacy_cascade` means that orphanDependents is false, which is the old way to request
+    background deletion. The status code is then 202 if the object still exists. `raw` are the
+    options as the client sent them, which admission receives.
     """
 
     deletion: Deletion

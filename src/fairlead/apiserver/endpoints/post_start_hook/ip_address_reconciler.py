@@ -4,7 +4,7 @@ The IPAddress is created after the Service, and deleted when the Service no long
 If a client deletes the IPAddress earlier, it is created again. An existing IPAddress is never
 updated, even if it has another parent.
 
-Differs from upstream, which writes the IPAddress before the Service.
+Upstream writes the IPAddress before the Service.
 
 upstream: pkg/registry/core/service/ipallocator/ipallocator.go:createIPAddress, release,
 ipallocator/controller/repairip.go:syncService

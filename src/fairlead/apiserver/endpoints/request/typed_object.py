@@ -79,9 +79,10 @@ def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
 
 
 def of_another_version(kind: Kind, obj: Json) -> list[str]:
-    """Return a note for each field of a custom resource if its apiVersion is not the path's.
+    """Return notes that all fields of a custom resource in another version are unknown.
 
-    Upstream decodes such an object with a type that has no fields, so all its fields are unknown.
+    Return [] if the apiVersion of `obj` is that of the path, or if `kind` is built in. Upstream
+    decodes an object in another version with a type that has no fields.
     """
     if kind.custom is None or obj.get("apiVersion", kind.api_version) == kind.api_version:
         return []

@@ -27,7 +27,7 @@ from fairlead.apiserver.validation.validator import ApiValidator
 
 
 def ephemeral_containers(scope: RequestScope) -> WebhookCalls[Response]:
-    """Return the pod, after adding the ephemeral containers of a PUT or PATCH."""
+    """Return the pod; a PUT or PATCH first changes its ephemeral containers."""
     if scope.verb == "get":
         scope.negotiate()
         return scope.respond(existing_object(scope))
@@ -38,7 +38,7 @@ def ephemeral_containers(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def resize(scope: RequestScope) -> WebhookCalls[Response]:
-    """Return the pod, after changing its containers' resources as a PUT or PATCH requests."""
+    """Return the pod; a PUT or PATCH first changes the resources of its containers."""
     if scope.verb == "get":
         scope.negotiate()
         return scope.respond(existing_object(scope))

@@ -38,7 +38,7 @@ _IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "creationTime
 
 
 def scale(scope: RequestScope) -> WebhookCalls[Response]:
-    """Return the Scale of an object, after changing spec.replicas as a PUT or PATCH requests."""
+    """Return the Scale of an object; a PUT or PATCH first changes spec.replicas."""
     if scope.verb == "get":
         scope.negotiate()
         return scope.respond(scale_of(scope.kind, existing_object(scope)), kind=SCALE)

@@ -11,7 +11,7 @@ from fairlead.apiserver.request import Response
 
 
 def status(scope: RequestScope) -> WebhookCalls[Response]:
-    """Return the object, after changing its status and some of its metadata in a PUT or PATCH."""
+    """Return the object; a PUT or PATCH first changes its status and some of its metadata."""
     if scope.verb == "get":
         scope.negotiate()
         return scope.respond(existing_object(scope))

@@ -44,9 +44,9 @@ def in_set_order(
 ) -> list[Any]:
     """Sort `from_patch` by `patch_order` and `rest` by `before`; return both as one list.
 
-    Of an item of `from_patch` and an item of `rest`, the item of `from_patch` comes first, unless
-    `before` contains both: then they keep their order in `before`. `key` is the merge key, "" for
-    scalars. Raises ApiError 500.
+    An item of `from_patch` comes before an item of `rest`, unless `before` contains both items. In
+    that case they keep their order in `before`. `key` is the merge key, "" for scalars. Raises
+    ApiError 500.
     """
     item_key = key if are_objects else ""
     from_patch = _sorted_by_order(from_patch, patch_order, item_key, are_objects=are_objects)

@@ -7,7 +7,7 @@ get the remaining lines. The last line of the screen names the sections without 
 option that prints everything. Sections are printed in the order of the answer, whatever their rank.
 
     head      rank 0   7 lines   7 printed
-    workloads rank 1  104 rows  14 printed: the lines that are left after the fewest rows of others
+    workloads rank 1  104 rows  14 printed: all lines that the other sections do not need
     pods      rank 5  976 rows   0 printed: "Not shown: 976 pods evicted or moved. ..."
 """
 

@@ -43,8 +43,9 @@ _CONTAINERS_READY: Final = "ContainersReady"
 class ReportInputs(Struct, frozen=True):
     """The inputs of a kubelet's status write other than the old status and the command.
 
-    `addresses` are the new members of the status. `spec` has all parts of the pod's spec that
-    affect its container statuses.
+    `addresses` are the status fields with addresses (hostIP, podIP and others) that the write sets;
+    {} while the pod does not run. `spec` has all parts of the pod's spec that affect its container
+    statuses.
     """
 
     addresses: Json
@@ -88,11 +89,12 @@ class PodDetails:
     def detailed(
         self, command: PatchStatus, inputs: ReportInputs | None, store: Store, now: Instant
     ) -> PatchStatus:
-        """Return `command` with its conditions merged into the pod's, with observedGeneration.
+        """Return `command` with the details that clients expect.
 
-        `inputs` are those of a kubelet's write, None for other issuers. A kubelet's write has the
-        status's own observedGeneration, addresses and container statuses too. If the pod does not
-        exist, return `command` unchanged.
+        The conditions of `command` are merged into those of the pod, with observedGeneration. If
+        `inputs` is not None, the command is a kubelet's write: its status also gets
+        observedGeneration, addresses and container statuses. If the pod does not exist, return
+        `command` unchanged.
 
         upstream: pkg/api/v1/pod/util.go:CalculatePodConditionObservedGeneration
         """

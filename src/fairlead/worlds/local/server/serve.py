@@ -124,7 +124,9 @@ async def served(cluster: LocalCluster, options: ServeOptions) -> AsyncIterator[
 
 
 def map_large_blocks() -> None:
-    """Have blocks of MAPPED_BLOCK_BYTES_MIN bytes or more mapped, if the C library is glibc.
+    """Make glibc allocate memory blocks of MAPPED_BLOCK_BYTES_MIN bytes or more with mmap.
+
+    Other C libraries are left as they are.
 
     The system provides the pages of a mapped block when they are first written to, and gets them
     back when the block is freed. By default, glibc raises its limit for mapped blocks to the size

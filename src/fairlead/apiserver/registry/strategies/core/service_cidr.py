@@ -5,7 +5,7 @@ addresses of a range are reserved for Services that request a specific address. 
 these addresses only when all others are taken. An address is taken if an IPAddress or a Service has
 it.
 
-Differs from upstream in two ways. Ranges are searched from their beginning rather than at random,
+Two things differ from upstream. Ranges are searched from their beginning rather than at random,
 starting with the cluster's default range. While no ServiceCIDR is ready, the ranges of terminating
 ServiceCIDRs are used; upstream fails with 500.
 
