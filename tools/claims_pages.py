@@ -274,7 +274,8 @@ HOW: Final = """\
 
 Every claim has a number. Below each claim are the lines of the output that show it. *Does not hold*
 explains why a claim is wrong for the document's version, or what Fairlead does differently. *In
-1.36* explains what Kubernetes 1.36 does differently from the document's version.
+1.36* explains what Kubernetes 1.36 does differently from the document's version. If a claim has no
+such paragraph, 1.36 behaves the same.
 
 Run the commands in the folder [scenarios](scenarios). `--behave-like` selects the version; without
 it, a command shows what Kubernetes 1.36 does. `-v 5` logs decisions to standard error.
@@ -369,8 +370,6 @@ def _claimed(claim: Claim, run: str, version: str) -> str:
     text = f"**{claim.number}** {claim.text}"
     if claim.instead:
         text += f"\n\n*Does not hold:* {claim.instead}"
-    if not claim.differs:
-        text += " *The same in 1.36.*"
     text += "\n\n"
     text += _excerpt(claim.shows, output(run, version))
     if claim.differs:
