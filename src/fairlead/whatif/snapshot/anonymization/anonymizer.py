@@ -1,8 +1,9 @@
 """Anonymises the objects of a snapshot, so that questions about them have the same answers.
 
 Every text is replaced by its pseudonym unless a rule in this module keeps it, because Fairlead's
-rules depend on it. Fields that no question needs are removed. `PUBLISHED` describes the kept texts
-and the removed fields for users.
+rules depend on it. Fields that no question needs are removed, and so are objects of kinds that no
+command reads: any key of their maps may be a name. `PUBLISHED` describes the kept texts and the
+removed fields for users.
 """
 
 from __future__ import annotations
@@ -21,17 +22,18 @@ from fairlead.whatif.snapshot.anonymization.pseudonym import (
     SegmentCollector,
     ordinal_of,
 )
+from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES
 
 PUBLISHED: Final = """\
 kept: kinds, phases, conditions, policies and other enumerations; numbers, quantities, times and
   resource names; label and annotation keys of kubernetes.io, k8s.io and known vendors; values of
   well-known labels (zone, region, instance type, architecture, operating system, capacity type)
   but not host names; numbers that Gt and Lt compare; names of the system's namespaces and priority
-  classes; scheduler names, drivers and provisioners; attributes of devices; fairlead.dev
-  annotations
+  classes; scheduler names, drivers and provisioners; attributes, counters and CEL expressions of
+  devices; fairlead.dev annotations
 dropped: environments, commands, arguments, probes, lifecycle hooks, mounts, security contexts,
   addresses, messages, managed fields, applied configurations, events, Secrets, ConfigMaps,
-  admission policies and webhooks
+  admission policies, webhooks, and kinds that no command reads
 replaced: every other text (names, namespaces, uids, images, host names, labels, annotations)"""
 
 
@@ -52,6 +54,12 @@ DROPPED_KINDS: Final = frozenset(
         "MutatingWebhookConfiguration",
     )
 )
+# Kinds that commands read of a dump, besides LIVE_RESOURCES.
+_DUMPED_KINDS: Final = (
+    ("cluster.x-k8s.io", "MachineDeployment"),
+    ("karpenter.k8s.aws", "EC2NodeClass"),
+)
+_OLD_GROUP: Final = "extensions"  # of kinds that apps and policy contain today
 _DROPPED_FIELDS: Final = frozenset(
     _words("""
     managedFields env envFrom command args livenessProbe readinessProbe startupProbe lifecycle
@@ -60,10 +68,18 @@ _DROPPED_FIELDS: Final = frozenset(
     osImage kernelVersion containerRuntimeVersion imageID containerID sources hostAliases dnsConfig
     clusterIP clusterIPs externalIPs externalName loadBalancer loadBalancerIP selfLink lastState
     secretRef nodePublishSecretRef controllerPublishSecretRef nodeStageSecretRef volumeHandle
-    volumeAttributes mountOptions parameters description
+    volumeAttributes mountOptions parameters description options attachmentMetadata networkData tags
+    userData
     """)
 )
 _LABEL_MAPS: Final = frozenset(("labels", "annotations", "matchLabels", "nodeSelector"))
+_LABEL_KEYS: Final = frozenset(_words("topologyKey topologyKeys matchLabelKeys mismatchLabelKeys"))
+# Fields with types of conditions, which are enumerated or have the form of a label key.
+_CONDITION_TYPES: Final = frozenset(
+    _words("type conditionType bindingConditions bindingFailureConditions")
+)
+# Maps whose keys are names.
+_NAMED_MAPS: Final = frozenset(("disruptedPods", "minTaskMember"))
 # Maps from resource names to quantities.
 _QUANTITY_MAPS: Final = frozenset(
     _words("""
@@ -73,7 +89,12 @@ _QUANTITY_MAPS: Final = frozenset(
     """)
 )
 # Fields whose values are kept if they look like a member of an enumeration.
-_ENUMERATIONS: Final = frozenset(("selectPolicy", "controlledValues", "updateMode", "mode"))
+_ENUMERATIONS: Final = frozenset(
+    _words("""
+    selectPolicy controlledValues updateMode mode reclaimPolicy fsGroupPolicy cachingMode pullPolicy
+    trafficDistribution disruptionMode allocationMode source reasons
+    """)
+)
 # Metrics of a HorizontalPodAutoscaler whose field `name` is the name of a resource.
 _RESOURCE_METRICS: Final = frozenset(("resource", "containerResource"))
 _ATTRIBUTE_TYPES: Final = frozenset(_words("bool int string version bools ints strings versions"))
@@ -88,11 +109,13 @@ _KEPT_FIELDS: Final = frozenset(
     internalTrafficPolicy externalTrafficPolicy ipFamilies ipFamilyPolicy completionMode
     podReplacementPolicy unhealthyPodEvictionPolicy selectionPolicy action whenDeleted whenScaled
     resource resourceName resourceVersion expression kubeletVersion kubeProxyVersion
-    operatingSystem architecture fieldPath apiGroup state consolidationPolicy resizePolicy handler
+    operatingSystem architecture apiGroup state consolidationPolicy resizePolicy
+    matchAttribute distinctAttribute extendedResourceName declaredFeatures completedIndexes
+    failedIndexes succeededIndexes controlledResources consolidateAfter expireAfter duration zone
     """)
 )
 _KEPT_VALUES: Final = re.compile(
-    r"\*|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+)|-?[0-9.]+(e[0-9]+)?[A-Za-z%]{0,2}"
+    r"\*|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+)|[+-]?[0-9.]+(e[0-9]+)?[A-Za-z%]{0,2}"
 )
 _VENDORS: Final = (
     "kubernetes.io",
@@ -126,12 +149,37 @@ _CONTROLLERS_KEYS: Final = frozenset(
     statefulset.kubernetes.io/pod-name
     """)
 )
+# Prefixes of published keys whose second part is chosen by users, and the parts that are not.
+_USERS_PREFIXES: Final = frozenset(
+    _words("""
+    node-role.kubernetes.io node-restriction.kubernetes.io
+    container.apparmor.security.beta.kubernetes.io container.seccomp.security.alpha.kubernetes.io
+    """)
+)
+_KNOWN_ROLES: Final = frozenset(_words("control-plane master etcd worker"))
+# Names of resources that contain the name of a StorageClass or of a DeviceClass: in quotas before
+# the ending (upstream: pkg/quota/v1/evaluator/core/persistent_volume_claims.go:
+# V1ResourceByStorageClass, resource_claims.go: V1ResourceByDeviceClass), in requests after the
+# prefix of engine/state/devices/extended_resources.py.
+_CLASS_ENDINGS: Final = (".storageclass.storage.k8s.io/", ".deviceclass.resource.k8s.io/")
+_CLASS_PREFIXES: Final = (
+    "deviceclass.resource.kubernetes.io/",
+    "requests.deviceclass.resource.kubernetes.io/",
+)
+# A label or an annotation in a field of the downward API.
+_FIELD_KEY: Final = re.compile(r"(metadata\.(?:labels|annotations)\[')(.*)('\])")
+_SYSTEMS: Final = ("linux", "windows")
 _OWN: Final = "fairlead.dev/"
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _PLAIN_VALUE: Final = re.compile(r"-?[0-9]+|true|false|yes|no|")
 _ENUMERATED: Final = re.compile(r"([A-Z][A-Za-z]*)?")
 _FINALIZERS: Final = ("kubernetes", "foregroundDeletion", "orphan")
 _COMPARING: Final = ("Gt", "Lt")
+
+_READ_KINDS: Final = frozenset(
+    (*((one.kind.group, one.kind.kind) for one in LIVE_RESOURCES), *_DUMPED_KINDS)
+)
+_READ_NAMES: Final = frozenset(kind for _, kind in _READ_KINDS) - DROPPED_KINDS
 
 Replace = Callable[[str], str]
 
@@ -146,9 +194,13 @@ class AnonymousObjects(Struct, frozen=True):
 
 def anonymised(objects: Iterable[Json]) -> AnonymousObjects:
     """Return the anonymised objects of one snapshot; references between them stay intact."""
-    found = list(objects)
-    kept = [one for one in found if one.get("kind") not in DROPPED_KINDS]
-    dropped = Counter(str(one.get("kind")) for one in found if one.get("kind") in DROPPED_KINDS)
+    kept: list[Json] = []
+    dropped: Counter[str] = Counter()
+    for one in objects:
+        if _is_read(one):
+            kept.append(one)
+        else:
+            dropped[str(one.get("kind"))] += 1
     compared = frozenset(key for one in kept for key in _compared_keys(one))
     ordinals = _ordinals(kept)
     collector = SegmentCollector()
@@ -158,6 +210,14 @@ def anonymised(objects: Iterable[Json]) -> AnonymousObjects:
     pseudonyms = Pseudonyms(collector.segments)
     rewriter = _Rewriter(_with_ordinals(pseudonyms.replace, ordinals), compared)
     return AnonymousObjects([rewriter.object(one) for one in kept], pseudonyms, dropped)
+
+
+def _is_read(obj: Json) -> bool:
+    """Return whether the kind of `obj` is one that commands read, and is not dropped."""
+    kind, group = obj.get("kind"), str(obj.get("apiVersion")).rpartition("/")[0]
+    if group == _OLD_GROUP:
+        return kind in _READ_NAMES
+    return kind not in DROPPED_KINDS and (group, kind) in _READ_KINDS
 
 
 def _compared_keys(value: Any) -> Iterator[str]:
@@ -237,17 +297,39 @@ class _Rewriter(Struct, frozen=True):
         ):
             return self._labels(value)
         if field in _QUANTITY_MAPS and all(_is_quantity(one) for one in value.values()):
-            return value
-        if isinstance(value.get("key"), str) and ("operator" in value or "effect" in value):
+            return {self._resource(name): one for name, one in value.items()}
+        if isinstance(value.get("key"), str) and (
+            value.keys() & {"operator", "effect", "values"} or field == "topology"
+        ):
             return self._requirement(value)
-        is_metric = field in _RESOURCE_METRICS and bool(value.keys() & {"target", "current"})
+        if field in _NAMED_MAPS:
+            return {self.replace(name): self._value("", one) for name, one in value.items()}
+        keeps_name = (
+            field in _RESOURCE_METRICS and bool(value.keys() & {"target", "current"})
+        ) or (field == "os" and value.get("name") in _SYSTEMS)
+        # The data of a device are the driver's; those of a ControllerRevision are a template.
+        is_device = value.keys() >= {"driver", "device"}
+        keeps_group = isinstance(value.get("group"), str) and value.keys() >= {"kind", "name"}
         return {
             name: one
-            if _is_kept(name, one) or (is_metric and name == "name")
+            if _is_kept(name, one)
+            or (keeps_name and name == "name")
+            or (keeps_group and name == "group")
             else self._value(name, one)
             for name, one in value.items()
-            if name not in _DROPPED_FIELDS
+            if name not in _DROPPED_FIELDS and not (is_device and name == "data")
         }
+
+    def _resource(self, name: str) -> str:
+        """Return the resource `name` with the pseudonym of the class in it, if there is one."""
+        for ending in _CLASS_ENDINGS:
+            of_class, found, resource = name.partition(ending)
+            if found:
+                return f"{self.replace(of_class)}{ending}{resource}"
+        for prefix in _CLASS_PREFIXES:
+            if name.startswith(prefix):
+                return prefix + self.replace(name.removeprefix(prefix))
+        return name
 
     def _labels(self, labels: Mapping[str, str]) -> Json:
         return {
@@ -268,6 +350,9 @@ class _Rewriter(Struct, frozen=True):
         return rewritten
 
     def _key(self, key: str) -> str:
+        prefix, _, name = key.partition("/")
+        if prefix in _USERS_PREFIXES or prefix.endswith(".node-restriction.kubernetes.io"):
+            return key if name in _KNOWN_ROLES else f"{prefix}/{self.replace(name)}"
         return key if _is_published(key) else self.replace(key)
 
     def _label_value(self, key: str, value: Any) -> Any:
@@ -285,9 +370,12 @@ class _Rewriter(Struct, frozen=True):
         return name if name in _FINALIZERS else self._key(name)
 
     def _text(self, field: str, text: str) -> str:
-        if field == "topologyKey":
+        if field in _LABEL_KEYS:
             return self._key(text)
-        if field in ("type", "conditionType"):
+        if field == "fieldPath":
+            found = _FIELD_KEY.fullmatch(text)
+            return text if found is None else found[1] + self._key(found[2]) + found[3]
+        if field in _CONDITION_TYPES:
             return text if _ENUMERATED.fullmatch(text) else self._key(text)
         if field in _ENUMERATIONS and _ENUMERATED.fullmatch(text):
             return text

@@ -34,6 +34,11 @@ _DIGIT, _UPPER = "0", "A"
 _SEPARATOR: Final = re.compile(r"([-./])")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
 _UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+# Times and fractions, whose digits may look like a pseudonym: a number does not begin with 0.
+_NUMBER: Final = (
+    r"(?<![A-Za-z0-9./-])(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[0-9:.T]*|(?:0|[1-9][0-9]*)\.[0-9]+"
+    r"|[0-9]+(?::[0-9]{2})+)"
+)
 _ORDINAL: Final = re.compile(r"(?P<name>.+)-(?P<ordinal>[0-9]+)")
 
 
@@ -62,7 +67,7 @@ class Pseudonyms:
         }
         codes = "|".join(sorted({*_CODES, _DIGIT, _UPPER}, key=len, reverse=True))
         self._token = re.compile(
-            rf"(?<![A-Za-z0-9])(?:{codes})([0-9]{{{self.width}}})(?![A-Za-z0-9])"
+            rf"{_NUMBER}|(?<![A-Za-z0-9])(?:{codes})([0-9]{{{self.width}}})(?![A-Za-z0-9])"
         )
 
     def replace(self, name: str) -> str:
@@ -88,11 +93,15 @@ class Pseudonyms:
         known: set[str] = set()
         strangers: set[str] = set()
         for found in self._token.finditer(text):
+            if found[1] is None:
+                continue
             (known if self._original(found) else strangers).add(found[0])
         return None if len(known) > len(strangers) else sorted(strangers)
 
     def _original(self, found: re.Match[str]) -> str:
         """Return the segment that the token `found` replaces; "" if it is not a known pseudonym."""
+        if found[1] is None:  # a time or a fraction
+            return ""
         number = int(found[1])
         segment = self.segments[number] if number < len(self.segments) else ""
         return segment if segment and self._token_of[segment] == found[0] else ""

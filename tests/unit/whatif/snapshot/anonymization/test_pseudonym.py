@@ -33,6 +33,16 @@ def test_pseudonyms_are_revealed_in_any_text(found):
     assert pseudonyms.reveal(text) == " | ".join(found)
 
 
+@pytest.mark.parametrize("text", ["0.001", "12.01", "2026-01-02", "2026-01-02T00:01:02Z", "01:00"])
+@pytest.mark.parametrize("count", [2, 20], ids=["few segments", "many segments"])
+def test_numbers_in_an_answer_are_not_revealed(text, count):
+    """Pseudonyms of segments that begin with a digit begin with 0."""
+    pseudonyms = made([str(number) for number in range(count)])
+    answer = f'{{"hours": {text}, "node": "{pseudonyms.replace("1.0")}"}}'
+    assert pseudonyms.reveal(answer) == f'{{"hours": {text}, "node": "1.0"}}'
+    assert pseudonyms.strangers_in(answer) is None
+
+
 def test_shared_segments_stay_shared():
     pseudonyms = made(["web", "web-6f7c", "web-6f7c-x2x9"])
     short, middle, long = map(pseudonyms.replace, ["web", "web-6f7c", "web-6f7c-x2x9"])
@@ -103,7 +113,8 @@ def test_fields_of_custom_resources_are_kept_only_if_they_are_quantities_or_abou
         "selectors": [{"cel": {"expression": "true"}}],
         "limits": {"cpu": "500m", "memory": "1.5Gi"},
     }
-    custom, known = anonymised([obj("Widget", "w", spec), obj("Pod", "p", device)]).objects
+    queue = obj("Queue", "w", spec) | {"apiVersion": "scheduling.volcano.sh/v1beta1"}
+    custom, known = anonymised([queue, obj("Pod", "p", device)]).objects
     assert "alice" not in str(custom)
     assert known["spec"] == device
 
@@ -130,8 +141,8 @@ def test_texts_of_a_wrong_type_stay_as_they_are():
     """Kinds without a typed view are not checked before they are anonymised."""
     finalizers = {"metadata": {"name": "a", "finalizers": [3]}}
     requirement = {"key": "a", "operator": "In", "values": [3]}
-    odd = {"apiVersion": "example.com/v1", "kind": "Odd", **finalizers, "spec": [requirement]}
-    (found,) = anonymised([odd]).objects
+    kind = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue"}
+    (found,) = anonymised([{**kind, **finalizers, "spec": [requirement]}]).objects
     assert found["metadata"]["finalizers"] == [3]
     assert found["spec"][0]["values"] == [3]
 
