@@ -8,6 +8,7 @@ by `kind/key=value`.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -17,6 +18,7 @@ from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.manifest import Manifest
 
 _NEAREST_MAX: Final = 3
+_LEADING_ZEROS: Final = re.compile(r"(?<!\d)0+(?=\d)")
 _NAMED_MAX: Final = 10
 _COMMA_HINT: Final = "; commas combine labels: to select several {}, repeat the option"
 _SELECTOR_SIGNS: Final = frozenset("=!<>(), ")
@@ -185,9 +187,16 @@ class Inventory:
             return f" ({self._source} has no {kind.kind})"
         known = sorted(manifest.ref.key for manifest in objects)
         names = sorted({manifest.ref.name for manifest in objects})
-        nearest = difflib.get_close_matches(name, names, n=_NEAREST_MAX)
+        similar = difflib.get_close_matches(name, names, n=_NEAREST_MAX)
+        same = [one for one in names if _without_leading_zeros(one) == _without_leading_zeros(name)]
+        nearest = dict.fromkeys((*same, *similar))
         keys = [key for near in nearest for key in known if key.rpartition("/")[2] == near]
         hint = f"did you mean {', '.join(keys[:_NEAREST_MAX])}? " if keys else ""
         if len(objects) > _NAMED_MAX:
             return f"; {hint}there are {len(objects):,} {kind.plural}"
         return f"; {hint}known: {', '.join(known)}"
+
+
+def _without_leading_zeros(name: str) -> str:
+    """Return `name` in lower case with each number in its shortest form: node-00001 as node-1."""
+    return _LEADING_ZEROS.sub("", name.lower())

@@ -71,10 +71,17 @@ def test_of_many_objects_only_the_nearest_are_named(make, found):
     inventory = Inventory(found(*(make.pod(f"web-{n:02}", "shop") for n in range(30))))
     with pytest.raises(InputError) as refused:
         inventory.find("explain", "pod/web-7")
-    said = "did you mean shop/web-27, shop/web-17, shop/web-07? there are 30 pods"
+    said = "did you mean shop/web-07, shop/web-27, shop/web-17? there are 30 pods"
     assert str(refused.value) == f"explain: there is no Pod web-7; {said}"
     with pytest.raises(InputError, match="there is no Pod nope; there are 30 pods"):
         inventory.find("explain", "pod/nope")
+
+
+def test_a_number_without_its_leading_zeros_is_the_nearest(make, found):
+    inventory = Inventory(found(*(make.node(f"node-{n:05}") for n in range(0, 5_000, 10))))
+    for name, nearest in (("node-10", "node-00010"), ("Node-4990", "node-04990")):
+        with pytest.raises(InputError, match=f"did you mean {nearest}, "):
+            inventory.find("--drain", f"node/{name}")
 
 
 @pytest.mark.parametrize(
