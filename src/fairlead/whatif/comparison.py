@@ -75,7 +75,7 @@ def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularA
         kind="WhatIfComparison",
         source=", ".join(dict.fromkeys(one.answer.source for one in alternatives)),
         verdict=_best(alternatives) if is_choice else _difference(alternatives),
-        findings=tuple(_failures(alternatives)),
+        findings=(*_failures(alternatives), *_questions(alternatives)),
         tables=(
             ResultTable("alternatives", "side by side", _COLUMNS,
                       [_row(one) for one in alternatives]),
@@ -84,6 +84,15 @@ def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularA
         ),
         notes=tuple(notes),
     )  # fmt: skip
+
+
+def _questions(found: Sequence[Alternative]) -> Iterator[str]:
+    """Yield the change of all alternatives, or the change of each if they differ."""
+    if len({tuple(one.answer.change.words) for one in found}) == 1:
+        yield found[0].answer.change.title
+        return
+    for one in found:
+        yield f"{one.name}: {' '.join(one.answer.change.words)}"
 
 
 def _failures(found: Sequence[Alternative]) -> Iterator[str]:
@@ -109,10 +118,11 @@ def _best(found: Sequence[Alternative]) -> str:
 
 def _difference(found: Sequence[Alternative]) -> str:
     sentences = dict.fromkeys(one.answer.verdict.first.sentence for one in found)
+    names = " and ".join(one.name for one in found)
     if len(sentences) == 1 and not _workload_rows(found):
-        return f"The answers are alike: {next(iter(sentences))}"
+        return f"{names}: the answers are alike: {next(iter(sentences))}"
     if len(sentences) == 1:
-        return f"The verdicts are alike, the workloads differ: {next(iter(sentences))}"
+        return f"{names}: the verdicts are alike, the workloads differ: {next(iter(sentences))}"
     return " ".join(f"{one.name}: {one.answer.verdict.first.sentence}" for one in found)
 
 

@@ -87,6 +87,7 @@ def test_alternatives_are_ranked_and_side_by_side(ask):
     both, one = found["alternatives"]
     assert (both["alternative"], both["evicted"], one["evicted"]) == ("both", 2, 1)
     assert one["changes"] == ["--drain a"]
+    assert found["findings"] == ["both: --drain a --drain b", "one: --drain a"]
     assert {row["alternative"] for row in found["workloads"]} == {"both", "one"}
 
 
@@ -108,7 +109,8 @@ def test_another_configuration_is_asked_the_same(ask, tmp_path):
     (tmp_path / "s.yaml").write_text(config)
     _, found, _ = ask("--drain", "a", "--against-config", "s.yaml")
     assert [row["alternative"] for row in found["alternatives"]] == ["default scheduler", "s.yaml"]
-    assert found["verdict"].startswith("The answers are alike: ")
+    assert found["verdict"].startswith("default scheduler and s.yaml: the answers are alike: 1 pod")
+    assert found["findings"] == ["What if: --drain a"]
 
 
 def reported(path):
@@ -174,7 +176,7 @@ def test_a_condition_that_holds_for_one_alternative_fails_the_comparison(ask, tm
     options = ("--change", "both:--drain a --drain b", "--change", "one:--drain a")
     code, found, _ = ask(*options, "--fail-on", "pending>0", "--junit", "r.xml")
     assert code == 3
-    [finding] = found["findings"]
+    finding, *_questions = found["findings"]
     assert finding.startswith("both: --fail-on pending>0: x/")
     held = [one["holds"] for row in found["alternatives"] for one in row["fail_on"]]
     assert held == [True, False]
@@ -187,7 +189,7 @@ def test_a_condition_that_holds_for_one_alternative_fails_the_comparison(ask, tm
 
 def test_conditions_that_hold_for_no_alternative_leave_the_exit_code(ask):
     code, found, _ = ask("--change", "one:--drain a", "--fail-on", "pending>0")
-    assert (code, found["findings"]) == (1, [])
+    assert (code, found["findings"]) == (1, ["What if: --drain a"])
 
 
 def test_the_report_names_the_conditions_that_hold(ask, tmp_path):
