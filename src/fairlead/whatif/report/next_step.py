@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Final, TypedDict
 from urllib.parse import quote
 
-from fairlead.apiserver.kind import STATEFUL_SET
+from fairlead.apiserver.kind import POD, STATEFUL_SET
 from fairlead.engine.nodelifecycle.well_known import OUT_OF_SERVICE
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind, Severity
@@ -104,6 +104,18 @@ def _room_in(budget: BudgetOutcome, effect: Effect) -> Iterator[NextStep]:
     if kind == _MINIMUM and amount.isdigit():
         missing = max(1, budget.needed - budget.lowest_healthy)
         yield from (step for one in covered[:1] for step in _more_replicas(one, missing))
+    elif covered and all(one.workload.kind == POD.kind for one in covered):
+        available = max(0, budget.lowest_healthy - 1)
+        settings = ("spec.maxUnavailable=null", f"spec.minAvailable={available}")
+        yield {
+            "words": (
+                f"Ask again with a number as minAvailable of {budget.pdb}; other limits count only "
+                "pods with a controller:"
+            ),
+            "options": shlex.join(
+                word for one in settings for word in ("--set", f"pdb/{budget.pdb}:{one}")
+            ),
+        }
     elif kind == "maxUnavailable" and covered:
         absences = sum(one.readiness.wanted for one in covered) - budget.needed
         yield {

@@ -106,6 +106,26 @@ def test_a_budget_that_blocks_suggests_what_would_satisfy_it(
     assert steps_of(answer)[:2] == [BLOCKED, (words, options)]
 
 
+@pytest.mark.parametrize("rule", [{"maxUnavailable": 1}, {"minAvailable": "50%"}])
+def test_a_budget_of_pods_without_a_controller_gets_a_number_as_min_available(
+    snapshot, make, web, rule
+):
+    """Other limits count the replicas of controllers, so they would still allow no eviction."""
+    pods = [{**one, "metadata": {**one["metadata"], "ownerReferences": []}} for one in web[1:]]
+    nodes = [make.node("a"), make.node("b")]
+    answer = drained(snapshot, *nodes, *pods, budget(**rule))
+    words = (
+        "Ask again with a number as minAvailable of default/web; other limits count only pods with "
+        "a controller:"
+    )
+    options = (
+        "--set pdb/default/web:spec.maxUnavailable=null --set pdb/default/web:spec.minAvailable=1"
+    )
+    assert steps_of(answer)[:2] == [BLOCKED, (words, options)]
+    number = budget(maxUnavailable=None, minAvailable=1)
+    assert not drained(snapshot, *nodes, *pods, number).changed.undrained
+
+
 def test_a_breached_budget_suggests_as_many_replicas_as_it_lacked(snapshot, make, web):
     """Both pods leave failed nodes, whatever the budget says."""
     nodes = [make.node(name) for name in "abc"]

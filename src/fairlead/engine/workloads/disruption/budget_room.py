@@ -54,6 +54,15 @@ class BudgetLimit(Struct, frozen=True):
         return self.at_best < 1
 
     @property
+    def counts_no_replicas(self) -> bool:
+        """Whether a percentage or maxUnavailable limits pods without a controller that has a scale.
+
+        Such a budget never allows a disruption; only a number as minAvailable limits such pods.
+        """
+        # upstream: pkg/controller/disruption/disruption.go:getExpectedScale
+        return bool(self.problem) or self.wanted == 0
+
+    @property
     def spares_unready(self) -> bool:
         """Whether unready pods may be evicted because enough other pods are healthy."""
         return self.healthy >= self.desired > 0

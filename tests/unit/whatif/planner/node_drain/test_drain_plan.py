@@ -94,6 +94,22 @@ def test_a_budget_that_is_relaxed_may_still_need_more_ready_pods(planner, make):
     ]
 
 
+@pytest.mark.parametrize("limit", [{"maxUnavailable": 1}, {"minAvailable": "50%"}])
+def test_only_a_number_of_available_pods_lets_pods_without_a_controller_go(planner, make, limit):
+    """Upstream counts the replicas of controllers for other limits, so it allows no disruption."""
+    pods = [make.pod(name, node_name="a") for name in ("web-1", "web-2")]
+    for pod in pods:
+        pod["metadata"] |= {"ownerReferences": [], "labels": {"app": "web"}}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    cluster = [*map(make.node, NODES), *pods]
+    edit = RELAXED.replace(
+        '"minAvailable":null,"maxUnavailable":1', '"maxUnavailable":null,"minAvailable":1'
+    )
+    found = blocked(planner(*cluster, budget("web", **limit)), "a")
+    assert found == [(BlockCause.BUDGET_NEVER, "pdb/default/web", edit)] * 2
+    assert blocked(planner(*cluster, budget("web", minAvailable=1)), "a") == []
+
+
 def test_a_node_that_a_budget_blocks_is_also_blocked_by_a_pod_without_a_place(planner, make):
     """Without the second blocker, the edit of the budget seems to be enough."""
     objects = [
