@@ -12,8 +12,8 @@ never settles, or with an engine that always has work due.
 
 A run can be paused and continued, so that a server can answer requests during the pause. If time
 passed during the pause, other controllers may have work due behind a long list of unfinished work.
-So before a paused run continues, each controller with due work does one unit of it, and the
-commands of different issuers are performed in turn.
+So before a paused run continues, the controllers learn what has happened so far, each controller
+with due work does one unit of it, and the commands of different issuers are performed in turn.
 """
 
 from __future__ import annotations
@@ -218,9 +218,16 @@ class Driver:
                 return False
 
     def _take_turns(self) -> None:
-        """Let each controller do one unit of due work; interleave commands of all issuers."""
+        """Handle all stimuli so far, and let each controller do one unit of due work.
+
+        Then interleave the commands of all issuers.
+        """
         if self._handle_overdue is None:
             return
+        while self._stimuli or self._poll():
+            stimulus = self._stimuli.popleft()
+            self._step(stimulus)
+            self._commands.extend(self._engine.handle(stimulus, self.now))
         self._step(None)
         self._commands.extend(self._handle_overdue(self.now))
         by_issuer: dict[Issuer, deque[Issued]] = {}

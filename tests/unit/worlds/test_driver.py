@@ -280,6 +280,17 @@ def test_a_long_list_does_not_hold_up_what_becomes_due_during_a_pause():
     assert performed == ["x", "", "y", "p", "z", "q"]
 
 
+def test_a_long_list_does_not_hold_up_what_follows_from_its_first_commands():
+    diary = Diary({1: ["a"]}, replies={"a": ["x", "y", "z"], "x done": ["w"]})
+    driver = Driver(diary, diary, now=0, handle_overdue=diary.handle_overdue)
+    for _ in range(2):
+        driver.run(1, pause_when=lambda: True)
+    driver.pass_time(2, busy_max=1)
+    driver.run(2, pause_when=lambda: True)
+    names = [name for what, name, _ in diary.entries if what != "overdue"]
+    assert names == ["a", "x", "x done", "y"]
+
+
 def test_a_pause_without_a_passage_of_time_changes_nothing():
     """So a run with a paused clock does not depend on the speed of the machine."""
     diary = Diary({1: ["a"]}, replies={"a": ["x", "y"], "overdue": ["p"]})
