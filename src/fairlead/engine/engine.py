@@ -10,7 +10,8 @@ When a deadline is reached, its controller does one unit of work at a time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from itertools import chain, count
+from typing import Final, TypeVar
 
 from fairlead.api.objects import Pod
 from fairlead.engine.core.command import Issued
@@ -27,39 +28,20 @@ from fairlead.engine.state.cluster import Cluster
 
 Found = TypeVar("Found")
 
+_NEVER: Final[Instant] = (1 << 63) - 1  # the deadline of a controller that has none
+
 
 class _Member:
-    """A controller of an engine, with the next deadline that it last returned."""
+    """A controller of an engine, and its place in the engine's list of deadlines."""
 
-    __slots__ = (
-        "controller",
-        "due",
-        "handle_pod",
-        "interest",
-        "is_outdated",
-        "issuer",
-        "keeps_deadline",
-    )
+    __slots__ = ("controller", "handle_pod", "interest", "issuer", "place")
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self, place: int, controller: Controller) -> None:
+        self.place = place
         self.controller = controller
         self.issuer = controller.issuer
         self.handle_pod = controller.handle_pod if isinstance(controller, PodHandler) else None
         self.interest: Interest = getattr(controller, "interest", EVERYTHING)
-        self.keeps_deadline = self.interest.keeps_deadline
-        self.due: Instant | None = None
-        self.is_outdated = True
-
-    def next_deadline(self) -> Instant | None:
-        if self.is_outdated:
-            self.due = self.controller.next_deadline()
-            self.is_outdated = not self.keeps_deadline
-        return self.due
-
-    def handle_deadline(self, now: Instant) -> list[Issued]:
-        self.is_outdated = True
-        issuer = self.issuer
-        return [Issued(command, issuer) for command in self.controller.handle_deadline(now)]
 
 
 class Engine:
@@ -75,12 +57,19 @@ class Engine:
         """
         self.cluster = cluster
         self.controllers = tuple(controllers)
-        self._members = tuple(map(_Member, controllers))
+        self._members = tuple(map(_Member, count(), controllers))
         self._is_selective = any(member.interest.is_selective for member in self._members)
+        # The next deadline of each member, as far as its members are not in a tuple in `_touched`:
+        # the members that have handled something since they were asked.
+        self._deadlines: list[Instant] = [_NEVER] * len(self._members)
+        self._touched: list[tuple[_Member, ...]] = [self._members]
+        self._always_asked = tuple(
+            member for member in self._members if not member.interest.keeps_deadline
+        )
         # Topics are few: they are pairs of classes.
         self._concerned: dict[Topic, tuple[_Member, ...]] = {}
-        # Members by the class of a command that succeeded, if the kind that it wrote is irrelevant.
-        self._concerned_by_success: dict[type, tuple[_Member, ...]] = {}
+        # Members by the class of a command that succeeded; None if the kind that it wrote matters.
+        self._concerned_by_success: dict[type, tuple[_Member, ...] | None] = {}
         self._concerned_by_pods = self._concerned_by((ObjectChanged, Pod, ""))
         self._concerned_by_readiness = self._concerned_by((ReadinessChanged, Pod, ""))
 
@@ -104,8 +93,9 @@ class Engine:
         if isinstance(stimulus, ObjectChanged) and type(stimulus.object) is Pod:
             return self._handle_pod(stimulus, stimulus.object, now)
         issued: list[Issued] = []
-        for member in self._selected(stimulus) if self._is_selective else self._members:
-            member.is_outdated = True
+        concerned = self._selected(stimulus) if self._is_selective else self._members
+        self._touch(concerned)
+        for member in concerned:
             commands = member.controller.handle(stimulus, now)
             if commands:
                 issuer = member.issuer
@@ -116,8 +106,9 @@ class Engine:
         """Return the commands of all controllers in response to the changed `pod`."""
         issued: list[Issued] = []
         is_readiness = type(changed) is ReadinessChanged
-        for member in self._concerned_by_readiness if is_readiness else self._concerned_by_pods:
-            member.is_outdated = True
+        concerned = self._concerned_by_readiness if is_readiness else self._concerned_by_pods
+        self._touch(concerned)
+        for member in concerned:
             handle = member.handle_pod
             commands = (
                 member.controller.handle(changed, now) if handle is None else handle(pod, now)
@@ -130,17 +121,23 @@ class Engine:
     def _selected(self, stimulus: Stimulus) -> tuple[_Member, ...]:
         """Return the members that need `stimulus`; most outcomes are found by two classes."""
         if type(stimulus) is CommandSucceeded:
-            found = self._concerned_by_success.get(type(stimulus.command))
-            return self._after_success(stimulus) if found is None else found
+            command = type(stimulus.command)
+            if command not in self._concerned_by_success:
+                self._concerned_by_success[command] = self._after_success(stimulus)
+            found = self._concerned_by_success[command]
+            if found is not None:
+                return found
         return self._concerned_by(topic_of(stimulus))
 
-    def _after_success(self, stimulus: CommandSucceeded) -> tuple[_Member, ...]:
-        concerned, command = self._concerned_by(topic_of(stimulus)), type(stimulus.command)
-        if not any(
-            one.interest.depends_on_kind(CommandSucceeded, command) for one in self._members
-        ):
-            self._concerned_by_success[command] = concerned
-        return concerned
+    def _after_success(self, stimulus: CommandSucceeded) -> tuple[_Member, ...] | None:
+        """Return the members that need the success of any command of this class.
+
+        Returns None if they depend on the kind that the command wrote.
+        """
+        command = type(stimulus.command)
+        if any(one.interest.depends_on_kind(CommandSucceeded, command) for one in self._members):
+            return None
+        return self._concerned_by(topic_of(stimulus))
 
     def _concerned_by(self, topic: Topic) -> tuple[_Member, ...]:
         concerned = self._concerned.get(topic)
@@ -154,21 +151,15 @@ class Engine:
 
         Returns None if no controller has work until the next stimulus.
         """
-        found: Instant | None = None
-        for member in self._members:
-            due = member.next_deadline() if member.is_outdated else member.due
-            if due is not None and (found is None or due < found):
-                found = due
-        return found
+        found = min(self._asked_deadlines(), default=_NEVER)
+        return None if found == _NEVER else found
 
     def handle_deadline(self, now: Instant) -> list[Issued]:
         """Let the first controller with due work do one unit of it; return the commands."""
         self.cluster.now = now
-        for member in self._members:
-            # Most deadlines are known: the driver has just asked for the next one.
-            due = member.next_deadline() if member.is_outdated else member.due
-            if due is not None and due <= now:
-                return member.handle_deadline(now)
+        for place, due in enumerate(self._asked_deadlines()):
+            if due <= now:
+                return self._handle_deadline_of(self._members[place], now)
         return []
 
     def handle_overdue(self, now: Instant) -> list[Issued]:
@@ -180,7 +171,28 @@ class Engine:
         self.cluster.now = now
         issued: list[Issued] = []
         for member in self._members:
-            due = member.next_deadline()
-            if due is not None and due <= now:
-                issued += member.handle_deadline(now)
+            if self._asked_deadlines()[member.place] <= now:
+                issued += self._handle_deadline_of(member, now)
         return issued
+
+    def _touch(self, members: tuple[_Member, ...]) -> None:
+        """Ask `members` for their next deadlines before these are next used."""
+        if members is not self._touched[-1]:
+            self._touched.append(members)
+
+    def _asked_deadlines(self) -> list[Instant]:
+        """Return the next deadline of each member, _NEVER if it has none.
+
+        Only those members are asked whose deadlines can have changed.
+        """
+        deadlines = self._deadlines
+        for member in dict.fromkeys(chain.from_iterable(self._touched)):
+            due = member.controller.next_deadline()
+            deadlines[member.place] = _NEVER if due is None else due
+        self._touched = [self._always_asked]
+        return deadlines
+
+    def _handle_deadline_of(self, member: _Member, now: Instant) -> list[Issued]:
+        self._touched.append((member,))
+        issuer = member.issuer
+        return [Issued(command, issuer) for command in member.controller.handle_deadline(now)]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from fairlead.api.objects import Node
+from fairlead.api.objects import Node, Pod
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.compose import build_engine, build_scheduler_engine
@@ -18,6 +20,7 @@ from fairlead.engine.core.command import (
     PatchObject,
     PatchStatus,
 )
+from fairlead.engine.core.instant import earliest
 from fairlead.engine.core.interest import Interest, WritesTo
 from fairlead.engine.core.issuer import controller_account
 from fairlead.engine.core.reporter import SilentReporter
@@ -254,6 +257,75 @@ def test_a_kept_deadline_is_asked_for_after_each_handler(diary):
     assert engine.next_deadline() == 1
     assert engine.handle_deadline(1) == [issued("a")]
     assert engine.next_deadline() == 3
+
+
+class Timer:
+    """A controller whose next deadline changes at each call, to the next one of `dues`."""
+
+    def __init__(self, name, dues, interest):
+        self.issuer = controller_account(name)
+        self.name = name
+        self.interest = interest
+        self.dues = dues
+        self.calls = 0
+        self.questions = 0
+
+    def handle(self, stimulus, now):
+        self.calls += 1
+        return []
+
+    @property
+    def due(self):
+        return self.dues[self.calls % len(self.dues)]
+
+    def next_deadline(self):
+        self.questions += 1
+        return self.due
+
+    def handle_deadline(self, now):
+        self.calls += 1
+        return [command(self.name)]
+
+
+INTERESTS = Interest(), Interest(changed=(Node,)), Interest(changed=(Pod,)), Interest(changed=())
+TIMERS = st.lists(
+    st.tuples(
+        st.lists(st.none() | st.integers(-2, 3), min_size=1, max_size=4),
+        st.sampled_from(INTERESTS),
+    ),
+    min_size=1,
+    max_size=4,
+)
+CALLS = st.lists(st.sampled_from(["node", "pod", "deadline", "overdue", "ask"]), max_size=12)
+
+
+@given(TIMERS, CALLS)
+def test_known_deadlines_are_those_that_all_controllers_would_return(timers, calls):
+    timers = [Timer(str(place), *parts) for place, parts in enumerate(timers)]
+    engine = Engine(Cluster(), timers)
+    for call in calls:
+        due = [one.name for one in timers if one.due is not None and one.due <= 0]
+        match call:
+            case "node":
+                engine.handle(ObjectChanged(make_node("n")), 0)
+            case "pod":
+                engine.handle(ObjectChanged(make_pod("p")), 0)
+            case "deadline":
+                assert engine.handle_deadline(0) == [issued(name) for name in due[:1]]
+            case "overdue":
+                assert engine.handle_overdue(0) == [issued(name) for name in due]
+            case _:
+                assert engine.next_deadline() == earliest(*(one.due for one in timers))
+
+
+def test_only_controllers_that_handled_something_are_asked_again():
+    busy, idle = (Timer(one, [5], INTERESTS[at]) for at, one in enumerate(["a", "b"], 2))
+    engine = Engine(Cluster(), [idle, busy])
+    for _ in range(3):
+        engine.handle(ObjectChanged(make_pod("p")), 0)
+        engine.next_deadline()
+        engine.next_deadline()
+    assert (idle.questions, busy.questions) == (1, 3)
 
 
 def test_every_controller_with_due_work_gets_a_turn(diary):
