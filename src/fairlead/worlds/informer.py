@@ -16,8 +16,13 @@ def is_watched(kind: Kind) -> bool:
 
     They receive every kind except events.
     """
+    return is_watched_resource(kind.resource)
+
+
+def is_watched_resource(resource: str) -> bool:
+    """Return whether controllers receive the objects of `resource`; see `is_watched`."""
     # upstream: pkg/controller/garbagecollector/graph_builder.go:DefaultIgnoredResources
-    return kind.resource != "events"
+    return resource != "events"
 
 
 def net_changes(changes: Sequence[StoredChange]) -> list[StoredChange]:

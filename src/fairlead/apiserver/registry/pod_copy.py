@@ -112,7 +112,7 @@ class PodCopies:
         self._admission = admission
         self._ids = ids
         self._templates: dict[bytes, _Template] = {}
-        storage.subscribe(self._see)
+        storage.subscribe(self._see, lambda resource: resource not in _UNREAD)
 
     def create(self, manifest: Mapping[str, Any], now: int, write: Write) -> Json | None:
         """Store a copy of a template as the pod `manifest`, and return the stored pod.
@@ -183,9 +183,8 @@ class PodCopies:
             return False
         return not judges_users(self._storage) and not self._storage.count(RESOURCE_QUOTA)
 
-    def _see(self, change: StoredChange) -> None:
-        if self._templates and change.kind.resource not in _UNREAD:
-            self._templates.clear()
+    def _see(self, _: StoredChange) -> None:
+        self._templates.clear()
 
     def _key(self, manifest: Mapping[str, Any], write: Write) -> bytes:
         """Return a key of everything that the stages read, except a pod's own strings and objects.

@@ -99,6 +99,10 @@ def _always() -> bool:
     return True
 
 
+def _every_resource(_resource: str) -> bool:
+    return True
+
+
 def _as_it_is(_kind: Kind, obj: Json, _before: Json | None) -> Json:
     return obj
 
@@ -162,7 +166,8 @@ class Storage:
         self._objects: dict[str, dict[tuple[str, str], Json]] = {}
         self._kinds: dict[str, Kind] = {}
         self._log: deque[StoredChange] = deque(maxlen=log_capacity)
-        self._listeners: list[Listener] = []
+        self._subscriptions: list[tuple[Listener, Callable[[str], bool]]] = []
+        self._listeners: dict[str, tuple[Listener, ...]] = {}  # by resource
         self._version = 0
         self._oldest = 0
         self._pods_by_node: PodNodeIndex | None = None  # made when it is first needed
@@ -383,10 +388,23 @@ class Storage:
         # Each version is one entry, so an entry's index follows from its version.
         return list(islice(self._log, version - self._oldest, None))
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` with each later change; return a function that unsubscribes it."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+    def subscribe(
+        self, listener: Listener, concerns: Callable[[str], bool] = _every_resource
+    ) -> Callable[[], None]:
+        """Call `listener` with each later change; return a function that unsubscribes it.
+
+        `concerns` returns whether the listener needs the changes of a resource, such as
+        `leases.coordination.k8s.io`. It always returns the same for the same resource.
+        """
+        subscription = listener, concerns
+        self._subscriptions.append(subscription)
+        self._listeners.clear()
+
+        def unsubscribe() -> None:
+            self._subscriptions.remove(subscription)
+            self._listeners.clear()
+
+        return unsubscribe
 
     def _of(self, kind: Kind) -> dict[tuple[str, str], Json]:
         objects = self._objects.get(kind.resource)
@@ -413,7 +431,12 @@ class Storage:
                 del self._list_keys[place]
         if self._pods_by_node is not None and change.kind.resource == POD.resource:
             self._index_pod(change, self._pods_by_node)
-        for listener in self._listeners:
+        resource = change.kind.resource
+        listeners = self._listeners.get(resource)
+        if listeners is None:
+            subscribed = (one for one, concerns in self._subscriptions if concerns(resource))
+            listeners = self._listeners[resource] = tuple(subscribed)
+        for listener in listeners:
             listener(change)
 
     def _index_pod(self, change: StoredChange, index: PodNodeIndex) -> None:

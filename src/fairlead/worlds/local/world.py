@@ -27,7 +27,12 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
 from fairlead.worlds.extender.extender_caller import ExtenderCaller, NoExtenders
-from fairlead.worlds.informer import decoded, is_watched, net_changes, stimulus_if_decodable
+from fairlead.worlds.informer import (
+    decoded,
+    is_watched_resource,
+    net_changes,
+    stimulus_if_decodable,
+)
 from fairlead.worlds.local.admission_gateway import AdmissionGateway, PendingCommand
 from fairlead.worlds.local.events.writer import HOST, EventWriter
 from fairlead.worlds.local.field_manager import FieldManagers
@@ -38,7 +43,10 @@ from fairlead.worlds.pod_views import PodViews
 
 
 class StoreListener(Protocol):
-    """Receives every change of the store before the engine does; makes no decisions."""
+    """Receives every change of the store except of events, before the engine does.
+
+    It makes no decisions.
+    """
 
     def see(self, change: StoredChange, store: Store, now: Instant) -> None:
         """React to `change`, which was made in `store` at the time `now`."""
@@ -72,7 +80,7 @@ class LocalWorld:
         self._pod_views = PodViews(decoded)
         self._changes: list[StoredChange] = []
         self._pending_stimuli: list[Stimulus] = []
-        store.subscribe(self._changes.append)
+        store.storage.subscribe(self._changes.append, is_watched_resource)
 
     def enqueue(self, stimulus: Stimulus) -> None:
         """Add `stimulus` to the stimuli that the next `poll` returns."""
@@ -92,16 +100,16 @@ class LocalWorld:
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
         """Perform a command.
 
-        Returns the outcome of recording an event or calling an extender. For any other command,
-        `poll` returns the changes that it makes, then its outcome.
+        Returns the outcome of calling an extender. For any other command, `poll` returns the
+        changes that it makes, then its outcome. A command that records an event has no outcome.
         """
         command = issued.command
         if isinstance(command, RecordEvent):
             self._events.record(command, issued.issuer.component, now)
-            return CommandSucceeded(command)
-        if isinstance(command, CallExtender):
+        elif isinstance(command, CallExtender):
             return self.extenders.call(command, b"")
-        self._do(issued, now)
+        else:
+            self._do(issued, now)
         return None
 
     def resume(self, pending: PendingCommand, answer: WebhookAnswer, now: Instant) -> None:
@@ -192,7 +200,7 @@ class LocalWorld:
             for listener in self._listeners:
                 for change in changes:
                     listener.see(change, self.store, now)
-            for change in net_changes([one for one in changes if is_watched(one.kind)]):
+            for change in net_changes(changes):
                 stimulus = stimulus_if_decodable(change, self._pod_views.view_of)
                 if stimulus is not None:
                     self._pending_stimuli.append(stimulus)

@@ -64,6 +64,20 @@ def test_an_unsubscribed_listener_gets_no_changes():
     assert [change.version for change in heard] == [1]
 
 
+def test_a_listener_gets_the_changes_of_the_resources_that_concern_it():
+    """Also of resources that changed before it subscribed."""
+    storage = Storage()
+    storage.put(NODE, {"metadata": {"name": "x"}})
+    heard = []
+    leave = storage.subscribe(heard.append, lambda resource: resource == "nodes")
+    storage.put(POD, pod())
+    storage.put(NODE, {"metadata": {"name": "x"}})
+    storage.remove(NODE, "", "x")
+    leave()
+    storage.put(NODE, {"metadata": {"name": "x"}})
+    assert [change.version for change in heard] == [3, 4]
+
+
 def test_the_log_tells_what_followed_a_version():
     storage = Storage()
     for name in "abc":

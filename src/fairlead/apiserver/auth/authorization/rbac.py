@@ -66,7 +66,7 @@ class Rbac:
         self._storage = storage
         self._preceding = tuple(preceding)
         self._grants: dict[str, list[_Grant]] | None = None
-        storage.subscribe(self._changed)
+        storage.subscribe(self._changed, _RESOURCES.__contains__)
 
     def __call__(self, attributes: AuthorizationAttributes) -> None:
         """Return None if the request is allowed. Raises ApiError 403 if it is not."""
@@ -134,9 +134,8 @@ class Rbac:
         grant = _Grant(binding.get("subjects") or (), rules, namespace, description)
         self._grants.setdefault(namespace, []).append(grant)
 
-    def _changed(self, change: StoredChange) -> None:
-        if change.kind.resource in _RESOURCES:
-            self._grants = None
+    def _changed(self, _: StoredChange) -> None:
+        self._grants = None
 
 
 def refusal(attributes: AuthorizationAttributes, reason: str = "") -> ApiError:

@@ -27,6 +27,7 @@ FAMILY: Final = "ipaddress.kubernetes.io/ip-family"
 MANAGED_BY: Final = "ipaddress.kubernetes.io/managed-by"
 ALLOCATOR: Final = "ipallocator.k8s.io"
 _NO_SERVICE: Final[Json] = {}
+_RESOURCES: Final = frozenset((SERVICE.resource, IP_ADDRESS.resource))
 
 
 class IpAddressReconciler:
@@ -39,7 +40,7 @@ class IpAddressReconciler:
         self._changed: dict[str, Json] = {}
         for service in store.storage.unsorted(SERVICE):
             self._note_addresses(service, service)
-        store.subscribe(self._note)
+        store.storage.subscribe(self._note, _RESOURCES.__contains__)
 
     @property
     def waits(self) -> bool:

@@ -39,6 +39,9 @@ BUILT_IN_LEVELS: Final = (
 )  # fmt: skip
 _FLOW_MANAGER: Final = "api-priority-and-fairness-config-consumer-v1"
 _OWN_NAME: Final = "kube-apiserver"
+_RESOURCES: Final = frozenset(
+    one.resource for one in (FLOW_SCHEMA, PRIORITY_LEVEL, API_SERVICE, SERVICE)
+)
 _Key = tuple[str, str]
 
 
@@ -54,7 +57,7 @@ class StatusReconcilers:
         }
         self._changed: dict[_Key, None] = {}
         self._due: dict[_Key, int] = {}
-        store.subscribe(self._note)
+        store.storage.subscribe(self._note, _RESOURCES.__contains__)
 
     @property
     def waits(self) -> bool:
