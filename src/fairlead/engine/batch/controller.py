@@ -77,7 +77,19 @@ class Batch:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Update the job table, and handle the outcomes of commands; sessions do the scheduling."""
-        match stimulus:
+        if isinstance(stimulus, CommandSucceeded | CommandFailed):
+            return self._answered(stimulus, now)
+        self.jobs.apply(stimulus)
+        # A finished pod is no longer in the cluster's state, but is a member of its job.
+        changed = self._cluster.changes or self.jobs.touched
+        self._note(is_news=bool(changed) or _is_ours(stimulus))
+        if isinstance(stimulus, ObjectDeleted) and isinstance(stimulus.object, Pod):
+            pod = stimulus.object
+            return self._send(self._preparations.left(pod.metadata.uid or pod.key))
+        return []
+
+    def _answered(self, outcome: CommandSucceeded | CommandFailed, now: Instant) -> list[Command]:
+        match outcome:
             case CommandSucceeded(command=Bind() as bind):
                 self._preparations.bound(bind.pod.uid or bind.pod.key)
             case CommandFailed(command=Bind() as bind):
@@ -87,17 +99,9 @@ class Batch:
                 if reason is not FailureReason.NOT_FOUND:
                     target = delete.target
                     self._note(is_news=self.jobs.eviction_failed(target.uid or target.key))
-            case CommandSucceeded() | CommandFailed():
-                sent = self._preparations.answer(stimulus, now)
-                return [] if sent is None else self._send(sent)
             case _:
-                self.jobs.apply(stimulus)
-                # A finished pod is no longer in the cluster's state, but is a member of its job.
-                changed = self._cluster.changes or self.jobs.touched
-                self._note(is_news=bool(changed) or _is_ours(stimulus))
-                if isinstance(stimulus, ObjectDeleted) and isinstance(stimulus.object, Pod):
-                    pod = stimulus.object
-                    return self._send(self._preparations.left(pod.metadata.uid or pod.key))
+                sent = self._preparations.answer(outcome, now)
+                return [] if sent is None else self._send(sent)
         return []
 
     def _send(self, sent: PreparationCommands) -> list[Command]:

@@ -32,6 +32,7 @@ from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import (
+    CommandSucceeded,
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
@@ -132,6 +133,8 @@ class Cluster:
     def apply(self, stimulus: Stimulus) -> None:
         """Apply the object changes in `stimulus`; a stimulus without objects changes nothing."""
         self.changes = []
+        if type(stimulus) is CommandSucceeded:  # as frequent as changed pods
+            return
         match stimulus:
             case ReadinessChanged() if not self.keeps_readiness:
                 pass

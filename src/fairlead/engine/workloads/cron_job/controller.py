@@ -9,7 +9,7 @@ from fairlead.api.objects import ApiObject, CronJob, Job
 from fairlead.api.pods.facts import controller_of
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import Instant, seconds
-from fairlead.engine.core.interest import Interest
+from fairlead.engine.core.interest import Interest, WritesTo
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -35,7 +35,7 @@ class CronJobs:
     interest: ClassVar[Interest] = Interest(
         changed=(CronJob, Job),
         deleted=(CronJob, Job),
-        succeeded=(CreateObject, PatchStatus),
+        succeeded=(WritesTo(CreateObject, ("Job",)), WritesTo(PatchStatus, (CRON_JOB,))),
         failed=(CreateObject, DeleteObject, PatchStatus),
     )
 
