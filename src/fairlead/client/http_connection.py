@@ -28,7 +28,7 @@ class UnreachableError(Exception):
     """
 
     def __init__(self, reason: str, *, is_transient: bool = False) -> None:
-        """Keep the arguments."""
+        """Create the error with `reason` as its text."""
         super().__init__(reason)
         self.is_transient = is_transient
 

@@ -187,7 +187,7 @@ class PodWorkers(Struct):
         return _warnings(worker)
 
     def resume(self, node: str) -> None:
-        """Make the postponed acts of all pods on `node` due."""
+        """Make all actions that were postponed for pods on `node` due now."""
         self._expired.extend(self._frozen.pop(node, ()))
 
     def kubelet_resumed(self, node: str, now: Instant, *, was_down: bool) -> None:

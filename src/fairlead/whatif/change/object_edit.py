@@ -94,10 +94,10 @@ def _split_assignment(text: str) -> tuple[str, str, str]:
 def with_resources(
     text: str, inventory: Inventory, namespace: str
 ) -> tuple[Manifest, Json, list[str]]:
-    """Return (workload, its content with the new amounts, notes) for `text`.
+    """Return the workload that `text` names, its JSON with the new requests and limits, and notes.
 
-    A limit below its new request is raised to the request, and a note names the new limit. Raises
-    InputError.
+    `text` is a value of --set-resources. A limit that is below its new request is raised to the
+    request, and a note names the new limit. Raises InputError.
     """
     name, sign, amounts = text.partition("=")
     name, colon, container = name.partition(":")

@@ -55,7 +55,10 @@ class RateLine(Struct, frozen=True):
         return floor(self.points[-1][1] + _SLACK)
 
     def allowed_at(self, instant: Instant) -> float:
-        """Return how many taints the rate allowed until `instant`, between `first` and `last`."""
+        """Return how many taints the rate allowed until `instant`.
+
+        It must be between `first` and `last`.
+        """
         following = next((n for n, (at, _) in enumerate(self.points) if at >= instant), -1)
         at, allowed = self.points[following]
         if at == instant or following == 0:

@@ -170,9 +170,10 @@ class PodWriteCopies:
         return template is not None
 
     def learn_report(self, report: PodWrite | None, described: PodWrite) -> None:
-        """Use the template of the write `described` for later writes with the inputs of `report`.
+        """Remember that writes with the inputs of `report` have the same result as `described`.
 
-        This is possible if both descriptions have the same strings.
+        Later writes with these inputs use the template of `described`. This is done only if both
+        descriptions have the same replaced strings.
         """
         if report is None or report.replaced != described.replaced:
             return

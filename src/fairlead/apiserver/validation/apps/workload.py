@@ -124,7 +124,7 @@ def check_scheduled_controller(controller: ReplicationController) -> Causes:
 
 
 def check_new_scheduled_controller(controller: ReplicationController) -> Causes:
-    """Yield the errors of a new ReplicationController that are accepted in stored objects."""
+    """Yield errors that matter for new ReplicationControllers, but not for stored ones."""
     yield from _check_controller_selector(controller)
     yield from check_new_template(controller.spec.template)
 

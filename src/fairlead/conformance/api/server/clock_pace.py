@@ -35,10 +35,10 @@ _SECOND: Final[DurationNs] = seconds(1)
 
 
 class Pace(Struct):
-    """Advances the cluster's time, `now`, at the pace of commands.
+    """The time of a cluster that replays recorded commands; it advances as in the recording.
 
-    `now` does not advance beyond `latest`. The argument `real_ns` of the methods is the time on the
-    machine's clock, in ns.
+    The time is `now`, and does not advance beyond `latest`. The argument `real_ns` of the methods
+    is the time on the machine's clock, in ns.
     """
 
     now: Instant

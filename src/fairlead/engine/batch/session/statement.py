@@ -156,7 +156,8 @@ class TaskOperations(Protocol):
 class ImmediateOperations:
     """Operations without a statement: each operation is final immediately.
 
-    kube-batch allocates (partial-hold) and reclaims (reclaim-no-gang) in this way.
+    With the defects partial-hold and reclaim-no-gang, kube-batch allocates and reclaims in this
+    way.
     """
 
     def __init__(self, session: Session) -> None:

@@ -359,7 +359,10 @@ class PodSet:
     # --- replacements --------------------------------------------------------------------------
 
     def request_replacement(self, pod: Pod, slot: str) -> None:
-        """Record that `pod` must be replaced; a named slot keeps only its last replacement."""
+        """Record that `pod` must be replaced.
+
+        If `slot` has a name, only the last request for it counts.
+        """
         self.replacements_requested += 1
         replacement = Replacement(self.replacements_requested, original_name(pod), pod)
         if slot:

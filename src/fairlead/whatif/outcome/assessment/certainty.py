@@ -40,9 +40,10 @@ class SeedOutcome(Struct, frozen=True):
 
 
 class CertaintyRow(Struct, frozen=True, kw_only=True):
-    """One outcome: `what` happens to `subject` in `seeds` of `total` seeds.
+    """An outcome, and in how many runs with different seeds it occurs.
 
-    The amounts are numbers of pods or seconds; a verdict has no amount.
+    `what` happens to `subject` in `seeds` of `total` runs. `least`, `median`, `p90` and `most`
+    describe its amounts in these runs: numbers of pods, or seconds. They are None for a verdict.
     """
 
     subject: str

@@ -184,7 +184,7 @@ def check_azure_disk(field: str, source: Json) -> Causes:
 
 
 def storage_os(*, is_persistent: bool) -> Check:
-    """Return the check of a StorageOS volume in a pod or a PersistentVolume."""
+    """Return a function that checks a StorageOS volume in a pod or a PersistentVolume."""
 
     def check(field: str, source: Json) -> Causes:
         for key in ("volumeName", "volumeNamespace"):

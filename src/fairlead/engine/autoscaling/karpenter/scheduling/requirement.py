@@ -51,7 +51,10 @@ class LabelRequirement(Struct, frozen=True):
 
     @property
     def operator(self) -> str:
-        """In, NotIn, Exists or DoesNotExist; bounds do not change it."""
+        """In, NotIn, Exists or DoesNotExist.
+
+        It does not depend on `gte` and `lte`.
+        """
         if self.complement:
             return NOT_IN if self.values else EXISTS
         return IN if self.values else DOES_NOT_EXIST
