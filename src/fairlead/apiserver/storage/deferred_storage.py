@@ -92,6 +92,11 @@ class DeferredStorage(Storage):
         kept: Mapping[Key, Any] = self._objects.get(kind.resource, {})
         return kept.get(key)
 
+    def unread(self, kind: Kind) -> Iterable[Deferred | Json]:
+        """Return the objects of `kind` in any order, without making values of unread objects."""
+        kept: Mapping[Key, Any] = self._objects.get(kind.resource, {})
+        return kept.values()
+
     def replace_deferred(self, successor: Deferred) -> bool:
         """Replace an object by `successor`, whose value is made when it is read.
 

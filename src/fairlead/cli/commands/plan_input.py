@@ -17,25 +17,25 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     read_instance_types,
 )
 from fairlead.whatif.configuration.autoscaling.node_group import options_of_flags
-from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS
-from fairlead.whatif.configuration.controller_manager import controller_manager
-from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
+from fairlead.whatif.configuration.release import ReleaseChoice, read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.whatif.planner.baseline import baseline_experiment, read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
-from fairlead.whatif.planner.plan_note import plan_notes
-from fairlead.whatif.run.experiment import Experiment, with_batch
+from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress
-from fairlead.whatif.run.simulated_kubelet import simulated_kubelets
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class PlanInput:
-    """The snapshot, its model, its objects by name, and the options of a planning command."""
+    """The snapshot, its model, its objects by name, and the options of a planning command.
+
+    `notes` are notes about the input, to print with the answer.
+    """
 
     snapshot: Snapshot
     inventory: Inventory
@@ -43,11 +43,7 @@ class PlanInput:
     scheduler: SchedulerConfig
     release: ReleaseChoice
     seed: int
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """The notes about the input, to print with the answer."""
-        return plan_notes(self.snapshot, self.model, self.release)
+    notes: tuple[str, ...]
 
     def instance_types(self, files: str | None) -> list[StatedType]:
         """Return the instance types in the files of --instance-types. Raises InputError."""
@@ -69,28 +65,8 @@ class PlanInput:
 
     @property
     def experiment(self) -> Experiment:
-        """The simulation of the snapshot without any change, with notes about start and stop times.
-
-        Raises InputError.
-        """
-        release = read_release(self.release)
-        kubelets = simulated_kubelets(
-            self.snapshot.manifests, renews_leases=release.node_leases, seed=self.seed
-        )
-        experiment = Experiment(
-            title=self.snapshot.source,
-            source=self.snapshot.source,
-            initial=self.snapshot.manifests,
-            start=self.snapshot.taken_at,
-            seed=self.seed,
-            quiet=kubelets.quiet,
-            kubelet=kubelets.config,
-            scheduler=self.scheduler,
-            node_lifecycle=controller_manager(release, {}),
-            releases=Releases(release, release),
-            notes=(*([words] if (words := kubelets.times.words) else []), *kubelets.notes),
-        )
-        return with_batch(experiment, DEFAULT_BATCH_OPTIONS, ())
+        """The simulation of the snapshot without any change. Raises InputError."""
+        return baseline_experiment(self.snapshot, self.scheduler, self.release, self.seed)
 
     def nodes(self, option: str, texts: Iterable[str]) -> list[str]:
         """Return the names of the nodes that `texts` (names or selectors) match.
@@ -120,6 +96,13 @@ def read_plan_input(
     progress.begin("reading", 0)
     snapshot = snapshot_of(source, connection, present.max_input)
     progress.begin("loading", 0)
-    model = ClusterModel(snapshot, scheduler, seed=present.seed)
-    inventory = Inventory(snapshot.manifests)
-    return PlanInput(snapshot, inventory, model, scheduler, release.choice, present.seed)
+    base = read_baseline(snapshot, scheduler, release.choice, progress, seed=present.seed)
+    return PlanInput(
+        base.snapshot,
+        Inventory(base.snapshot.manifests),
+        base.model,
+        scheduler,
+        release.choice,
+        present.seed,
+        base.notes,
+    )

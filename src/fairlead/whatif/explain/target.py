@@ -30,11 +30,13 @@ from fairlead.whatif.explain.pod import SOURCE
 from fairlead.whatif.explain.workload import explain_workload
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.planner.baseline import read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.new_pod import NewPods, new_pods_of
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.planner.plan_note import plan_notes
 from fairlead.whatif.result.tabular_answer import TabularAnswer
+from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.namespace import refuse_absent_namespaces
@@ -62,15 +64,16 @@ def explain_object(
     if found.kind not in _EXPLAINED:
         known = ", ".join(kind.kind for kind in _EXPLAINED)
         raise InputError(SOURCE, f"a {found.kind.kind} cannot be explained; only {known}, PodGroup")
-    model = ClusterModel(snapshot, scheduler)
     if found.kind is NODE:
-        answer = explain_node(DrainPlanner.at_rest(model), found.ref.name, snapshot.source)
+        base = read_baseline(snapshot, scheduler, release, NoProgress())
+        answer = explain_node(DrainPlanner.at_rest(base.model), found.ref.name, snapshot.source)
+        return replace(answer, notes=base.notes)
+    model = ClusterModel(snapshot, scheduler)
+    planner = DrainPlanner(model, BudgetRoom(model.objects, model.now))
+    if found.kind is POD_DISRUPTION_BUDGET:
+        answer = explain_budget(planner, found.ref.key, snapshot.source)
     else:
-        planner = DrainPlanner(model, BudgetRoom(model.objects, model.now))
-        if found.kind is POD_DISRUPTION_BUDGET:
-            answer = explain_budget(planner, found.ref.key, snapshot.source)
-        else:
-            answer = explain_workload(planner, snapshot, found)
+        answer = explain_workload(planner, snapshot, found)
     return replace(answer, notes=plan_notes(snapshot, model, release))
 
 

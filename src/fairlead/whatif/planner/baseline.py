@@ -1,0 +1,159 @@
+"""The baseline of a plan: the snapshot without a change, with the pods that its workloads lack.
+
+A file of manifests usually contains no pods, and a dump may have been taken during a rollout. A
+plan for such a cluster would count room that the workloads' own pods need. So the planners first
+let the simulated controllers create these pods, and start when the cluster is at rest, as a what-if
+does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fairlead.api.objects import (
+    DaemonSet,
+    Deployment,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+)
+from fairlead.api.pods.facts import controller_of
+from fairlead.apiserver.storage.deferred_storage import DeferredStorage
+from fairlead.apiserver.storage.storage import Storage
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS
+from fairlead.whatif.configuration.controller_manager import controller_manager
+from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
+from fairlead.whatif.input.document import parse_listings
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.plan_note import plan_notes
+from fairlead.whatif.result.tabular_answer import counted, listed
+from fairlead.whatif.run.experiment import Experiment, with_batch
+from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.run.simulated_kubelet import simulated_kubelets
+from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.snapshot import Snapshot, encode_snapshot
+
+
+class Baseline(Struct, frozen=True):
+    """The cluster in which a plan begins: a snapshot and its model. `notes` are for the answer."""
+
+    snapshot: Snapshot
+    model: ClusterModel
+    notes: tuple[str, ...]
+
+
+def read_baseline(
+    snapshot: Snapshot, scheduler: SchedulerConfig, choice: ReleaseChoice, progress: Progress, *,
+    seed: int = 0,
+) -> Baseline:  # fmt: skip
+    """Return the baseline for plans about `snapshot`. Raises InputError.
+
+    If workloads lack pods, the baseline is the end of a simulation in which their controllers
+    created these pods; a note names the workloads.
+    """
+    model = ClusterModel(snapshot, scheduler, seed=seed)
+    notes = plan_notes(snapshot, model, choice)
+    before = _pods_by_workload(model)
+    lacking = _lacking(model, before)
+    if not lacking:
+        return Baseline(snapshot, model, notes)
+    experiment = baseline_experiment(snapshot, scheduler, choice, seed)
+    finished = run_experiment(experiment, "creating pods that workloads lack", progress)
+    complete = replace(
+        snapshot,
+        manifests=_manifests_after(snapshot, finished.store.storage),
+        taken_at=finished.outcome.ended_at,
+    )
+    completed = ClusterModel(complete, scheduler, seed=seed)
+    after = _pods_by_workload(completed)
+    created = {ref: after[ref] - before[ref] for ref in lacking if after[ref] > before[ref]}
+    if not created:  # for example, because a quota allows no more
+        return Baseline(snapshot, model, notes)
+    return Baseline(complete, completed, (*notes, _created_words(created)))
+
+
+def baseline_experiment(
+    snapshot: Snapshot, scheduler: SchedulerConfig, choice: ReleaseChoice, seed: int
+) -> Experiment:
+    """Return the simulation of `snapshot` without a change, with notes about start and stop times.
+
+    Raises InputError.
+    """
+    release = read_release(choice)
+    kubelets = simulated_kubelets(snapshot.manifests, renews_leases=release.node_leases, seed=seed)
+    experiment = Experiment(
+        title=snapshot.source,
+        source=snapshot.source,
+        initial=snapshot.manifests,
+        start=snapshot.taken_at,
+        seed=seed,
+        quiet=kubelets.quiet,
+        kubelet=kubelets.config,
+        scheduler=scheduler,
+        node_lifecycle=controller_manager(release, {}),
+        releases=Releases(release, release),
+        notes=(*([words] if (words := kubelets.times.words) else []), *kubelets.notes),
+    )
+    return with_batch(experiment, DEFAULT_BATCH_OPTIONS, ())
+
+
+def _manifests_after(snapshot: Snapshot, storage: Storage) -> tuple[Manifest, ...]:
+    """Return the objects in `storage`, into which `snapshot` was loaded.
+
+    The manifests of objects that nothing read or wrote are kept, because to decode them takes most
+    of the time.
+    """
+    assert isinstance(storage, DeferredStorage)
+    known = {id(manifest.content): manifest for manifest in snapshot.manifests}
+    kept, changed = [], []
+    for kind in storage.kinds():
+        for found in storage.unread(kind):
+            manifest = known.get(id(found))
+            if manifest is not None:
+                kept.append(manifest)
+            else:
+                changed.append(found if isinstance(found, dict) else found.value)
+    data = encode_snapshot(changed, snapshot.taken_at)
+    return (*kept, *manifests(parse_listings(snapshot.source, data)))
+
+
+def _pods_by_workload(model: ClusterModel) -> Counter[WorkloadRef]:
+    """Return the number of pods of each workload; finished and terminating pods do not count."""
+    return Counter(workload_of(pod.pod) for pod in model.pods() if not pod.terminating)
+
+
+def _lacking(model: ClusterModel, existing: Counter[WorkloadRef]) -> list[WorkloadRef]:
+    """Return the workloads that have fewer than `spec.replicas` of the `existing` pods.
+
+    DaemonSets without any pod are added: only their controller knows how many pods they need.
+    """
+    lacking = []
+    for found in model.objects:
+        match found:
+            case ReplicaSet() if controller_of(found.metadata) is not None:
+                continue  # its pods are those of its Deployment
+            case Deployment() | ReplicaSet() | StatefulSet() | ReplicationController():
+                wanted = found.spec.replicas
+            case DaemonSet():
+                wanted = 1
+            case _:
+                continue
+        ref = WorkloadRef(type(found).__name__, found.metadata.namespace, found.metadata.name)
+        if existing[ref] < wanted:
+            lacking.append(ref)
+    return sorted(lacking)
+
+
+def _created_words(created: Mapping[WorkloadRef, int]) -> str:
+    """Return the note about the pods that were `created` for each workload."""
+    number = sum(created.values())
+    named = listed([f"{count:,} of {ref}" for ref, count in created.items()], 5)
+    verb = "is" if number == 1 else "are"
+    return f"{counted(number, 'pod')} that workloads lack {verb} created before the plan: {named}."

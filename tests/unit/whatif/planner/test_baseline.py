@@ -1,0 +1,95 @@
+"""Plans begin with the pods that workloads lack, as if their controllers had created them."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from tests.unit.whatif.planner.conftest import daemon_pod, deployment
+
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.configuration.release import ReleaseChoice
+from fairlead.whatif.planner.baseline import read_baseline
+from fairlead.whatif.planner.fit import fit
+from fairlead.whatif.planner.new_pod import pod_source
+from fairlead.whatif.question import what_if
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.snapshot import parse_snapshot
+
+
+@pytest.fixture
+def baseline():
+    """The baseline of a snapshot with the default configuration."""
+    return lambda read: read_baseline(read, SchedulerConfig(), ReleaseChoice(), NoProgress())
+
+
+def pods_of(base):
+    return sorted((pod.pod.metadata.name, pod.pod.spec.node_name) for pod in base.model.pods())
+
+
+def test_pods_of_manifests_are_created(snapshot, make, baseline):
+    """Two nodes have eight cores, and the manifests ask for seven."""
+    manifests = [make.node("a"), make.node("b"), make.workload(replicas=6)]
+    other = make.workload("Deployment", "api", replicas=1)
+    read = snapshot(*manifests, other)
+    base = baseline(read)
+    note = (
+        "7 pods that workloads lack are created before the plan: 1 of deploy/default/api, "
+        "6 of deploy/default/web."
+    )
+    assert note in base.notes
+    assert len(base.model.pods()) == 7
+    source = pod_source(None, "deploy/api", "", Inventory(base.snapshot.manifests))
+    assert fit(base.model, source, NoProgress()).count == 1
+    scaled = what_if(read, ClusterChange(scale=("deploy/api=4",)))
+    assert len(scaled.changed.pending()) == 2
+
+
+def test_a_dump_at_rest_is_the_baseline(snapshot, make, baseline):
+    """The ReplicaSet of a Deployment does not count beside it, nor do DaemonSets with a pod."""
+    daemon = make.workload("DaemonSet", "agent")
+    daemon["metadata"]["uid"] = "ds-uid"
+    read = snapshot(make.node("a"), *deployment(make, "web", ["a"]), daemon, daemon_pod(make, "a"))
+    base = baseline(read)
+    assert base.snapshot is read
+    assert not any("lack" in note for note in base.notes)
+
+
+def test_pods_that_cannot_be_created_change_nothing(snapshot, make, baseline):
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "none", "namespace": "default"},
+        "spec": {"hard": {"pods": "0"}},
+        "status": {"hard": {"pods": "0"}, "used": {"pods": "0"}},
+    }
+    read = snapshot(make.node("a"), make.workload(replicas=2), quota)
+    base = baseline(read)
+    assert base.snapshot is read
+
+
+def test_daemon_sets_without_pods_get_one_on_each_node(snapshot, make, baseline):
+    read = snapshot(make.node("a"), make.node("b"), make.workload("DaemonSet", "agent"))
+    assert [node for _, node in pods_of(baseline(read))] == ["a", "b"]
+
+
+def test_a_gap_of_one_pod_is_closed_where_the_others_stay(make, baseline):
+    objects = [make.node("a"), make.node("b"), *deployment(make, "web", ["a", "b"])]
+    objects += deployment(make, "api", ["a", "b"])
+    gone = objects.pop()
+    for number, one in enumerate(objects):
+        one["metadata"].setdefault("uid", f"uid-{number}")
+        one["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    text = {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": objects}
+    read = parse_snapshot("dump.json", msgspec.json.encode(text))
+    base = baseline(read)
+    assert [note for note in base.notes if "lack" in note] == [
+        "1 pod that workloads lack is created before the plan: 1 of deploy/default/api."
+    ]
+    before = {(pod["metadata"]["name"], pod["spec"]["nodeName"]) for pod in objects
+              if pod["kind"] == "Pod"}  # fmt: skip
+    after = pods_of(base)
+    assert before < set(after)
+    assert len(after) == 4
+    assert gone["metadata"]["name"] not in dict(after)
